@@ -1,22 +1,21 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help run serve function logs research revisions stop test e2e e2e-localstack check infra deploy bench build
+.PHONY: help demo run serve function logs research revisions stop test test-more soak e2e e2e-localstack check infra deploy bench build
 
 SHELL = bash
 GO ?= go
+# Functions are built without paths. With this for all, nothing is compiled twice, nor again in another clone.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
 LOCAL = $(GO) build -o dist/archivist-local ./localstack/archivist-local && dist/archivist-local
 DEPLOY = $(GO) run ./infra/deploy
-# These tests make thousands of calls, for which DynamoDB Local takes minutes. They run on the in-process table and MiniStack.
-MANY = TestFiveHundred|TestRetire|TestBadRowFailsAlone
-FAST = ./pkg/... ./statemachines/... ./events/... ./localstack/... ./infra/toolchain ./cmd/... ./bench ./test ./test/docs \
-	./test/merritt
-
-# CI plays one in so many of the seeds of each suite. `make test LESS=1` plays all.
-LESS ?= 3
-seeds = $(shell expr $(1) / $(LESS))
+# ONLY='vet,templates' plays these parts; test/plan/parts.go has their names.
+PLAY = $(GO) build -o dist/archivist-tests ./test/run && dist/archivist-tests $(if $(ONLY),-only '$(ONLY)')
 
 help: ## print this help
 	@set -o pipefail; grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+demo: ## the whole of Archivist in one process, within seconds, with nothing but Go; make demo ARGS="--keep FOLDER"
+	@$(GO) build -o dist/ ./cmd/archivist ./cmd/archivist-demo && dist/archivist demo $(ARGS)
 
 run: ## start Archivist on this machine and preserve sample files; PORT=4666 chooses another port
 	@$(LOCAL) run
@@ -36,47 +35,30 @@ research: ## let two researchers find clips that are hidden in generated recordi
 revisions: ## let each commit of a Git repository start tasks, in the order of commits (needs Git)
 	@$(LOCAL) revisions
 
-stop: ## stop what make run started and delete its data
+stop: ## stop what make run or make demo started, and delete its data
 	@$(LOCAL) stop
 
-check: ## vet, staticcheck, tests without an emulator (some minutes)
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
-	$(GO) test $(FAST) ./test/sim ./test/eventsim ./test/componentsim ./test/researchsim ./test/revisionsim ./test/storagesim ./test/property ./test/reindex ./test/restore
+check: ## vet, staticcheck, tests without an emulator (some minutes); run it before each commit
+	@$(PLAY) check
 
-test: ## everything that CI runs (about 45 minutes)
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
-	set -o pipefail; $(GO) test -count=1 -v -shuffle on $(FAST) | grep -vE '^=== (RUN|PAUSE|CONT)'
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/sim -seeds=$(call seeds,10000)
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/storagesim -seeds=$(call seeds,2000) -mutants=1000
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/eventsim -seeds=$(call seeds,600)
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./pkg/component -run TestRandomHistories -histories=$(call seeds,3000)
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/componentsim -seeds=$(call seeds,300)
-	GOGC=800 $(GO) test -count=1 -v -timeout 10m ./test/researchsim -seeds=$(call seeds,300) -histories=$(call seeds,10000)
-	GOGC=800 $(GO) test -count=1 -v -timeout 15m ./test/revisionsim -seeds=$(call seeds,5000)
-	$(GO) test -count=1 -race ./test/sim -run TestSimulation -seeds=$(call seeds,200)
-	$(GO) test -count=1 -race ./test/eventsim -run TestSimulation -seeds=$(call seeds,30)
-	$(GO) test -count=1 -race ./test/componentsim -run TestSimulation -seeds=$(call seeds,20)
-	$(GO) test -count=1 -race ./test/researchsim -run TestSimulation -seeds=$(call seeds,20)
-	$(GO) test -count=1 -race ./test/revisionsim -run TestSimulation -seeds=$(call seeds,30)
-	GOGC=400 $(GO) test -count=1 -v ./test/property -rapid.checks=$(call seeds,1000)
-	$(GO) test -count=1 -v ./test/reindex -seeds=$(call seeds,40)
-	$(GO) test -count=1 -v ./test/restore -seeds=$(call seeds,100)
-	$(LOCAL) with dynamodb $(GO) test -count=1 -v -skip '$(MANY)' ./pkg/table/... ./pkg/lease ./pkg/queue
-	$(LOCAL) with ministack $(GO) test -count=1 -v ./pkg/table ./pkg/lease ./pkg/queue ./pkg/filter
-	$(MAKE) infra
-	$(MAKE) e2e
-	$(MAKE) e2e-localstack
+test: ## prove that all works, as on AWS: tests, simulations, templates, end to end (at most 12 minutes)
+	@$(PLAY) test
 
-e2e: ## the end-to-end tests on MiniStack, with policies; then the commands of the documents
+test-more: ## everything else that CI plays: longer simulations, races, linters, both emulators (some 20 minutes)
+	@$(PLAY) test-more
+
+soak: ## all seeds, all mutants, both emulators whole (hours); the result goes to bench/SOAK.md
+	@$(PLAY) soak
+
+e2e: ## the end-to-end tests on MiniStack, with policies; then the commands of the documents, on the demo and there
 	$(GO) test -count=1 -v -shuffle on -timeout 45m ./test/e2e -on ministack
-	$(GO) test -count=1 -v -timeout 20m ./test/docs -on ministack
+	$(GO) test -count=1 -v -timeout 20m ./test/docs -run TestCommands -on demo
+	$(GO) test -count=1 -v -timeout 20m ./test/docs -run TestCommands -on ministack
 
 e2e-localstack: ## the end-to-end tests on LocalStack's open core (Python 3.13, Java, Maven; skipped without)
 	$(GO) test -count=1 -v -shuffle on -timeout 30m ./test/e2e -on localstack
 
-infra: ## the templates: our assertions, cfn-lint, checkov; the documents' AWS commands
+infra: ## the templates: cfn-lint, checkov; the documents' AWS commands
 	$(DEPLOY) lint
 
 build: ## build the functions for AWS and the command line
@@ -105,6 +87,6 @@ bench: ## measure (about half an hour); results go to bench/RESULTS.md
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 30m -run 'TestReadyLatency|TestNoisy' ./bench -pending 10000 -rounds 150
 	python3 -m venv .local/numpy && .local/numpy/bin/pip -q install numpy==2.4.6 scipy==1.17.1
 	$(GO) test -count=1 -v -timeout 60m -run 'TestAnalysis$$' ./bench -hours 5 -python ../.local/numpy/bin/python
-	$(GO) test -count=1 -v -timeout 60m -run TestFind ./pkg/correlate -sets 100
+	$(GO) test -count=1 -v -timeout 60m -run TestFind ./pkg/research/correlate -sets 100
 	$(GO) test -count=1 -v -timeout 30m -run TestKilledDownload ./test/e2e -on ministack -gigabyte
 	$(GO) test -count=1 -v -timeout 30m -run TestSleeperCatchesUp ./test/e2e -on ministack -asleep 10000

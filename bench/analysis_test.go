@@ -18,10 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/analysis"
-	"archivist/pkg/audio"
-	"archivist/pkg/audio/audiotest"
-	"archivist/pkg/correlate"
+	"archivist/pkg/formats/audio"
+	"archivist/pkg/formats/audio/audiotest"
+	"archivist/pkg/research/analysis"
+	"archivist/pkg/research/correlate"
 )
 
 var (
@@ -127,7 +127,7 @@ func writeSamples(f io.Writer, samples []float32) error {
 
 // writeMP3 repeats a file of 40 s with 64 kbit/s at 44,100 samples per second.
 func writeMP3(t *testing.T, path string) {
-	data, err := os.ReadFile(filepath.Join("..", "pkg", "correlate", "testdata", "episode.mp3"))
+	data, err := os.ReadFile(filepath.Join("..", "pkg", "research", "correlate", "testdata", "episode.mp3"))
 	if err != nil {
 		t.Fatal(err)
 	}

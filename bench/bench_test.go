@@ -17,13 +17,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"archivist/pkg/checkm"
+	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
-	"archivist/pkg/lease"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/table"
-	"archivist/pkg/table/schema"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/schema"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 func endpoint(b *testing.B) string {

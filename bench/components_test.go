@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"archivist/pkg/component"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/components/component"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 var items = flag.Int("items", 1000, "items that TestComponents has at most; it begins with a hundredth")

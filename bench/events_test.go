@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/consumer"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
-	"archivist/pkg/eventlog"
-	"archivist/pkg/fault"
+	"archivist/pkg/app/lambda"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/events/eventlog"
 	"archivist/pkg/ingest"
-	"archivist/pkg/lambda"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // eventBench is the service, with the relay and consumers of events on the same table. What each

@@ -21,16 +21,18 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/aip"
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/checkm"
-	"archivist/pkg/fault"
+	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/stage"
-	"archivist/pkg/stage/stagetest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/objects/aip"
 )
 
 var largeFiles = flag.Int("files", 1200, "files of the large object")
@@ -122,6 +124,9 @@ type usage struct {
 	heap atomic.Uint64 // most bytes in use, seen every few milliseconds
 }
 
+// mostMemory is what a stage may take, whatever the number of files, as docs/features.md says.
+const mostMemory = 100 << 20
+
 // measured runs a step and watches its heap.
 func (u *usage) measured(s queue.Step) queue.Step {
 	return func(ctx context.Context, h *queue.Claim) (ingest.Result, error) {
@@ -196,16 +201,26 @@ func readBack(t *testing.T, s *stage.Stages, ark string) {
 		float64((time.Since(started)-listed).Milliseconds())/(some+1))
 }
 
+// stepping is a clock that goes on by a step with each reading: how often long stages are continued does not depend on
+// the machine.
+func stepping(begin time.Time, step time.Duration) func() time.Time {
+	var readings atomic.Int64
+	return func() time.Time { return begin.Add(time.Duration(readings.Add(1)) * step) }
+}
+
 // TestLargeObject takes three versions of an object of very many files through
 // every stage. With few files it proves that segments and continuing work; `make
 // bench` gives it 360,000 and its table goes to RESULTS.md.
 func TestLargeObject(t *testing.T) {
 	url, ctx := startTwins(t), t.Context()
-	m, _ := newMachine(50)
-	if *largeFiles < 10_000 { // little time at once, so that each long stage is continued
-		m.Queue.Rules.Timing = ingest.Timing{Short: 4 * time.Second, Long: 10 * time.Second,
-			Pause: 9800 * time.Millisecond, Margin: time.Minute, Return: time.Minute, Sweep: time.Minute,
-			MaxBackoff: time.Hour, Scheduler: time.Minute}
+	m := queuetest.New(tabletest.Open(t), time.Now, 50)
+	timing := &m.Queue.Rules.Timing
+	timing.Short *= 10 // the subject is memory, and that long stages are continued, not how fast this machine is
+	if *largeFiles < 10_000 {
+		m = queuetest.New(tabletest.Open(t), stepping(time.Now(), 50*time.Millisecond), 50)
+		timing = &m.Queue.Rules.Timing
+		timing.Short, timing.Long = time.Hour, time.Hour
+		timing.Pause = timing.Long - 10*time.Second // 200 readings of the clock
 	}
 	s := stagetest.New(m, url)
 	ark, continued := "", 0
@@ -238,6 +253,9 @@ func TestLargeObject(t *testing.T) {
 					u.time.Seconds(), u.runs, float64(u.time.Microseconds())/float64(*largeFiles),
 					float64(u.heap.Load())/(1<<20))
 				continued += u.runs - 1
+				if u.heap.Load() > mostMemory {
+					t.Errorf("v%d: %s takes more than %d MiB", version, st.Name, mostMemory>>20)
+				}
 			}
 		}
 	}

@@ -12,13 +12,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"archivist/pkg/bucket"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
-	"archivist/pkg/eventlog"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/events/eventlog"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 var events = flag.Int("events", 2000, "events that TestPlacement places: ten of each subject")

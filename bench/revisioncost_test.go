@@ -10,13 +10,13 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"archivist/pkg/archive"
-	"archivist/pkg/bucket"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/event"
-	"archivist/pkg/revision"
-	"archivist/pkg/runner"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/revisions/archive"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/runner"
 	"archivist/statemachines"
 )
 

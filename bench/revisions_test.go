@@ -19,19 +19,19 @@ import (
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 	"golang.org/x/sync/errgroup"
 
-	"archivist/pkg/archive"
-	"archivist/pkg/event"
-	"archivist/pkg/lease"
-	"archivist/pkg/revision"
-	"archivist/pkg/runner"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
-	"archivist/pkg/workflow"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/revisions/archive"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/runner"
+	"archivist/pkg/revisions/workflow"
 )
 
 var (
-	pendings = flag.Int("pending", 2000, "revisions that wait in the larger archive of TestReadyLatency and TestNoisy")
-	rounds   = flag.Int("rounds", 100, "rounds of TestReadyLatency and TestNoisy")
+	pendings = flag.Int("pending", 400, "revisions that wait in the larger archive of TestReadyLatency and TestNoisy")
+	rounds   = flag.Int("rounds", 20, "rounds of TestReadyLatency and TestNoisy")
 )
 
 // repository is an archive in memory: the workflows of each revision. All that it has been asked for is known before.

@@ -14,9 +14,9 @@ import (
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 	"golang.org/x/sync/errgroup"
 
-	"archivist/pkg/revision"
-	"archivist/pkg/runner"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/runner"
 )
 
 // counting counts the calls of several at once.

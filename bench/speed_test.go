@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/fetch"
+	"archivist/pkg/kernel/fetch"
 )
 
 // BenchmarkDownload streams a file through every digest that is always computed,

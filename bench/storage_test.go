@@ -9,12 +9,12 @@ import (
 	"sync"
 	"testing"
 
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/checkm"
+	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/stage/stagetest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/bucket/buckettest"
 )
 
 // storage are requests to S3 by their price ("Amazon S3 pricing", Requests and data
@@ -126,8 +126,8 @@ func TestStorageRequests(t *testing.T) {
 		{"first of the process", "zero", "/zero.txt", ingest.TypeFile, 1, false, 24, 6},
 		{"one file", "one", "/one.txt", ingest.TypeFile, 1, false, fileWrites, fileReads},
 		{"manifest of one file", "two", "/1/manifest.checkm", ingest.TypeObjectManifest, 1, false, 23, 7},
-		{"second version", "one", "/two.txt", ingest.TypeFile, 2, false, 15, 12},
-		{"no change", "one", "/two.txt", ingest.TypeFile, 2, true, 6, 15},
+		{"second version", "one", "/two.txt", ingest.TypeFile, 2, false, 15, 18},
+		{"no change", "one", "/two.txt", ingest.TypeFile, 2, true, 6, 24},
 		{"manifest of 100 files", "many", "/100/manifest.checkm", ingest.TypeObjectManifest, 1, false, 223, 7},
 	} {
 		by := b.ingest(c.what, c.id, c.path, c.kind, c.version, c.noChange)

@@ -6,6 +6,9 @@
 //
 // Of each type of event of the log, the directory types has a JSON Schema and a sample.
 // Consumers get events in this form, and so does a bus as the detail of its events.
+//
+// Those of types are made by tests from what the code writes (go test ./events -update), not by
+// hand.
 package events
 
 import "embed"

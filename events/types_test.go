@@ -13,18 +13,18 @@ import (
 	"testing"
 
 	"archivist/events"
-	"archivist/pkg/collection"
-	"archivist/pkg/component"
-	"archivist/pkg/derivatives"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event/eventtest"
-	"archivist/pkg/eventlog"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event/eventtest"
+	"archivist/pkg/events/eventlog"
 	"archivist/pkg/ingest"
-	"archivist/pkg/inventory"
-	"archivist/pkg/queue"
-	"archivist/pkg/replica"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/replica"
 	"archivist/pkg/research"
-	"archivist/pkg/revision"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/views/derivatives"
 )
 
 var update = flag.Bool("update", false, "write the schemas anew")

@@ -9,18 +9,22 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
 )
 
 // adminMachine is the ARN of the state machine admin-action. Its name is fixed, so that a
 // person finds it in the console, and so that its function, which the machine refers to, can
 // know it.
 func (a *App) adminMachine() *string {
-	return a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("states"),
-		Resource: jsii.String("stateMachine"), ResourceName: a.adminName(),
-		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+	return a.Stack.FormatArn(&awscdk.ArnComponents{
+		Service:      jsii.String("states"),
+		Resource:     jsii.String("stateMachine"),
+		ResourceName: a.adminName(),
+		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
 }
 
+// adminName is the name of that machine, of which there is one in each stack.
 func (a *App) adminName() *string {
 	return jsii.String(*a.Stack.StackName() + "-" + queue.MachineAdmin)
 }
@@ -31,11 +35,14 @@ func (a *App) adminName() *string {
 func (a *App) newAdmin(p FunctionProps, timing ingest.Timing) {
 	p.Code, p.Timeout, p.Memory = "admin-action", timing.Admin().Timeout, 512
 	a.Admin = newFunction(a.Stack, "admin", p)
-	props := machineProps(queue.MachineAdmin, timing, map[string]*string{"admin": a.Admin.FunctionName()})
+	props := machineProps(queue.MachineAdmin, timing,
+		map[string]*string{"admin": a.Admin.FunctionName()})
 	props.StateMachineName = a.adminName()
 	m := awsstepfunctions.NewStateMachine(a.Stack, jsii.String(queue.MachineAdmin), props)
 	m.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions: jsii.Strings("lambda:InvokeFunction"), Resources: &[]*string{a.Admin.FunctionArn()}}))
+		Actions:   jsii.Strings("lambda:InvokeFunction"),
+		Resources: &[]*string{a.Admin.FunctionArn()}}))
+
 	a.Machines[queue.MachineAdmin] = m
 	a.grantAdmin(p)
 
@@ -43,7 +50,8 @@ func (a *App) newAdmin(p FunctionProps, timing ingest.Timing) {
 	// shows examples of the input.
 	url := fmt.Sprintf("https://%[1]s.console.aws.amazon.com/states/home?region=%[1]s#/statemachines/view/%[2]s",
 		*a.Stack.Region(), *m.StateMachineArn())
-	for name, v := range map[string]*string{"adminMachine": m.StateMachineArn(), "adminConsole": &url} {
+	for name, v := range map[string]*string{"adminMachine": m.StateMachineArn(),
+		"adminConsole": &url} {
 		awscdk.NewCfnOutput(a.Stack, jsii.String(name), &awscdk.CfnOutputProps{Value: v})
 	}
 }

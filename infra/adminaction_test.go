@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/queue"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/ingest/queue"
 )
 
 // TestAdminMachine: the state machine admin-action may invoke its function and nothing else,

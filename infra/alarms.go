@@ -6,15 +6,18 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/cloudwatch"
-	"archivist/pkg/feed"
-	"archivist/pkg/preservation"
-	"archivist/pkg/queue"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/aws/awserror"
+	"archivist/pkg/aws/cloudwatch"
+	"archivist/pkg/components/preservation"
+	"archivist/pkg/ingest/queue"
 	"archivist/pkg/research"
+	"archivist/pkg/research/feed"
 )
 
-// watch is an alarm.
+// watch is an alarm. says is what the operator reads in the mail: what is wrong, what follows
+// from it, and where the cause is found. The alarm is raised when the metric is above the
+// bound for so many periods in a row.
 type watch struct {
 	id, says string
 	metric   awscloudwatch.IMetric
@@ -23,6 +26,7 @@ type watch struct {
 	silence  bool    // raised below 1, and by missing data
 }
 
+// Missing data is good but for silence: most metrics have no values while nothing is wrong.
 func (w watch) props() *awscloudwatch.AlarmProps {
 	p := &awscloudwatch.AlarmProps{AlarmDescription: jsii.String(w.says), Metric: w.metric,
 		Threshold: jsii.Number(w.above), EvaluationPeriods: jsii.Number(w.periods),
@@ -35,12 +39,13 @@ func (w watch) props() *awscloudwatch.AlarmProps {
 	return p
 }
 
-// newAlarms makes the alarms. An alarm costs 0.10 US$ a month for each
-// metric that it names, so none is named twice, and no alarm is the sum of many
-// (Amazon CloudWatch Pricing).
+// newAlarms makes the alarms. An alarm costs 0.10 US$ a month for each metric that it names,
+// so none is named twice, and no alarm is the sum of many (Amazon CloudWatch Pricing). All of
+// them go to one topic, to which the settings subscribe an address.
 func (a *App) newAlarms(s Settings) {
 	topic := newTopic(a.Stack, s)
-	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(), a.watchAdmin(), watchMail(s),
+	for _, list := range [][]watch{a.watchScheduler(), watchItems(), a.watchServices(),
+		a.watchAdmin(), watchMail(s),
 		watchEvents(), a.watchResearch(), a.watchRevisions()} {
 		for _, w := range list {
 			awscloudwatch.NewAlarm(a.Stack, jsii.String(w.id), w.props()).AddAlarmAction(topic)
@@ -68,13 +73,15 @@ func (a *App) watchScheduler() []watch {
 }
 
 // watchItems are the system's own metrics. They are put only when there is something to
-// count, so an idle system pays nothing for them, and missing data is good.
+// count, so an idle system pays nothing for them, and missing data is good. A bound is above
+// what a healthy system has now and then; one of 0 is for what never happens in one.
 func watchItems() []watch {
 	return []watch{
 		{id: "ManyRepairs",
 			says:   "The sweep repaired more than 20 items in 15 minutes: messages or executions get lost",
 			metric: own(queue.Repairs, "Sum", 15), above: 20, periods: 1},
-		{id: "Crashes", // one job that crashes its worker again and again does so three times an hour
+		// One job that crashes its worker again and again does so three times an hour.
+		{id: "Crashes",
 			says:   "Functions of stages ended in the middle of a step: out of memory or time, or a defect",
 			metric: own(queue.Crashes, "Sum", 60), above: 2, periods: 1},
 		{id: "Stuck",
@@ -89,7 +96,7 @@ func watchItems() []watch {
 			metric: own(queue.GateErrors, "Sum", 15), above: 5, periods: 1},
 		{id: "Refused",
 			says:   "AWS refused calls because a permission is missing; the functions' logs name the calls",
-			metric: own(queue.Refused, "Sum", 15), periods: 1},
+			metric: own(awserror.Refused, "Sum", 15), periods: 1},
 		{id: "MissingRows",
 			says:   "Slots, space or locks were gone when an item gave them back: something else changed the table",
 			metric: own(queue.MissingRows, "Sum", 15), periods: 1},
@@ -116,9 +123,11 @@ func (a *App) watchServices() []watch {
 			"Operation": jsii.String(operation)}
 		return awscloudwatch.NewMetric(m)
 	}
+
 	throttles := awscloudwatch.NewMetric(metric("AWS/Lambda", "Throttles", "Sum", 5))
 	failed := func(m awsstepfunctions.StateMachine) awscloudwatch.IMetric {
-		return m.MetricFailed(&awscloudwatch.MetricOptions{Statistic: jsii.String("Sum"), Period: minutes(60)})
+		return m.MetricFailed(&awscloudwatch.MetricOptions{Statistic: jsii.String("Sum"),
+			Period: minutes(60)})
 	}
 	return []watch{
 		{id: "DeadLetters",
@@ -156,22 +165,23 @@ func (a *App) watchAdmin() []watch {
 		metric: errors, above: 5, periods: 1}}
 }
 
-// watchEvents is an alarm on damaged content, and one for all that can be wrong with consumers of events
-// and with components; the list of consumers and the runs of components say what it is. A wake-up of the
-// relay or of a consumer that fails is a dead letter.
+// watchEvents is an alarm on damaged content, and one for all that can be wrong with consumers of
+// events and with components; the list of consumers and the runs of components say what it is. A
+// wake-up of the relay or of a consumer that fails is a dead letter.
 func watchEvents() []watch {
 	return []watch{{id: "PreservationFailures",
 		says: "Stored files are damaged, missing or cannot be read, or versions cannot be copied: the lines of the " +
 			"components fixity-check and replication say which",
-		metric: own(preservation.PreservationFailures, "Sum", 15), periods: 1}, {id: "EventProblems",
-		says: "A consumer of events is more than an hour behind or stopped, events are parked, old events cannot " +
-			"expire, consumers or components cause each other's events without end, runs of components are lost, " +
-			"their items cannot be read, or their lines had to be repaired",
-		metric: own(boot.EventProblems, "Maximum", 15), periods: 1}}
+		metric: own(preservation.PreservationFailures, "Sum", 15), periods: 1},
+		{id: "EventProblems",
+			says: "A consumer of events is more than an hour behind or stopped, events are parked, old events cannot " +
+				"expire, consumers or components cause each other's events without end, runs of components are lost, " +
+				"their items cannot be read, or their lines had to be repaired",
+			metric: own(boot.EventProblems, "Maximum", 15), periods: 1}}
 }
 
-// watchResearch are the alarms of a deployment with projects of research. Some leases always expire: a
-// researcher that dies costs one.
+// watchResearch are the alarms of a deployment with projects of research. Some leases always
+// expire: a researcher that dies costs one.
 func (a *App) watchResearch() []watch {
 	if a.Research == nil {
 		return nil
@@ -204,6 +214,7 @@ func watchMail(s Settings) []watch {
 	if s.MailFrom == "" {
 		return nil
 	}
+
 	ses := func(name string) awscloudwatch.IMetric {
 		return awscloudwatch.NewMetric(metric("AWS/SES", name, "Maximum", 60))
 	}
@@ -221,14 +232,17 @@ func watchMail(s Settings) []watch {
 	}
 }
 
-// own is one of the system's own metrics.
+// own is one of the system's own metrics. period is in minutes. The values of an invocation
+// are added up before they are sent, so Sum is the one that counts.
 func own(name, statistic string, period float64) awscloudwatch.IMetric {
 	return awscloudwatch.NewMetric(metric(cloudwatch.Namespace, name, statistic, period))
 }
 
+// metric is a metric without dimensions, over periods of so many minutes.
 func metric(namespace, name, statistic string, period float64) *awscloudwatch.MetricProps {
-	return &awscloudwatch.MetricProps{Namespace: jsii.String(namespace), MetricName: jsii.String(name),
-		Statistic: jsii.String(statistic), Period: minutes(period)}
+	return &awscloudwatch.MetricProps{Namespace: jsii.String(namespace),
+		MetricName: jsii.String(name),
+		Statistic:  jsii.String(statistic), Period: minutes(period)}
 }
 
 func minutes(n float64) awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(n)) }

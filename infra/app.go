@@ -15,19 +15,21 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/component"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/components/component"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
 )
 
-// AppProps of the app stack.
+// AppProps of the app stack. Data may be of another table: see Data.On.
 type AppProps struct {
 	Settings Settings
 	Data     *Data
 }
 
-// App is the stack of what can be made again: queues, functions, machines, the API.
+// App is the stack of what can be made again: queues, functions, machines, the API. It can be
+// deleted and deployed again without a loss: all state is in Data. Names of resources are
+// made by CloudFormation, except where a person or another account has to know them.
 type App struct {
 	awscdk.Stack
 	Data      *Data
@@ -51,11 +53,16 @@ type App struct {
 }
 
 // NewApp makes the app stack.
+//
+// The order follows from what refers to what: queues, then machines, then functions with the
+// names of both, then the API, whose function knows most of the others. Where that would be a
+// circle, a name is fixed beforehand (adminMachine, runMachine, taskMachine).
 func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	a := &App{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{
 		Description:           jsii.String("Archivist: queues, functions, state machines, API"),
 		TerminationProtection: jsii.Bool(!p.Settings.Local)}),
 		Machines: map[string]awsstepfunctions.StateMachine{}}
+
 	p.Data = p.Data.On(a.Stack, p.Settings)
 	a.Data = p.Data
 
@@ -64,28 +71,39 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	for _, st := range ingest.Stages {
 		a.Stages = append(a.Stages, newQueue(a.Stack, p.Settings, st, timing.Times(st), a.Dead))
 	}
+
 	for _, name := range []string{queue.MachineJob, queue.MachineBatch} {
 		a.Machines[name] = newMachine(a.Stack, name, timing, a.Stages)
 	}
+
 	a.newWake(p.Settings, timing)
 
-	base := FunctionProps{Settings: p.Settings, Data: p.Data, Env: map[string]*string{
-		boot.EnvWake: a.Wake.QueueUrl(), boot.EnvJobMachine: a.Machines[queue.MachineJob].StateMachineArn(),
-		boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn(),
-		boot.EnvAdminMachine: a.adminMachine(), boot.EnvRunMachine: a.runMachine()}}
+	base := FunctionProps{
+		Settings: p.Settings,
+		Data:     p.Data,
+		Env: map[string]*string{
+			boot.EnvWake:         a.Wake.QueueUrl(),
+			boot.EnvJobMachine:   a.Machines[queue.MachineJob].StateMachineArn(),
+			boot.EnvBatchMachine: a.Machines[queue.MachineBatch].StateMachineArn(),
+			boot.EnvAdminMachine: a.adminMachine(), boot.EnvRunMachine: a.runMachine()},
+	}
+
 	if p.Settings.Revisions {
 		base.Env[boot.EnvTaskMachine] = a.taskMachine()
 	}
+
 	if p.Settings.ReplicaBucket != "" { // the scheduler installs the component that copies to it
 		base.Env[boot.EnvReplica] = jsii.String(p.Settings.ReplicaBucket)
 		base.Env[boot.EnvReplicaRegion] = jsii.String(p.Settings.ReplicaRegion)
 	}
+
 	a.newAdmin(base, timing)
 	a.newComponents(base, timing)
 	for _, st := range a.Stages {
 		st.newHandler(a.Stack, base, timing.Times(st.Stage))
 		a.grantStage(st, base)
 	}
+
 	a.newEvents(base, timing)
 	a.newScheduler(base, timing)
 	env := a.newResearch(base, timing)
@@ -97,11 +115,13 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	if !p.Settings.Local {
 		a.newDashboard()
 	}
+
 	a.outputs(p.Data)
 	return a
 }
 
-// newWake makes the queue whose messages ask the scheduler to look at the gates.
+// newWake makes the queue whose messages ask the scheduler to look at the gates. Its dead
+// letters are also those of functions that are invoked asynchronously.
 func (a *App) newWake(s Settings, timing ingest.Timing) {
 	t := timing.Wake()
 	a.WakeDead = newDead(a.Stack, s, "wake-dead", t)
@@ -118,7 +138,8 @@ const (
 	apiReserve       = 25
 )
 
-// newScheduler makes the scheduler's function, its rule, and what else wakes it.
+// newScheduler makes the scheduler's function, its rule, and what else wakes it. Two wake-ups
+// at a time are the least that Lambda takes; only one tick runs anyway.
 func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
 	p.Code, p.Timeout, p.Memory = "scheduler", timing.Scheduler, 512
 	p.Reserve, p.WakesItself = schedulerReserve, true // what it frees, others may take
@@ -126,24 +147,34 @@ func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
 	a.Scheduler = newFunction(a.Stack, "scheduler", p)
 	a.grantScheduler(p)
 	wake := &awslambdaeventsources.SqsEventSourceProps{
-		BatchSize: jsii.Number(10), ReportBatchItemFailures: jsii.Bool(true), MaxConcurrency: jsii.Number(2)}
+		BatchSize:               jsii.Number(10),
+		ReportBatchItemFailures: jsii.Bool(true),
+		MaxConcurrency:          jsii.Number(2),
+	}
+
 	a.Scheduler.AddEventSource(awslambdaeventsources.NewSqsEventSource(a.Wake, wake))
 	// One rule: when it is off, the alarm on the scheduler's silence tells for both.
 	a.EachMinute = awsevents.NewRule(a.Stack, jsii.String("EachMinute"), &awsevents.RuleProps{
 		Schedule: awsevents.Schedule_Rate(minutes(1)),
 		Targets:  &[]awsevents.IRuleTarget{a.target(a.Scheduler), a.target(a.Relay)}})
+
 	aborted := map[string]any{"status": []string{"ABORTED"},
 		"stateMachineArn": []*string{a.Machines[queue.MachineJob].StateMachineArn()}}
 	awsevents.NewRule(a.Stack, jsii.String("Stopped"), &awsevents.RuleProps{
 		Targets: &[]awsevents.IRuleTarget{a.target(a.Scheduler)},
-		EventPattern: &awsevents.EventPattern{Source: jsii.Strings("aws.states"),
-			DetailType: jsii.Strings("Step Functions Execution Status Change"), Detail: &aborted}})
+		EventPattern: &awsevents.EventPattern{
+			Source:     jsii.Strings("aws.states"),
+			DetailType: jsii.Strings("Step Functions Execution Status Change"),
+			Detail:     &aborted,
+		}})
 }
 
-// target is a function that a rule invokes.
+// target is a function that a rule invokes. The next minute would repeat an invocation that
+// is lost, but an operator should hear of it.
 func (a *App) target(f awslambda.Function) awsevents.IRuleTarget {
 	return awseventstargets.NewLambdaFunction(f,
-		&awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead, RetryAttempts: jsii.Number(2)})
+		&awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead,
+			RetryAttempts: jsii.Number(2)})
 }
 
 // apiStage is the name of the API's only stage, and its path.
@@ -165,20 +196,28 @@ func (a *App) newAPI(p FunctionProps) {
 	// CloudWatch logging for REST APIs in API Gateway"). The role is the account's, for all of its
 	// APIs in the region, so it stays when the stack goes; the stage depends on it.
 	role := !p.Settings.Local && !p.Settings.LogRoleExists
-	rest := awsapigateway.NewLambdaRestApi(a.Stack, jsii.String("Api"), &awsapigateway.LambdaRestApiProps{
-		// Not every partition has edge-optimized endpoints, which are the default ("API endpoint
-		// types for REST APIs in API Gateway").
-		EndpointTypes: &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
-		// Answers of any kind may be bytes: the page's script is compressed.
-		BinaryMediaTypes: jsii.Strings("*/*"),
-		Handler:          a.API, Proxy: jsii.Bool(false), RestApiName: a.Stack.StackName(),
-		CloudWatchRole: jsii.Bool(role), CloudWatchRoleRemovalPolicy: keptIf(role),
-		DefaultMethodOptions: &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(p.Settings.keyed())},
-		DeployOptions: &awsapigateway.StageOptions{StageName: jsii.String(apiStage), TracingEnabled: jsii.Bool(true),
-			MethodOptions:        openRates(),
-			AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs),
-			AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil)},
-	})
+	rest := awsapigateway.NewLambdaRestApi(a.Stack, jsii.String("Api"),
+		&awsapigateway.LambdaRestApiProps{
+			// Not every partition has edge-optimized endpoints, which are the default ("API
+			// endpoint types for REST APIs in API Gateway").
+			EndpointTypes: &[]awsapigateway.EndpointType{awsapigateway.EndpointType_REGIONAL},
+			// Answers of any kind may be bytes: the page's script is compressed.
+			BinaryMediaTypes:            jsii.Strings("*/*"),
+			Handler:                     a.API,
+			Proxy:                       jsii.Bool(false),
+			RestApiName:                 a.Stack.StackName(),
+			CloudWatchRole:              jsii.Bool(role),
+			CloudWatchRoleRemovalPolicy: keptIf(role),
+			DefaultMethodOptions:        &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(p.Settings.keyed())},
+			DeployOptions: &awsapigateway.StageOptions{
+				StageName:            jsii.String(apiStage),
+				TracingEnabled:       jsii.Bool(true),
+				MethodOptions:        openRates(),
+				AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs),
+				AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil),
+			},
+		})
+
 	a.Rest = rest
 	routes(rest)
 	problems(rest)
@@ -188,11 +227,14 @@ func (a *App) newAPI(p FunctionProps) {
 			f.AddEnvironment(jsii.String(boot.EnvAPI), rest.Url(), nil)
 		}
 	}
-	awscdk.NewCfnOutput(a.Stack, jsii.String("apiId"), &awscdk.CfnOutputProps{Value: rest.RestApiId()})
+
+	awscdk.NewCfnOutput(a.Stack, jsii.String("apiId"),
+		&awscdk.CfnOutputProps{Value: rest.RestApiId()})
 	awscdk.NewCfnOutput(a.Stack, jsii.String("apiUrl"), &awscdk.CfnOutputProps{Value: rest.Url()})
 }
 
-// keptIf is the removal policy of a resource that stays when its stack is deleted, if it is there.
+// keptIf is the removal policy of a resource that stays when its stack is deleted, if it is
+// there. "" is the policy of the CDK.
 func keptIf(there bool) awscdk.RemovalPolicy {
 	if there {
 		return awscdk.RemovalPolicy_RETAIN
@@ -200,7 +242,7 @@ func keptIf(there bool) awscdk.RemovalPolicy {
 	return ""
 }
 
-// mailers are the functions that send mails.
+// mailers are the functions that send mails. The URL of the API stands in their mails.
 func (a *App) mailers() []awslambda.Function {
 	out := []awslambda.Function{a.Scheduler}
 	for _, st := range a.Stages {
@@ -211,9 +253,12 @@ func (a *App) mailers() []awslambda.Function {
 	return out
 }
 
+// outputs names the resources that tests, the command line and people need. Their names are
+// fixed: programs read them.
 func (a *App) outputs(d *Data) {
-	for name, v := range map[string]*string{"tableName": d.Table.TableName(), "storageBucket": d.Storage.BucketName(),
-		"workBucket": d.Work.BucketName(), "eventsBucket": d.Events.BucketName(),
+	for name, v := range map[string]*string{"tableName": d.Table.TableName(),
+		"storageBucket": d.Storage.BucketName(),
+		"workBucket":    d.Work.BucketName(), "eventsBucket": d.Events.BucketName(),
 		"derivedBucket":     d.Derived.BucketName(),
 		"jobMachine":        a.Machines[queue.MachineJob].StateMachineArn(),
 		"batchMachine":      a.Machines[queue.MachineBatch].StateMachineArn(),
@@ -223,9 +268,12 @@ func (a *App) outputs(d *Data) {
 		"componentMachine":  a.Machines[component.Machine].StateMachineArn()} {
 		awscdk.NewCfnOutput(a.Stack, jsii.String(name), &awscdk.CfnOutputProps{Value: v})
 	}
+
 	for _, st := range a.Stages {
-		awscdk.NewCfnOutput(a.Stack, jsii.String("queue"+st.Name), &awscdk.CfnOutputProps{Value: st.Queue.QueueUrl()})
+		awscdk.NewCfnOutput(a.Stack, jsii.String("queue"+st.Name),
+			&awscdk.CfnOutputProps{Value: st.Queue.QueueUrl()})
 	}
+
 	if r := a.Revisions; r != nil {
 		awscdk.NewCfnOutput(a.Stack, jsii.String("revisionsFunction"),
 			&awscdk.CfnOutputProps{Value: r.Manager.FunctionName()})

@@ -9,26 +9,34 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/component"
-	"archivist/pkg/formats"
+	"archivist/pkg/components/component"
 	"archivist/pkg/ingest"
-	"archivist/pkg/replica"
+	"archivist/pkg/objects/formats"
+	"archivist/pkg/objects/replica"
 )
 
 // componentPlaceholder is what the definition of component-run calls its function.
 const componentPlaceholder = "component"
 
-// runMachine is the ARN of the state machine component-run. Its name is fixed, so that its function,
-// which the machine refers to, can know it.
+// runMachine is the ARN of the state machine component-run. Its name is fixed, so that its
+// function, which the machine refers to, can know it.
 func (a *App) runMachine() *string {
-	return a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("states"),
-		Resource: jsii.String("stateMachine"), ResourceName: a.runName(),
-		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+	return a.Stack.FormatArn(&awscdk.ArnComponents{
+		Service:      jsii.String("states"),
+		Resource:     jsii.String("stateMachine"),
+		ResourceName: a.runName(),
+		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
 }
 
-func (a *App) runName() *string { return jsii.String(*a.Stack.StackName() + "-" + component.Machine) }
+// runName is the name of that machine, of which there is one in each stack.
+func (a *App) runName() *string {
+	return jsii.String(*a.Stack.StackName() + "-" +
+		component.Machine)
+}
 
-// newComponents makes the state machine by which components run, with the function that does their work.
+// newComponents makes the state machine by which components run, with the function that does
+// their work. Components that ship run in that function, too.
 func (a *App) newComponents(p FunctionProps, timing ingest.Timing) {
 	p.Code, p.Timeout, p.Memory = "run-component", component.FunctionTime, 1024
 	a.Component = newFunction(a.Stack, "component", p)
@@ -37,25 +45,31 @@ func (a *App) newComponents(p FunctionProps, timing ingest.Timing) {
 	props.StateMachineName = a.runName()
 	m := awsstepfunctions.NewStateMachine(a.Stack, jsii.String(component.Machine), props)
 	m.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions: jsii.Strings("lambda:InvokeFunction"), Resources: &[]*string{a.Component.FunctionArn()}}))
+		Actions:   jsii.Strings("lambda:InvokeFunction"),
+		Resources: &[]*string{a.Component.FunctionArn()}}))
+
 	a.grantTasks(m, p.Settings)
 	a.Machines[component.Machine] = m
 	a.grantComponents(p)
 }
 
-// grantTasks lets the state machine run the containers that the settings name ("Run Amazon ECS or Fargate
-// tasks with Step Functions"). A container answers with a role of its own.
+// grantTasks lets the state machine run the containers that the settings name ("Run Amazon
+// ECS or Fargate tasks with Step Functions"). A container answers with a role of its own. To
+// run a task is to pass its roles, which is limited to ECS.
 func (a *App) grantTasks(m awsstepfunctions.StateMachine, s Settings) {
 	tasks, roles := s.taskARNs()
 	if len(tasks) > 0 {
 		m.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 			Actions: jsii.Strings("ecs:RunTask"), Resources: jsii.Strings(tasks...)}))
 	}
+
 	if len(roles) > 0 {
 		m.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-			Actions: jsii.Strings("iam:PassRole"), Resources: jsii.Strings(roles...),
+			Actions:   jsii.Strings("iam:PassRole"),
+			Resources: jsii.Strings(roles...),
 			Conditions: &map[string]any{"StringEquals": map[string]any{
-				"iam:PassedToService": "ecs-tasks.amazonaws.com"}}}))
+				"iam:PassedToService": "ecs-tasks.amazonaws.com"}},
+		}))
 	}
 }
 
@@ -73,17 +87,25 @@ func (a *App) grantComponents(p FunctionProps) {
 	if len(functions) > 0 {
 		allow(f, []string{"lambda:InvokeFunction"}, *jsii.Strings(functions...)...)
 	}
+
 	grantMetrics(f)
 }
 
-// grantReplica lets a function copy objects to the second bucket, and repair files from there. The owner
-// of that bucket permits it too, if that is another account.
+// grantReplica lets a function copy objects to the second bucket, and repair files from
+// there. The owner of that bucket permits it too, if that is another account. It may not
+// delete versions: neither bucket allows that, if both are as ours.
 func (a *App) grantReplica(f awslambda.Function, p FunctionProps) {
 	if p.Settings.ReplicaBucket == "" {
 		return
 	}
-	second := a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("s3"), Region: jsii.String(""),
-		Account: jsii.String(""), Resource: jsii.String(p.Settings.ReplicaBucket)})
+
+	second := a.Stack.FormatArn(&awscdk.ArnComponents{
+		Service:  jsii.String("s3"),
+		Region:   jsii.String(""),
+		Account:  jsii.String(""),
+		Resource: jsii.String(p.Settings.ReplicaBucket),
+	})
+
 	allow(f, slices.Concat(get, put, remove), jsii.String(*second+"/*"))
 	allow(f, []string{"s3:ListBucket"}, second)
 	grantObjects(f, p.Data.Storage, "*", put)
@@ -91,7 +113,8 @@ func (a *App) grantReplica(f awslambda.Function, p FunctionProps) {
 	grantObjects(f, p.Data.Work, replica.Quarantine+"*", put)
 }
 
-// grantRuns lets a function start runs of components, as each does in which an item can become ready.
+// grantRuns lets a function start runs of components, as each does in which an item can become
+// ready.
 func (a *App) grantRuns(f awslambda.Function) {
 	allow(f, []string{"states:StartExecution"}, a.runMachine())
 }

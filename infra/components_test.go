@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/component"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/components/component"
 )
 
 // TestComponentMachine: the state machine component-run may invoke its function and nothing else, has the

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/runner"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/revisions/runner"
 )
 
 // contained is a deployment that has containers.

@@ -8,20 +8,21 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/event"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/table/schema"
+	"archivist/pkg/kernel/table/schema"
 )
 
 // busName is the name of the bus on which public events are. It is fixed, so that rules of
 // other stacks can name it.
 const busName = "archivist"
 
-// newEvents makes what brings events to their consumers: the relay, which the table's stream and
-// the minute's rule invoke, the function in which consumers run, and the bus of public events.
-// Both functions are invoked asynchronously, without a queue: Lambda's pollers of an idle queue
-// cost more than all of this.
+// newEvents makes what brings events to their consumers: the relay, which the table's stream
+// and the minute's rule invoke, the function in which consumers run, and the bus of public
+// events. Both functions are invoked asynchronously, without a queue: Lambda's pollers of an
+// idle queue cost more than all of this. The relay needs little memory: it only moves small
+// rows.
 func (a *App) newEvents(p FunctionProps, timing ingest.Timing) {
 	a.Bus = awsevents.NewEventBus(a.Stack, jsii.String("Bus"),
 		&awsevents.EventBusProps{EventBusName: jsii.String(busName)})
@@ -46,7 +47,9 @@ func (a *App) newEvents(p FunctionProps, timing ingest.Timing) {
 	for _, f := range []awslambda.Function{a.Consumer, a.Relay} {
 		f.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
 			OnFailure:     awslambdadestinations.NewSqsDestination(a.WakeDead),
-			RetryAttempts: jsii.Number(2), MaxEventAge: minutes(15)})
+			RetryAttempts: jsii.Number(2),
+			MaxEventAge:   minutes(15),
+		})
 	}
 }
 
@@ -65,13 +68,21 @@ func (a *App) feedRelay(s Settings) {
 	if a.Data.Table.TableStreamArn() == nil { // of a restored table, whose events the sweep places
 		return
 	}
+
 	filter := awslambda.FilterCriteria_Filter(&map[string]any{
 		"eventName": awslambda.FilterRule_IsEqual(jsii.String("INSERT")),
 		"dynamodb": map[string]any{"Keys": map[string]any{
 			schema.SK: map[string]any{"S": awslambda.FilterRule_BeginsWith(jsii.String(event.Prefix))}}}})
+
 	a.Relay.AddEventSource(awslambdaeventsources.NewDynamoEventSource(a.Data.Table,
-		&awslambdaeventsources.DynamoEventSourceProps{StartingPosition: awslambda.StartingPosition_TRIM_HORIZON,
-			BatchSize: jsii.Number(streamBatch), MaxBatchingWindow: awscdk.Duration_Seconds(jsii.Number(streamWindow)),
-			BisectBatchOnError: jsii.Bool(true), RetryAttempts: jsii.Number(streamRetries), MaxRecordAge: minutes(15),
-			OnFailure: awslambdaeventsources.NewSqsDlq(a.WakeDead), Filters: &[]*map[string]any{filter}}))
+		&awslambdaeventsources.DynamoEventSourceProps{
+			StartingPosition:   awslambda.StartingPosition_TRIM_HORIZON,
+			BatchSize:          jsii.Number(streamBatch),
+			MaxBatchingWindow:  awscdk.Duration_Seconds(jsii.Number(streamWindow)),
+			BisectBatchOnError: jsii.Bool(true),
+			RetryAttempts:      jsii.Number(streamRetries),
+			MaxRecordAge:       minutes(15),
+			OnFailure:          awslambdaeventsources.NewSqsDlq(a.WakeDead),
+			Filters:            &[]*map[string]any{filter},
+		}))
 }

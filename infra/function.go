@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -12,11 +13,12 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/crash"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/app/crash"
 )
 
-// FunctionProps of one of our functions.
+// FunctionProps of one of our functions. The zero value of what is optional is Lambda's
+// default.
 type FunctionProps struct {
 	Settings Settings
 	Data     *Data
@@ -34,20 +36,23 @@ type FunctionProps struct {
 	WakesItself bool
 }
 
-// with returns the props with more variables of the environment.
+// with returns the props with more variables of the environment. It changes env, and lets
+// what p has already win.
 func (p FunctionProps) with(env map[string]*string) FunctionProps {
 	maps.Insert(env, maps.All(p.Env))
 	p.Env = env
 	return p
 }
 
-// newFunction makes a function with the environment that boot reads. It grants
-// nothing: the caller grants what the function needs.
+// newFunction makes a function with the environment that boot reads. It grants nothing: the
+// caller grants what the function needs. On AWS, functions run on ARM, which costs less;
+// locally on what the machine has.
 func newFunction(scope constructs.Construct, id string, p FunctionProps) awslambda.Function {
 	env := map[string]*string{boot.EnvWork: p.Data.Work.BucketName()}
 	if !p.Bare {
 		maps.Copy(env, deployment(p))
 	}
+
 	maps.Insert(env, maps.All(p.Env))
 
 	architecture := awslambda.Architecture_ARM_64()
@@ -59,6 +64,7 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	if p.Disk > 0 {
 		disk = awscdk.Size_Mebibytes(jsii.Number(p.Disk))
 	}
+
 	var reserved *float64
 	if p.Settings.Reserve && p.Reserve > 0 {
 		reserved = jsii.Number(p.Reserve)
@@ -71,43 +77,68 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 		loop = awslambda.RecursiveLoop_ALLOW
 	}
 
-	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{EphemeralStorageSize: disk,
-		ReservedConcurrentExecutions: reserved, RecursiveLoop: loop,
-		Runtime: awslambda.Runtime_PROVIDED_AL2023(), Architecture: architecture, Handler: jsii.String("bootstrap"),
-		Code:    awslambda.Code_FromAsset(jsii.String("../dist/"+p.Code), nil),
-		Timeout: seconds(p.Timeout), MemorySize: jsii.Number(p.Memory), Environment: &env,
-		LogGroup: newLog(scope, id+"Log", p.Settings),
+	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{
+		EphemeralStorageSize:         disk,
+		ReservedConcurrentExecutions: reserved,
+		RecursiveLoop:                loop,
+		Runtime:                      awslambda.Runtime_PROVIDED_AL2023(),
+		Architecture:                 architecture,
+		Handler:                      jsii.String("bootstrap"),
+		Code: awslambda.Code_FromAsset(jsii.String(p.Settings.code(p.Code)),
+			nil),
+		Timeout:     seconds(p.Timeout),
+		MemorySize:  jsii.Number(p.Memory),
+		Environment: &env,
+		LogGroup:    newLog(scope, id+"Log", p.Settings),
 	})
+}
+
+// code is where the program of a function is. It is a folder with the program bootstrap, or a
+// zip file with it.
+func (s Settings) code(name string) string {
+	if s.Code != "" {
+		return filepath.Join(s.Code, name+".zip")
+	}
+	return "../dist/" + name
 }
 
 // deployment is what most functions know of the deployment.
 func deployment(p FunctionProps) map[string]*string {
 	env := map[string]*string{
 		boot.EnvTable: p.Data.Table.TableName(), boot.EnvStorage: p.Data.Storage.BucketName(),
-		boot.EnvEvents:  p.Data.Events.BucketName(),
-		boot.EnvDerived: p.Data.Derived.BucketName(), boot.EnvTargets: jsii.String(p.Settings.targets()),
-		boot.EnvTiming: jsii.String(p.Settings.Timing), boot.EnvLimits: jsii.String(p.Settings.Limits.String()),
-		boot.EnvNAAN: jsii.String(p.Settings.NAAN), boot.EnvShoulder: jsii.String(p.Settings.Shoulder),
+		boot.EnvEvents:   p.Data.Events.BucketName(),
+		boot.EnvDerived:  p.Data.Derived.BucketName(),
+		boot.EnvTargets:  jsii.String(p.Settings.targets()),
+		boot.EnvTiming:   jsii.String(p.Settings.Timing),
+		boot.EnvLimits:   jsii.String(p.Settings.Limits.String()),
+		boot.EnvNAAN:     jsii.String(p.Settings.NAAN),
+		boot.EnvShoulder: jsii.String(p.Settings.Shoulder),
 	}
+
 	if p.Settings.MailFrom != "" {
 		env[boot.EnvMailFrom] = jsii.String(p.Settings.MailFrom)
 	}
+
 	if p.Settings.Contact != "" {
 		env[boot.EnvContact] = jsii.String(p.Settings.Contact)
 	}
+
+	// Only a local stack may download from this machine, and end its processes on purpose.
 	if p.Settings.Local {
 		env[boot.EnvAllow] = jsii.String("127.0.0.0/8,::1/128")
 		if p.Settings.Crashes != "" {
 			env[crash.Env] = jsii.String(p.Settings.Crashes)
 		}
 	}
+
 	if tasks, _ := p.Settings.taskARNs(); len(tasks) > 0 {
 		env[boot.EnvTasks] = jsii.String(strings.Join(tasks, ","))
 	}
 	return env
 }
 
-// newLog makes a log group. It stays when the stack is deleted, and expires.
+// newLog makes a log group. It stays when the stack is deleted, and expires. Its lines are kept
+// for six months.
 func newLog(scope constructs.Construct, id string, s Settings) awslogs.LogGroup {
 	policy := awscdk.RemovalPolicy_RETAIN
 	if s.Local {
@@ -117,6 +148,7 @@ func newLog(scope constructs.Construct, id string, s Settings) awslogs.LogGroup 
 		&awslogs.LogGroupProps{Retention: awslogs.RetentionDays_SIX_MONTHS, RemovalPolicy: policy})
 }
 
+// seconds is a duration for the CDK.
 func seconds(d time.Duration) awscdk.Duration {
 	return awscdk.Duration_Seconds(jsii.Number(d.Seconds()))
 }

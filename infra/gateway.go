@@ -16,7 +16,8 @@ import (
 // one with an address, and what they say is in the source for everybody.
 var openPaths = []string{"docs", "openapi.json", "openapi.yaml"}
 
-// routes sends every path to the function, with a key but for openPaths.
+// routes sends every path to the function, with a key but for openPaths. The routes of the
+// archive are the function's own: a new one needs no deployment of the gateway.
 func routes(rest awsapigateway.RestApi) {
 	rest.Root().AddProxy(nil)
 	open := &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(false)}
@@ -39,6 +40,8 @@ func openRates() *map[string]*awsapigateway.MethodDeploymentOptions {
 }
 
 // problems makes the gateway's own answers problem documents, as those of the function.
+// Clients then have one form of errors, whoever answers (RFC 9457). The detail is the
+// gateway's message, as JSON.
 func problems(rest awsapigateway.RestApi) {
 	for _, name := range slices.Sorted(maps.Keys(api.Gateway)) {
 		p := api.Gateway[name]

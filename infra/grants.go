@@ -11,15 +11,17 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/cloudwatch"
-	"archivist/pkg/collection"
-	"archivist/pkg/component"
-	"archivist/pkg/queue"
-	"archivist/pkg/runner"
-	"archivist/pkg/workspace"
+	"archivist/pkg/aws/cloudwatch"
+	"archivist/pkg/components/component"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/revisions/runner"
 )
 
-// grantee is a function, a state machine or a role.
+// grantee is a function, a state machine or a role. All that is granted goes through allow
+// and a few others below, with names of actions and resources: the CDK's own grants would
+// give more than is used.
 type grantee interface {
 	awsiam.IGrantable
 	constructs.IConstruct
@@ -65,22 +67,24 @@ var stageRows = map[string][]string{
 	"report":   {"BATCH#*", "MAIL#*"},
 }
 
-// grantRows lets a function read the table and change rows. Parts of a transaction
-// are authorised as the single actions that they are, each with the key of its row
-// (Service Authorization Reference, "Actions, resources, and condition keys for
-// Amazon DynamoDB"). Reading is not limited by key, nor is checking a row in a transaction,
-// which a step does on the holds and pauses.
+// grantRows lets a function read the table and change rows. Parts of a transaction are
+// authorised as the single actions that they are, each with the key of its row (Service
+// Authorization Reference, "Actions, resources, and condition keys for Amazon DynamoDB").
+// Reading is not limited by key, nor is checking a row in a transaction, which a step does on
+// the holds and pauses. keys are patterns of partition keys; nil allows all.
 func grantRows(f awslambda.Function, d *Data, keys []string) {
 	allow(f, []string{"dynamodb:GetItem", "dynamodb:ConditionCheckItem"}, d.Table.TableArn())
-	write := &awsiam.PolicyStatementProps{Resources: &[]*string{d.Table.TableArn()}, Actions: jsii.Strings(
-		"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")}
+	write := &awsiam.PolicyStatementProps{Resources: &[]*string{d.Table.TableArn()},
+		Actions: jsii.Strings(
+			"dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem")}
 	if keys != nil {
 		write.Conditions = &map[string]any{"ForAllValues:StringLike": map[string]any{"dynamodb:LeadingKeys": keys}}
 	}
 	f.AddToRolePolicy(awsiam.NewPolicyStatement(write))
 }
 
-// grantSearch lets a function query the table and these indexes.
+// grantSearch lets a function query the table and these indexes. Indexes have resources of
+// their own.
 func grantSearch(f awslambda.Function, d *Data, indexes ...string) {
 	allow(f, []string{"dynamodb:Query"}, d.Table.TableArn())
 	for _, name := range indexes {
@@ -88,49 +92,60 @@ func grantSearch(f awslambda.Function, d *Data, indexes ...string) {
 	}
 }
 
-// grantStage gives a stage's function its rows, its content, its answers, and the
-// wake-ups that its changes owe.
+// grantStage gives a stage's function its rows, its content, its answers, and the wake-ups
+// that its changes owe. A test compares the grants with the calls that end-to-end tests make,
+// in both directions.
 func (a *App) grantStage(st *Stage, p FunctionProps) {
 	grantRows(st.Handler, p.Data, stageRows[st.Name])
-	if st.Name == "process" || st.Name == "record" { // queued locks; an object's versions and events
+	// Process looks at the jobs that wait for a lock, record at an object's versions and events.
+	if st.Name == "process" || st.Name == "record" {
 		grantSearch(st.Handler, p.Data)
 	}
+
 	st.grantContent(p.Data)
 	if st.Name == "notify" {
 		grantSecretsKey(st.Handler, p.Settings.SecretsKey)
 	}
+
 	grantMetrics(st.Handler)
 	own := a.Machines[queue.MachineJob]
 	if st.Batch != "" {
 		own = a.Machines[queue.MachineBatch]
 		grantMail(st.Handler, p.Settings.MailFrom) // its changes owe mails
 	}
+
 	// The Service Authorization Reference names no resource for answers; AWS checks
 	// them on the machine that waits (so its refusals say).
-	allow(st.Handler, []string{"states:SendTaskSuccess", "states:SendTaskFailure"}, own.StateMachineArn())
+	allow(st.Handler, []string{"states:SendTaskSuccess", "states:SendTaskFailure"},
+		own.StateMachineArn())
 	if st.Name != "report" { // the last job to close starts it; what is freed wakes the scheduler
 		allow(st.Handler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
-		allow(st.Handler, []string{"states:StartExecution"}, a.Machines[queue.MachineBatch].StateMachineArn())
+		allow(st.Handler, []string{"states:StartExecution"},
+			a.Machines[queue.MachineBatch].StateMachineArn())
 	}
 }
 
-// grantScheduler lets the scheduler's function run the gates, the sweep and the mails. It
-// and the API change rows of every kind.
+// grantScheduler lets the scheduler's function run the gates, the sweep and the mails. It and
+// the API change rows of every kind. It starts executions of every machine, and reads how
+// those have ended that it repairs.
 func (a *App) grantScheduler(p FunctionProps) {
 	grantRows(a.Scheduler, p.Data, nil)
 	grantSearch(a.Scheduler, p.Data, "work", "list") // all items of components are in a list
-	grantBatches(a.Scheduler, p.Data)                // they are compared with their events and lines, many at once
+	// They are compared with their events and lines, many at once.
+	grantBatches(a.Scheduler, p.Data)
 	allow(a.Scheduler, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
-	// The work files of jobs that failed long ago or were deleted. By what such a job had prepared at
-	// Storing, it is found out whether its version is committed.
+	// The work files of jobs that failed long ago or were deleted. By what such a job had
+	// prepared at Storing, it is found out whether its version is committed.
 	grantObjects(a.Scheduler, p.Data.Work, workspace.Jobs+"*", get, remove)
 	grantObjects(a.Scheduler, p.Data.Storage, "*", get)
-	grantObjects(a.Scheduler, p.Data.Work, workspace.Reports+"*", get) // for mails that are sent again
+	// A mail that is sent again has the report.
+	grantObjects(a.Scheduler, p.Data.Work, workspace.Reports+"*", get)
 	grantMail(a.Scheduler, p.Settings.MailFrom)
 	grantMetrics(a.Scheduler)
 	for _, m := range a.Machines {
 		allow(a.Scheduler, []string{"states:StartExecution"}, m.StateMachineArn())
-		m.GrantExecution(a.Scheduler, jsii.String("states:StopExecution"), jsii.String("states:DescribeExecution"),
+		m.GrantExecution(a.Scheduler, jsii.String("states:StopExecution"),
+			jsii.String("states:DescribeExecution"),
 			jsii.String("states:GetExecutionHistory"))
 	}
 }
@@ -143,8 +158,10 @@ func (a *App) grantAdmin(p FunctionProps) {
 	// Whether the version of a job is committed. The doctor repairs the storage root: it removes
 	// what crashes left, and writes stale sidecars again.
 	grantObjects(a.Admin, p.Data.Storage, "*", get, put, remove)
-	grantObjects(a.Admin, p.Data.Work, workspace.Jobs+"*", get, remove) // what a job at Storing has prepared; clean-up
-	allow(a.Admin, []string{"dynamodb:Scan"}, p.Data.Table.TableArn(),  // the doctor reads every row
+	// It reads what a job at Storing has prepared, and cleans up.
+	grantObjects(a.Admin, p.Data.Work, workspace.Jobs+"*", get, remove)
+	// The doctor reads every row, and the index work.
+	allow(a.Admin, []string{"dynamodb:Scan"}, p.Data.Table.TableArn(),
 		jsii.String(*p.Data.Table.TableArn()+"/index/work"))
 	grantBatches(a.Admin, p.Data) // it compares the index with the rows
 	allow(a.Admin, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
@@ -153,11 +170,13 @@ func (a *App) grantAdmin(p FunctionProps) {
 		a.Machines[queue.MachineBatch].StateMachineArn(), a.adminMachine()} {
 		allow(a.Admin, []string{"states:StartExecution"}, machine)
 	}
+
 	// The execution of a job that a person fails or cancels is stopped.
 	a.Machines[queue.MachineJob].GrantExecution(a.Admin, jsii.String("states:StopExecution"))
 }
 
-// grantAPI lets the API's function do what its routes need.
+// grantAPI lets the API's function do what its routes need. Content is read only: what a
+// person changes are rows.
 func (a *App) grantAPI(p FunctionProps) {
 	grantRows(a.API, p.Data, nil)
 	grantSearch(a.API, p.Data, "work", "list")
@@ -175,6 +194,7 @@ func (a *App) grantAPI(p FunctionProps) {
 			allow(a.API, []string{"states:StartExecution"}, m.StateMachineArn())
 		}
 	}
+
 	// A person can fail a job, whose execution is then stopped.
 	a.Machines[queue.MachineJob].GrantExecution(a.API, jsii.String("states:StopExecution"))
 	// Or interrupt a run of a component.
@@ -213,15 +233,17 @@ func (a *App) grantConsumer(p FunctionProps) {
 	if len(functions) > 0 {
 		allow(f, []string{"lambda:InvokeFunction"}, *jsii.Strings(functions...)...)
 	}
+
 	if len(queues) > 0 {
 		allow(f, []string{"sqs:SendMessage"}, *jsii.Strings(queues...)...)
 	}
+
 	grantMetrics(f)
 	a.wakesItself("ConsumerWakesItself", f)
 }
 
-// wakesItself lets a function invoke itself, by a policy of its own: the function waits for its role's
-// first one, which so cannot name it.
+// wakesItself lets a function invoke itself, by a policy of its own: the function waits for its
+// role's first one, which so cannot name it.
 func (a *App) wakesItself(id string, f awslambda.Function) {
 	awsiam.NewPolicy(a.Stack, jsii.String(id), &awsiam.PolicyProps{
 		Roles: &[]awsiam.IRole{f.Role()}, Statements: &[]awsiam.PolicyStatement{
@@ -229,20 +251,26 @@ func (a *App) wakesItself(id string, f awslambda.Function) {
 				Resources: &[]*string{f.FunctionArn()}})}})
 }
 
-// grantMail lets a function send mails from an address. SES has verified the address or
-// its domain.
+// grantMail lets a function send mails from an address. SES has verified the address or its
+// domain. Without an address nothing is granted.
 func grantMail(f awslambda.Function, from string) {
 	if from == "" {
 		return
 	}
+
 	// An identity may have a configuration set by default, which is asked for too ("Actions,
 	// resources, and condition keys for Amazon SES"); its name is not known here.
 	var resources []*string
-	for _, r := range [][2]string{{"identity", from}, {"identity", from[strings.LastIndex(from, "@")+1:]},
+	for _, r := range [][2]string{{"identity", from},
+		{"identity", from[strings.LastIndex(from, "@")+1:]},
 		{"configuration-set", "*"}} {
-		resources = append(resources, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("ses"),
-			Resource: jsii.String(r[0]), ResourceName: jsii.String(r[1])}))
+		resources = append(resources, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{
+			Service:      jsii.String("ses"),
+			Resource:     jsii.String(r[0]),
+			ResourceName: jsii.String(r[1]),
+		}))
 	}
+
 	allow(f, []string{"ses:SendRawEmail"}, resources...)
 }
 
@@ -254,15 +282,21 @@ func grantSecretsKey(g grantee, arn string) {
 	}
 	via := "secretsmanager." + *awscdk.Stack_Of(g).Region() + "." + *awscdk.Stack_Of(g).UrlSuffix()
 	g.GrantPrincipal().AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions: jsii.Strings("kms:Decrypt"), Resources: jsii.Strings(arn),
-		Conditions: &map[string]any{"StringEquals": map[string]any{"kms:ViaService": via}}}))
+		Actions:    jsii.Strings("kms:Decrypt"),
+		Resources:  jsii.Strings(arn),
+		Conditions: &map[string]any{"StringEquals": map[string]any{"kms:ViaService": via}},
+	}))
 }
 
-// grantMetrics lets a function count the system's own metrics.
+// grantMetrics lets a function count the system's own metrics. The action has no resources,
+// so the namespace limits it.
 func grantMetrics(f awslambda.Function) {
-	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{Actions: jsii.Strings(
-		"cloudwatch:PutMetricData"), Resources: jsii.Strings("*"),
-		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": cloudwatch.Namespace}}}))
+	f.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: jsii.Strings(
+			"cloudwatch:PutMetricData"),
+		Resources:  jsii.Strings("*"),
+		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": cloudwatch.Namespace}},
+	}))
 }
 
 // grantContent lets each stage do with content what its step does, and no more.
@@ -280,11 +314,16 @@ func (st *Stage) grantContent(d *Data) {
 		grantObjects(f, d.Storage, "*", get, put, remove)
 	case "record":
 		grantObjects(f, d.Storage, "*", get)
-		grantObjects(f, d.Work, workspace.Jobs+"*", get) // small system files, which it need not read one by one
+		// The system files are there together, so it need not read them one by one.
+		grantObjects(f, d.Work, workspace.Jobs+"*", get)
 	case "notify":
 		grantObjects(f, d.Work, workspace.Jobs+"*", remove)
-		secrets := &awscdk.ArnComponents{Service: jsii.String("secretsmanager"), Resource: jsii.String("secret"),
-			ResourceName: jsii.String(collection.SecretPrefix + "*"), ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}
+		secrets := &awscdk.ArnComponents{
+			Service:      jsii.String("secretsmanager"),
+			Resource:     jsii.String("secret"),
+			ResourceName: jsii.String(collection.SecretPrefix + "*"),
+			ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
+		}
 		allow(f, []string{"secretsmanager:GetSecretValue"}, awscdk.Stack_Of(f).FormatArn(secrets))
 	case "report":
 		grantObjects(f, d.Work, workspace.Batches+"*", get, put) // its pages under way

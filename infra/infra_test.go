@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"log"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -13,9 +15,10 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/infra/toolchain"
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 	"archivist/pkg/ingest"
 )
 
@@ -27,25 +30,46 @@ type resource struct {
 	Properties     map[string]any
 }
 
-// synth makes both stacks and returns all of their resources by logical id.
-func synth(t *testing.T, s Settings) map[string]resource {
+// synthesised are the resources of both stacks, as JSON, by the settings that they follow from.
+var synthesised = map[string][]byte{}
+
+// synth makes both stacks, once for the same settings, and returns all of their resources by
+// logical id.
+func synth(t *testing.T, s Settings) (all map[string]resource) {
 	t.Helper()
-	data, main := makeStacks(t, s)
-	out := map[string]resource{}
-	for _, stack := range []awscdk.Stack{data.Stack, main.Stack} {
+	name := fmt.Sprintf("%#v", s)
+	known, done := synthesised[name]
+	if !done {
+		data, main := makeStacks(s)
+		known = resourcesOf(t, data.Stack, main.Stack)
+		synthesised[name] = known
+	}
+	if err := json.Unmarshal(known, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// resourcesOf returns the resources of the templates of stacks by logical id, as JSON.
+func resourcesOf(t *testing.T, stacks ...awscdk.Stack) []byte {
+	t.Helper()
+	all := map[string]json.RawMessage{}
+	for _, stack := range stacks {
 		b, err := json.Marshal(assertions.Template_FromStack(stack, nil).ToJSON())
 		if err != nil {
 			t.Fatal(err)
 		}
-		var template struct{ Resources map[string]resource }
+		var template struct{ Resources map[string]json.RawMessage }
 		if err := json.Unmarshal(b, &template); err != nil {
 			t.Fatal(err)
 		}
-		for id, r := range template.Resources {
-			out[id] = r
-		}
+		maps.Copy(all, template.Resources)
 	}
-	return out
+	b, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 var production = Settings{Timing: "production", Limits: boot.DefaultLimits, NAAN: "99999", Shoulder: "fk4"}
@@ -62,18 +86,27 @@ func of(all map[string]resource, kind string) map[string]resource {
 
 func number(v any) float64 { n, _ := v.(float64); return n }
 
+// code is a folder with an empty archive as the program of each function. What is built for AWS
+// would do as well, but each template takes a copy of it: hundreds of megabytes.
+var code string
+
 func TestMain(m *testing.M) {
 	defer jsii.Close()
+	folder, err := os.MkdirTemp("", "code")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := toolchain.EmptyPrograms(folder); err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	code = folder
 	m.Run()
 }
 
-// makeStacks makes both stacks. Their templates have the functions' code, so that must be
-// built.
-func makeStacks(t *testing.T, s Settings) (*Data, *App) {
-	t.Helper()
-	if _, err := os.Stat("../dist/run-stage/bootstrap"); err != nil {
-		t.Skip("the functions are not built: make build")
-	}
+// makeStacks makes both stacks.
+func makeStacks(s Settings) (*Data, *App) {
+	s.Code = code
 	return build(awscdk.NewApp(nil), s)
 }
 

@@ -12,23 +12,25 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/api"
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
-// mostKeys bounds the keys that the settings name: the environment of a function, of 4 KB, has them all
-// ("Lambda quotas").
+// mostKeys bounds the keys that the settings name: the environment of a function, of 4 KB,
+// has them all ("Lambda quotas").
 const mostKeys = 20
 
 // keyName is the name of a key: a person, or a computer.
 var keyName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
-// Key is a key of the API that the settings name.
+// Key is a key of the API that the settings name. Its value is made by API Gateway, and read
+// there by an administrator of the account.
 type Key struct {
 	Name   string
 	Access api.Access
 }
 
-// readKeys reads NAME=ACCESS,NAME=ACCESS. It needs the names of the projects.
+// readKeys reads NAME=ACCESS,NAME=ACCESS. It needs the names of the projects. A key that is
+// wrong is left out, and the others are read, so that all mistakes are said at once.
 func (s *Settings) readKeys(text string) (wrong []error) {
 	for pair := range strings.SplitSeq(text, ",") {
 		name, access, _ := strings.Cut(strings.TrimSpace(pair), "=")
@@ -41,16 +43,19 @@ func (s *Settings) readKeys(text string) (wrong []error) {
 		case err != nil:
 			wrong = append(wrong, fmt.Errorf("apiKeys: %s: %w", name, err))
 		case a.Project != "" && !slices.Contains(s.Projects, a.Project):
-			wrong = append(wrong, fmt.Errorf("apiKeys: %s: the project %q is not among researchProjects", name,
-				a.Project))
+			wrong = append(wrong,
+				fmt.Errorf("apiKeys: %s: the project %q is not among researchProjects", name,
+					a.Project))
 		case slices.ContainsFunc(s.Keys, func(k Key) bool { return k.Name == name }):
 			wrong = append(wrong, fmt.Errorf("apiKeys: found %q twice", name))
 		default:
 			s.Keys = append(s.Keys, Key{name, a})
 		}
 	}
+
 	if len(s.Keys) > mostKeys {
-		wrong = append(wrong, fmt.Errorf("apiKeys: found %d; a deployment can have %d", len(s.Keys), mostKeys))
+		wrong = append(wrong,
+			fmt.Errorf("apiKeys: found %d; a deployment can have %d", len(s.Keys), mostKeys))
 	}
 	return wrong
 }
@@ -58,16 +63,21 @@ func (s *Settings) readKeys(text string) (wrong []error) {
 // keyed says whether a call of the API needs a key. Locally it does if the settings name keys.
 func (s Settings) keyed() bool { return !s.Local || len(s.Keys) > 0 }
 
-// newKeys makes the keys of the API, and tells its function what each allows. The first one is always there, and is
-// an administrator's. A key does not name its stage: the function knows the keys, and the stage needs the function.
-// What a key may be used for is in the usage plan.
+// newKeys makes the keys of the API, and tells its function what each allows. The first one
+// is always there, and is an administrator's. A key does not name its stage: the function
+// knows the keys, and the stage needs the function. What a key may be used for is in the
+// usage plan. Their values are made by API Gateway, and are in no template and no output.
 func (a *App) newKeys(s Settings) {
 	if !s.keyed() {
 		return
 	}
+
 	plan := a.Rest.AddUsagePlan(jsii.String("Plan"), &awsapigateway.UsagePlanProps{
-		ApiStages: &[]*awsapigateway.UsagePlanPerApiStage{{Api: a.Rest, Stage: a.Rest.DeploymentStage()}},
-		Throttle:  &awsapigateway.ThrottleSettings{RateLimit: jsii.Number(50), BurstLimit: jsii.Number(100)}})
+		ApiStages: &[]*awsapigateway.UsagePlanPerApiStage{{Api: a.Rest,
+			Stage: a.Rest.DeploymentStage()}},
+		Throttle: &awsapigateway.ThrottleSettings{RateLimit: jsii.Number(50),
+			BurstLimit: jsii.Number(100)}})
+
 	var ids []string
 	allow := map[string][]string{} // ids of keys, by what they allow
 	add := func(id string, access api.Access, about string) *string {
@@ -77,18 +87,23 @@ func (a *App) newKeys(s Settings) {
 		allow[access.String()] = append(allow[access.String()], *key.KeyId())
 		return key.KeyId()
 	}
+
 	first := add("Key", api.Access{Role: api.Administrator}, "of the deployment")
 	awscdk.NewCfnOutput(a.Stack, jsii.String("apiKeyId"), &awscdk.CfnOutputProps{Value: first})
 	for _, k := range s.Keys {
 		ids = append(ids, k.Name+"="+*add("Key-"+k.Name, k.Access, k.Name))
 	}
+
 	if len(ids) > 0 {
 		awscdk.NewCfnOutput(a.Stack, jsii.String("apiKeyIds"), &awscdk.CfnOutputProps{
 			Value: jsii.String(strings.Join(ids, ","))})
 	}
+
+	// In order, so that the same keys give the same template.
 	var pairs []string
 	for _, access := range slices.Sorted(maps.Keys(allow)) {
 		pairs = append(pairs, access+"="+strings.Join(allow[access], "+"))
 	}
+
 	a.API.AddEnvironment(jsii.String(boot.EnvKeys), jsii.String(strings.Join(pairs, ",")), nil)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"archivist/pkg/api"
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 // TestKeySettings: keys are checked when deploying. A researcher is one of a project that there is.

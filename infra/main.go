@@ -23,7 +23,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// build makes both stacks.
+// build makes both stacks. An emulator gets no tags.
 func build(app awscdk.App, s Settings) (*Data, *App) {
 	data := NewData(app, "ArchivistData", s)
 	if !s.Local {
@@ -48,6 +48,7 @@ func run() int {
 		fmt.Fprintf(os.Stderr, "The settings are not right; nothing was changed.\n  %s\n", lines)
 		return 1
 	}
+
 	build(app, s)
 	app.Synth(nil)
 	return 0

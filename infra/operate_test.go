@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 	"archivist/pkg/ingest"
 )
 
@@ -238,7 +238,7 @@ func TestAccessLogHasARole(t *testing.T) {
 func TestEveryMetricIsHeard(t *testing.T) {
 	put := map[string]bool{boot.EventProblems: true}
 	// A constant is named as its metric.
-	pattern := regexp.MustCompile(`\b(?:Metric|m\.Add)\((?:queue\.)?([A-Z][A-Za-z]+)`)
+	pattern := regexp.MustCompile(`\b(?:Metric|m\.Add)\((?:queue\.|awserror\.)?([A-Z][A-Za-z]+)`)
 	err := filepath.WalkDir("../pkg", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -252,7 +252,7 @@ func TestEveryMetricIsHeard(t *testing.T) {
 	if err != nil || len(put) == 0 {
 		t.Fatal(put, err)
 	}
-	common, err := os.ReadFile("../pkg/boot/components.go")
+	common, err := os.ReadFile("../pkg/app/boot/components.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/feed"
+	"archivist/pkg/app/boot"
 	"archivist/pkg/research"
+	"archivist/pkg/research/feed"
 )
 
 // researched is a deployment with projects of research.

@@ -10,13 +10,13 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 // templates are the data stack's and the app stack's, as text.
 func templates(t *testing.T, s Settings) (data, app string, exports []string) {
 	t.Helper()
-	d, a := makeStacks(t, s)
+	d, a := makeStacks(s)
 	text := func(stack awscdk.Stack) string {
 		b, err := json.Marshal(assertions.Template_FromStack(stack, nil).ToJSON())
 		if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 	"archivist/pkg/ingest"
-	"archivist/pkg/revision"
-	"archivist/pkg/runner"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/runner"
 )
 
 // Revisions is the revision queue of a deployment.
@@ -22,10 +22,11 @@ type Revisions struct {
 	Machine awsstepfunctions.StateMachine
 }
 
-// attemptRows are the rows that the beginning and the end of an attempt change, by the beginning of their partition
-// key, and revisionRows those that the manager of the revision queue changes.
+// attemptRows are the rows that the beginning and the end of an attempt change, by the beginning
+// of their partition key, and revisionRows those that the manager of the revision queue changes.
 var (
-	attemptRows = []string{"ARCHIVE#*", "REVISION#*", "TASK#*", "TASKNAMES#*", "TASKLIVE#*", "TASKTIMED#*",
+	attemptRows = []string{"ARCHIVE#*", "REVISION#*", "TASK#*", "TASKNAMES#*", "TASKLIVE#*",
+		"TASKTIMED#*",
 		"TASKLOCK#*", "TASKLINE#*"}
 
 	revisionRows = append([]string{"WORKFLOW#*", "TASKCANCEL#*", "LEASE#archive-*"}, attemptRows...)
@@ -34,24 +35,33 @@ var (
 // taskSecrets are the secrets that tasks may name, and repositories.
 const taskSecrets = "archivist/tasks/*"
 
-// repositoryDisk is the scratch space of a function that reads repositories, in MB: they stay there between calls.
+// repositoryDisk is the scratch space of a function that reads repositories, in MB: they stay
+// there between calls.
 const repositoryDisk = 8192
 
-// taskMachine is the ARN of the state machine task-run. Its name is fixed, so that its functions can know it.
+// taskMachine is the ARN of the state machine task-run. Its name is fixed, so that its functions
+// can know it.
 func (a *App) taskMachine() *string {
-	return a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("states"),
-		Resource: jsii.String("stateMachine"), ResourceName: a.taskName(),
-		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+	return a.Stack.FormatArn(&awscdk.ArnComponents{
+		Service:      jsii.String("states"),
+		Resource:     jsii.String("stateMachine"),
+		ResourceName: a.taskName(),
+		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
 }
 
+// taskName is the name of that machine, of which there is one in each stack.
 func (a *App) taskName() *string { return jsii.String(*a.Stack.StackName() + "-" + runner.Machine) }
 
-// newRevisions makes the functions of the revision queue and the state machine that runs tasks, and returns what
-// the API needs of them.
+// newRevisions makes the functions of the revision queue and the state machine that runs
+// tasks, and returns what the API needs of them. The runner is bare: it gets the name of the
+// work bucket and nothing else, since its tasks can read its environment if the shield
+// against that should fail.
 func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[string]*string) {
 	if !p.Settings.Revisions {
 		return map[string]*string{}
 	}
+
 	r := &Revisions{}
 	a.Revisions = r
 	r.Manager = a.newManager(p, timing)
@@ -70,34 +80,49 @@ func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[strin
 	return env
 }
 
-// newManager makes the function that manages the revision queue. Each archive has an invocation of its own.
+// newManager makes the function that manages the revision queue. Each archive has an
+// invocation of its own. The minute's rule finds the archives that a lost wake-up was for.
 func (a *App) newManager(p FunctionProps, timing ingest.Timing) awslambda.Function {
-	p.Code, p.Timeout, p.Memory, p.Disk = "revisions", timing.Research().Timeout, 1024, repositoryDisk
+	p.Code, p.Timeout, p.Memory, p.Disk = "revisions", timing.Research().Timeout, 1024,
+		repositoryDisk
 	p.WakesItself = true // when there is more to do than fits into an invocation
 	f := newFunction(a.Stack, "revisions", p)
 	f.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{
 		OnFailure:     awslambdadestinations.NewSqsDestination(a.WakeDead),
-		RetryAttempts: jsii.Number(2), MaxEventAge: minutes(15)})
+		RetryAttempts: jsii.Number(2),
+		MaxEventAge:   minutes(15),
+	})
+
 	a.EachMinute.AddTarget(a.target(f))
 	a.wakesItself("RevisionsWakesItself", f)
 	return f
 }
 
-// newTaskMachine makes the state machine that runs an attempt.
+// newTaskMachine makes the state machine that runs an attempt. It may call the two functions,
+// and the containers if there are any.
 func (a *App) newTaskMachine(timing ingest.Timing) {
 	r := a.Revisions
-	props := machineProps(runner.Machine, timing, map[string]*string{taskControlPlaceholder: r.Control.FunctionName(),
-		taskRunnerPlaceholder: r.Runner.FunctionName()})
+	props := machineProps(runner.Machine, timing,
+		map[string]*string{taskControlPlaceholder: r.Control.FunctionName(),
+			taskRunnerPlaceholder: r.Runner.FunctionName()})
+
 	props.StateMachineName = a.taskName()
 	r.Machine = awsstepfunctions.NewStateMachine(a.Stack, jsii.String(runner.Machine), props)
 	r.Machine.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Actions: jsii.Strings("lambda:InvokeFunction"), Resources: &[]*string{r.Control.FunctionArn(),
+		Actions: jsii.Strings("lambda:InvokeFunction"),
+		Resources: &[]*string{r.Control.FunctionArn(),
 			r.Runner.FunctionArn()}}))
-	// By a rule of its own, Step Functions knows when containers have ended. It makes no state machine that could run
-	// one without the permission, also if there is none to run ("Run Amazon ECS or Fargate tasks with Step Functions").
+
+	// By a rule of its own, Step Functions knows when containers have ended. It makes no state
+	// machine that could run one without the permission, also if there is none to run ("Run
+	// Amazon ECS or Fargate tasks with Step Functions").
 	allow(r.Machine, []string{"events:PutTargets", "events:PutRule", "events:DescribeRule"},
-		a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("events"), Resource: jsii.String("rule"),
-			ResourceName: jsii.String("StepFunctionsGetEventsForECSTaskRule")}))
+		a.Stack.FormatArn(&awscdk.ArnComponents{
+			Service:      jsii.String("events"),
+			Resource:     jsii.String("rule"),
+			ResourceName: jsii.String("StepFunctionsGetEventsForECSTaskRule"),
+		}))
+
 	a.Machines[runner.Machine] = r.Machine
 }
 
@@ -107,7 +132,8 @@ const (
 	taskRunnerPlaceholder  = "runner"
 )
 
-// grantRevisions lets the functions do what they do.
+// grantRevisions lets the functions do what they do. The manager plans and starts, the
+// control function packs files and records; neither runs what is in archives.
 func (a *App) grantRevisions(p FunctionProps) {
 	r := a.Revisions
 	runs := runner.Prefix + "*"
@@ -118,66 +144,96 @@ func (a *App) grantRevisions(p FunctionProps) {
 		grantSecretsKey(f, p.Settings.SecretsKey)
 		grantMetrics(f)
 	}
+
 	grantRows(r.Manager, p.Data, revisionRows)
 	grantRows(r.Control, p.Data, attemptRows)
 	grantSearch(r.Manager, p.Data, "work")
 	grantSearch(r.Control, p.Data) // whether an attempt that failed is superseded already
 	grantObjects(r.Manager, p.Data.Work, runs, put)
-	grantObjects(r.Manager, p.Data.Events, revision.KeptPrefix+"*", get, put) // what has ended for long
+	// What ended long ago is an object.
+	grantObjects(r.Manager, p.Data.Events, revision.KeptPrefix+"*", get, put)
 	grantObjects(r.Control, p.Data.Work, runs, get, put)
 	allow(r.Control, []string{"lambda:InvokeFunction"}, r.Manager.FunctionArn())
-	allow(a.Consumer, []string{"lambda:InvokeFunction"}, r.Manager.FunctionArn()) // versions of objects are notified
+	// Versions of objects are notified by a consumer.
+	allow(a.Consumer, []string{"lambda:InvokeFunction"}, r.Manager.FunctionArn())
 	allow(r.Manager, []string{"states:StartExecution"}, a.taskMachine())
-	execution := a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("states"),
-		Resource: jsii.String("execution"), ResourceName: jsii.String(*a.taskName() + ":*"),
-		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+	execution := a.Stack.FormatArn(&awscdk.ArnComponents{
+		Service:      jsii.String("states"),
+		Resource:     jsii.String("execution"),
+		ResourceName: jsii.String(*a.taskName() + ":*"),
+		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
+
 	allow(r.Manager, []string{"states:StopExecution"}, execution)
 
 	a.grantRunner(r.Runner, p)
 }
 
-// taskSecret are the ARNs of the secrets that tasks may name.
+// taskSecret are the ARNs of the secrets that tasks may name. Whoever may create secrets
+// under that name decides what tasks can read.
 func (a *App) taskSecret() *string {
-	return a.Stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("secretsmanager"),
-		Resource: jsii.String("secret"), ResourceName: jsii.String(taskSecrets),
-		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME})
+	return a.Stack.FormatArn(&awscdk.ArnComponents{
+		Service:      jsii.String("secretsmanager"),
+		Resource:     jsii.String("secret"),
+		ResourceName: jsii.String(taskSecrets),
+		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
 }
 
-// grantRunner is all that the function and the containers may do that run what is in archives.
+// grantRunner is all that the function and the containers may do that run what is in archives. It
+// may list the bucket (see grantObjects), and it can change no row, and answer no state machine.
 func (a *App) grantRunner(g grantee, p FunctionProps) {
 	grantObjects(g, p.Data.Work, runner.Prefix+"*", get, put)
 	allow(g, []string{"secretsmanager:GetSecretValue"}, a.taskSecret())
 	grantSecretsKey(g, p.Settings.SecretsKey)
 }
 
-// grantRevisionsAPI lets the API show what runs have left, tell one to end, and preview what a revision would plan.
+// grantRevisionsAPI lets the API show what runs have left, tell one to end, and preview what a
+// revision would plan.
 func (a *App) grantRevisionsAPI(p FunctionProps) {
 	if a.Revisions == nil {
 		return
 	}
 	grantObjects(a.API, p.Data.Work, runner.Prefix+"*", get)
-	allow(a.API, []string{"s3:PutObject"}, p.Data.Work.ArnForObjects(jsii.String(runner.Prefix+"*/"+runner.CancelKey)))
+	allow(a.API, []string{"s3:PutObject"},
+		p.Data.Work.ArnForObjects(jsii.String(runner.Prefix+"*/"+runner.CancelKey)))
 	allow(a.API, []string{"lambda:InvokeFunction"}, a.Revisions.Manager.FunctionArn())
 }
 
-// watchRevisions are the alarms of the revision queue.
+// watchRevisions are the alarms of the revision queue. A revision that cannot be read once or
+// twice is usual: a server is down for a while.
 func (a *App) watchRevisions() []watch {
 	if a.Revisions == nil {
 		return nil
 	}
 	return []watch{
-		{id: "ArchivesStopped",
+		{
+			id: "ArchivesStopped",
 			says: "A revision of an archive has become another, and the archive was stopped: archivist archive list " +
 				"says which",
-			metric: own(revision.MetricStopped, "Sum", 15), periods: 1},
-		{id: "RevisionsUnreadable",
-			says:   "Revisions of archives cannot be read for an hour; archivist archive list says which, and why",
-			metric: own(revision.MetricUnreadable, "Sum", 60), above: 5, periods: 1},
-		{id: "TasksLost",
-			says:   "Executions of tasks end without a result: more than 20 in an hour",
-			metric: own(revision.MetricLost, "Sum", 60), above: 20, periods: 1},
-		{id: "TasksResent",
-			says:   "Executions of tasks do not begin and are started again: more than 20 in an hour",
-			metric: own(revision.MetricResent, "Sum", 60), above: 20, periods: 1},
+			metric:  own(revision.MetricStopped, "Sum", 15),
+			periods: 1,
+		},
+		{
+			id:      "RevisionsUnreadable",
+			says:    "Revisions of archives cannot be read for an hour; archivist archive list says which, and why",
+			metric:  own(revision.MetricUnreadable, "Sum", 60),
+			above:   5,
+			periods: 1,
+		},
+		{
+			id:      "TasksLost",
+			says:    "Executions of tasks end without a result: more than 20 in an hour",
+			metric:  own(revision.MetricLost, "Sum", 60),
+			above:   20,
+			periods: 1,
+		},
+		{
+			id:      "TasksResent",
+			says:    "Executions of tasks do not begin and are started again: more than 20 in an hour",
+			metric:  own(revision.MetricResent, "Sum", 60),
+			above:   20,
+			periods: 1,
+		},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 // TestRunnerReachesItsFolder: what archives contain is run by a function that can reach its folder in the work bucket,

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 const domain = "https://search-my-archive-a1b2c3d4e5f6g7h8i9j0k1l2m3.eu-west-1.es.amazonaws.com"

@@ -12,28 +12,38 @@ import (
 
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/ark"
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/formats/ark"
 	"archivist/pkg/ingest"
 	"archivist/pkg/research"
 )
 
-// Settings are the deployment's choices, from the CDK context (-c name=value).
+// Settings are the deployment's choices, from the CDK context (-c name=value). They are
+// checked before anything is made, and then only read. docs/deploy.md explains each.
 type Settings struct {
-	Local     bool   // for an emulator: host architecture, loopback sources, no deletion protection
-	Timing    string // name of the chain of times
-	Limits    boot.Limits
-	NAAN      string // of minted arks
-	Shoulder  string
-	Crashes   string // local only: file that says where a test ends processes
-	MailFrom  string // sender of reports; the address must be verified with SES; "" = no mail
-	Contact   string // http(s) or mailto URL that requests to sources name; "" = the address of MailFrom
+	Local    bool   // for an emulator: host architecture, loopback sources, no deletion protection
+	Timing   string // name of the chain of times
+	Limits   boot.Limits
+	NAAN     string // of minted arks
+	Shoulder string
+	Crashes  string // local only: file that says where a test ends processes
+	// Code is for local stacks only: the folder with the zip files of the functions; "" =
+	// what is built for AWS.
+	Code     string
+	MailFrom string // sender of reports; the address must be verified with SES; "" = no mail
+	// Contact is a http, https or mailto URL that requests to sources name; "" = the address
+	// of MailFrom.
+	Contact   string
 	AlarmMail string // address to which alarms are sent, or ""
 	Table     string // a restored table to work on; "" = that of the data stack
 
-	TableStream string   // ARN of the restored table's stream; "" = it has none
-	Targets     []string // ARNs of functions and URLs of queues that consumers of events, and components, may call
-	Tasks       []string // ARNs of task definitions that components may run, and of the roles of their containers
+	TableStream string // ARN of the restored table's stream; "" = it has none
+	// Targets are ARNs of functions and URLs of queues that consumers of events, and
+	// components, may call.
+	Targets []string
+	// Tasks are ARNs of task definitions that components may run, and of the roles of their
+	// containers.
+	Tasks []string
 
 	SearchDomain string // endpoint of an OpenSearch domain; "" = the search index is in a bucket
 
@@ -50,15 +60,19 @@ type Settings struct {
 
 	Keys []Key // of the API, in addition to that of the deployment
 
-	LogRoleExists bool              // the account has a role for the logs of its APIs
-	Reserve       bool              // concurrency of its own for the scheduler and the API
-	SecretsKey    string            // ARN of the key by which the secrets of callbacks are encrypted; "" = AWS's own
-	Tags          map[string]string // of every resource
+	LogRoleExists bool // the account has a role for the logs of its APIs
+	Reserve       bool // concurrency of its own for the scheduler and the API
+	// SecretsKey is the ARN of the key by which the secrets of callbacks are encrypted; "" =
+	// AWS's own.
+	SecretsKey string
+	Tags       map[string]string // of every resource
 }
 
 // testNAANs belong to no archive: their ARKs can never be resolved.
 var testNAANs = []string{"12345", "99999"}
 
+// What is checked here would otherwise be refused by AWS in the middle of a deployment, or
+// not at all.
 var (
 	// tableName is what DynamoDB takes as one (API reference, "CreateTable").
 	tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
@@ -71,39 +85,49 @@ var (
 )
 
 // tlsOnly says whether a resource's policy refuses calls without TLS. An emulator that
-// evaluates policies is called without TLS, and would refuse everything.
+// evaluates policies is called without TLS, and would refuse everything. On AWS every bucket,
+// queue and topic refuses them.
 func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
 
-// read takes the settings out of the context, in which what is not given is "". A
-// deployment to AWS has no default for what is permanent, and for who hears of failures.
-// The error has a line for each wrong setting.
+// read takes the settings out of the context, in which what is not given is "". A deployment
+// to AWS has no default for what is permanent, and for who hears of failures. The error has a
+// line for each wrong setting. The lines are in order, so the same settings have the same
+// message.
 func read(context func(name string) string) (s Settings, err error) {
 	s = Settings{Limits: boot.DefaultLimits, Timing: cmp.Or(context("timing"), "production"),
 		NAAN: context("naan"), Shoulder: cmp.Or(context("shoulder"), "fk4"),
 		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"), Contact: context("contact"),
-		Table: context("table"), TableStream: context("tableStream"), SecretsKey: context("secretsKey"),
-		Crashes: context("crashes"), SearchDomain: context("searchDomain"),
-		Local: context("local") == "true", Reserve: context("reserve") == "true",
+		Table: context("table"), TableStream: context("tableStream"),
+		SecretsKey: context("secretsKey"),
+		Crashes:    context("crashes"), Code: context("code"),
+		SearchDomain: context("searchDomain"),
+		Local:        context("local") == "true", Reserve: context("reserve") == "true",
 		Revisions:     context("revisionQueue") == "true",
 		ReplicaBucket: context("replicaBucket"), ReplicaRegion: context("replicaRegion"),
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
+
 	var wrong []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
 			wrong = append(wrong, fmt.Errorf(format, args...))
 		}
 	}
+
+	// Limits have defaults on AWS, too; each can be given by its own name.
 	for name, to := range s.Limits.Named() {
 		given := cmp.Or(context(name), strconv.Itoa(*to))
 		if n, err := strconv.Atoi(given); err == nil {
 			*to = n
 		} else {
-			check(false, "%s: found %q; expected a whole number, e.g. -c %s=%d", name, given, name, *to)
+			check(false, "%s: found %q; expected a whole number, e.g. -c %s=%d", name, given, name,
+				*to)
 		}
 	}
+
 	if err := s.Limits.Check(); err != nil {
 		wrong = append(wrong, err)
 	}
+
 	_, known := ingest.Timings[s.Timing]
 	check(known && (s.Local || s.Timing == "production"),
 		"timing: found %q; expected production, or locally also quick or slow", s.Timing)
@@ -112,14 +136,21 @@ func read(context func(name string) string) (s Settings, err error) {
 	check(s.TableStream == "" || s.Table != "" && streamOf(s.TableStream) == s.Table,
 		"tableStream: found %q; expected the ARN of the stream of the table that the setting table names",
 		s.TableStream)
+
 	check(s.SecretsKey == "" || keyARN.MatchString(s.SecretsKey),
 		"secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/…",
 		s.SecretsKey)
+
 	check(s.Crashes == "" || s.Local, "crashes: for local stacks only")
-	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true", "local": "true",
+	check(s.Code == "" || s.Local, "code: for local stacks only")
+	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true",
+		"local":         "true",
 		"revisionQueue": "true", "testArks": "true"} {
-		check(cmp.Or(context(name), value) == value, "%s: found %q; expected %s or nothing", name, context(name), value)
+		check(cmp.Or(context(name), value) == value, "%s: found %q; expected %s or nothing", name,
+			context(name), value)
 	}
+
+	// Each group of settings has a function; nil errors are left out by Join.
 	s.Tags, err = tags(context("tags"))
 	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
 	wrong = append(append(wrong, s.checkDomain()), s.people()...)
@@ -128,27 +159,32 @@ func read(context func(name string) string) (s Settings, err error) {
 	wrong = append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...)
 	wrong = append(wrong, s.readResearch(context("researchProjects"), context("researchTimes"))...)
 	wrong = append(wrong, s.readKeys(context("apiKeys"))...) // after the projects
-	slices.SortFunc(wrong, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	slices.SortFunc(wrong,
+		func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)
 }
 
-// checkReplica checks the names of the second bucket and of its region.
+// checkReplica checks the names of the second bucket and of its region. Whether the bucket
+// exists, and has versions, is not checked.
 func (s *Settings) checkReplica() error {
 	switch {
 	case s.ReplicaBucket != "" && !bucketName.MatchString(s.ReplicaBucket):
 		return fmt.Errorf("replicaBucket: found %q; expected the name of a bucket, e.g. archive-copy", s.ReplicaBucket)
-	case s.ReplicaRegion != "" && (s.ReplicaBucket == "" || !regionName.MatchString(s.ReplicaRegion)):
+	case s.ReplicaRegion != "" &&
+		(s.ReplicaBucket == "" || !regionName.MatchString(s.ReplicaRegion)):
 		return fmt.Errorf("replicaRegion: found %q; expected the region of replicaBucket, e.g. eu-west-1",
 			s.ReplicaRegion)
 	}
 	return nil
 }
 
-// identity checks whose ARKs are minted: they are permanent.
+// identity checks whose ARKs are minted: they are permanent. It sets the NAAN of a local
+// stack. A shoulder is right if it begins an ARK that reads back as the same.
 func (s *Settings) identity(tests bool) error {
 	if s.NAAN == "" && s.Local {
 		s.NAAN = "99999"
 	}
+
 	shoulder := ark.ARK{NAAN: s.NAAN, Name: s.Shoulder}
 	parsed, err := ark.Parse(shoulder.String())
 	switch {
@@ -165,31 +201,39 @@ func (s *Settings) identity(tests bool) error {
 	return nil
 }
 
-// people checks the addresses to which, and in whose name, the deployment writes.
+// people checks the addresses to which, and in whose name, the deployment writes. An alarm
+// that nobody gets has to be asked for by name.
 func (s *Settings) people() (wrong []error) {
 	if s.AlarmMail == "" && !s.Local {
 		wrong = append(wrong, errors.New("alarmMail: give the address to which alarms are sent, "+
 			"e.g. -c alarmMail=ops@example.org. Without it nobody hears of a failure; "+
 			"if you mean that: -c alarmMail=none"))
 	}
+
 	if s.AlarmMail == "none" {
 		s.AlarmMail = ""
 	}
+
 	for name, address := range map[string]string{"alarmMail": s.AlarmMail, "mailFrom": s.MailFrom} {
-		if a, err := mail.ParseAddress(address); address != "" && (err != nil || a.Address != address) {
-			wrong = append(wrong, fmt.Errorf("%s: found %q; expected a mail address, e.g. archive@example.org",
-				name, address))
+		if a, err := mail.ParseAddress(address); address != "" &&
+			(err != nil || a.Address != address) {
+			wrong = append(wrong,
+				fmt.Errorf("%s: found %q; expected a mail address, e.g. archive@example.org",
+					name, address))
 		}
 	}
+
 	if s.Contact != "" && !contactURL.MatchString(s.Contact) {
-		wrong = append(wrong, fmt.Errorf("contact: found %q; expected a URL of a web page or a mail address, "+
-			"e.g. https://archive.example.org or mailto:archive@example.org", s.Contact))
+		wrong = append(wrong,
+			fmt.Errorf("contact: found %q; expected a URL of a web page or a mail address, "+
+				"e.g. https://archive.example.org or mailto:archive@example.org", s.Contact))
 	}
 	return wrong
 }
 
-// tags reads NAME=VALUE,NAME=VALUE. Names and values have the lengths and the characters
-// that all services take ("Tag naming limits and requirements").
+// tags reads NAME=VALUE,NAME=VALUE. Names and values have the lengths and the characters that
+// all services take ("Tag naming limits and requirements"). Every deployment has the tag
+// application.
 func tags(text string) (map[string]string, error) {
 	out := map[string]string{"application": "archivist"}
 	allowed := regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{1,128}=[\p{L}\p{N} _.:/+@-]{0,256}$`)

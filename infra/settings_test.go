@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 func given(context map[string]string) (Settings, error) {
@@ -105,7 +105,7 @@ func TestWrongSettings(t *testing.T) {
 func TestProtected(t *testing.T) {
 	s := heard()
 	s.Tags = map[string]string{"application": "archivist", "owner": "library"}
-	data, app := makeStacks(t, s)
+	data, app := makeStacks(s)
 	if *data.TerminationProtection() != true || *app.TerminationProtection() != true {
 		t.Error("a stack can be deleted")
 	}

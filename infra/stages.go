@@ -11,62 +11,82 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/component"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/components/component"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/revision"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/revisions/revision"
 	"archivist/statemachines"
 )
 
-// Stage is one stage's queue and its function.
+// Stage is one stage's queue and its function. The name is the part of the ids of both.
 type Stage struct {
 	ingest.Stage
 	Queue   awssqs.Queue
 	Handler awslambda.Function
 }
 
-// newQueue makes a stage's queue.
-func newQueue(scope constructs.Construct, s Settings, st ingest.Stage, t ingest.Times, dead awssqs.Queue) *Stage {
+// newQueue makes a stage's queue. Its times follow from the stage's time-out (ingest.Times).
+func newQueue(scope constructs.Construct, s Settings, st ingest.Stage, t ingest.Times,
+	dead awssqs.Queue) *Stage {
 	return &Stage{Stage: st, Queue: fed(scope, s, st.Name, t, dead)}
 }
 
 // fed makes a queue that feeds a function. A message is kept as long as the chain of
 // times says, and becomes a dead letter after its last delivery.
-func fed(scope constructs.Construct, s Settings, id string, t ingest.Times, dead awssqs.Queue) awssqs.Queue {
+func fed(scope constructs.Construct, s Settings, id string, t ingest.Times,
+	dead awssqs.Queue) awssqs.Queue {
 	return awssqs.NewQueue(scope, jsii.String(id), fedProps(s, t, dead))
 }
 
-// fedProps are the properties of a queue that feeds a function.
+// fedProps are the properties of a queue that feeds a function. The visibility time-out is
+// longer than the function's, or a message would be delivered while it is being worked on.
 func fedProps(s Settings, t ingest.Times, dead awssqs.Queue) *awssqs.QueueProps {
-	return &awssqs.QueueProps{RetentionPeriod: seconds(t.Retention), VisibilityTimeout: seconds(t.Visibility),
-		Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly(),
-		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead, MaxReceiveCount: jsii.Number(t.Receives)},
+	return &awssqs.QueueProps{
+		RetentionPeriod:   seconds(t.Retention),
+		VisibilityTimeout: seconds(t.Visibility),
+		Encryption:        awssqs.QueueEncryption_SQS_MANAGED,
+		EnforceSSL:        s.tlsOnly(),
+		DeadLetterQueue: &awssqs.DeadLetterQueue{Queue: dead,
+			MaxReceiveCount: jsii.Number(t.Receives)},
 	}
 }
 
-// newDead makes a dead-letter queue.
+// newDead makes a dead-letter queue. It keeps messages longer than the queues that feed it:
+// in SQS the age of a message goes on when it is moved.
 func newDead(scope constructs.Construct, s Settings, id string, t ingest.Times) awssqs.Queue {
-	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{RetentionPeriod: seconds(t.DeadLetter),
-		Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: s.tlsOnly()})
+	return awssqs.NewQueue(scope, jsii.String(id), &awssqs.QueueProps{
+		RetentionPeriod: seconds(t.DeadLetter),
+		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,
+		EnforceSSL:      s.tlsOnly(),
+	})
 }
 
-// newHandler makes a stage's function and connects it to its queue, one message
-// at a time. Its concurrency is at least the number of jobs that the gates admit.
+// newHandler makes a stage's function and connects it to its queue, one message at a time. Its
+// concurrency is at least the number of jobs that the gates admit. So a job that the gates admit
+// need not wait for a function.
 func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t ingest.Times) {
 	p.Code, p.Timeout, p.Memory = "run-stage", t.Timeout, 512
 	if st.Name == "process" || st.Name == "store" {
 		p.Disk = 4096 // for sorting an object's files: about 1 KB each and version
 	}
-	p = p.with(map[string]*string{boot.EnvStage: jsii.String(st.Name), boot.EnvQueue: st.Queue.QueueUrl()})
+
+	p = p.with(map[string]*string{boot.EnvStage: jsii.String(st.Name),
+		boot.EnvQueue: st.Queue.QueueUrl()})
 	st.Handler = newFunction(scope, "run-"+st.Name, p)
+
+	// One message at a time, so that a job has the whole time and memory of its invocation.
 	source := &awslambdaeventsources.SqsEventSourceProps{
-		BatchSize: jsii.Number(1), ReportBatchItemFailures: jsii.Bool(true),
-		MaxConcurrency: jsii.Number(max(2, p.Settings.Limits.MaxInFlight))} // 2 is the least that Lambda takes
+		BatchSize:               jsii.Number(1),
+		ReportBatchItemFailures: jsii.Bool(true),
+		MaxConcurrency:          jsii.Number(max(2, p.Settings.Limits.MaxInFlight)),
+	} // 2 is the least that Lambda takes
+
 	st.Handler.AddEventSource(awslambdaeventsources.NewSqsEventSource(st.Queue, source))
 }
 
-// newMachine makes the state machine of jobs or batches, with its queues filled in.
+// newMachine makes the state machine of jobs or batches, with its queues filled in. It may send
+// to these queues.
 func newMachine(scope constructs.Construct, name string, timing ingest.Timing,
 	stages []*Stage) awsstepfunctions.StateMachine {
 	queues := map[string]*string{}
@@ -75,7 +95,9 @@ func newMachine(scope constructs.Construct, name string, timing ingest.Timing,
 			queues[st.Name] = st.Queue.QueueUrl()
 		}
 	}
-	m := awsstepfunctions.NewStateMachine(scope, jsii.String(name), machineProps(name, timing, queues))
+
+	m := awsstepfunctions.NewStateMachine(scope, jsii.String(name),
+		machineProps(name, timing, queues))
 	for _, st := range stages {
 		if queues[st.Name] != nil {
 			st.Queue.Grant(m, jsii.String("sqs:SendMessage"))
@@ -84,13 +106,16 @@ func newMachine(scope constructs.Construct, name string, timing ingest.Timing,
 	return m
 }
 
-// machineProps are the properties of a state machine: its definition, with its times, and
-// its placeholders filled in.
-func machineProps(name string, timing ingest.Timing, filled map[string]*string) *awsstepfunctions.StateMachineProps {
+// machineProps are the properties of a state machine: its definition, with its times, and its
+// placeholders filled in. A definition that cannot be read is a mistake of this release,
+// found by its tests.
+func machineProps(name string, timing ingest.Timing,
+	filled map[string]*string) *awsstepfunctions.StateMachineProps {
 	text, err := statemachines.Timed(name, func(placeholder string) time.Duration {
 		if st, known := ingest.StageNamed(placeholder); known {
 			return timing.Times(st).State
 		}
+
 		switch placeholder {
 		case componentPlaceholder:
 			return component.FunctionTime + timing.Return
@@ -105,8 +130,10 @@ func machineProps(name string, timing ingest.Timing, filled map[string]*string) 
 		panic(err)
 	}
 	return &awsstepfunctions.StateMachineProps{
-		DefinitionBody: awsstepfunctions.DefinitionBody_FromString(jsii.String(text)), DefinitionSubstitutions: &filled,
-		StateMachineType: awsstepfunctions.StateMachineType_STANDARD, TracingEnabled: jsii.Bool(true),
-		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
+		DefinitionBody:          awsstepfunctions.DefinitionBody_FromString(jsii.String(text)),
+		DefinitionSubstitutions: &filled,
+		StateMachineType:        awsstepfunctions.StateMachineType_STANDARD,
+		TracingEnabled:          jsii.Bool(true),
+		RemovalPolicy:           awscdk.RemovalPolicy_DESTROY,
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/ocfl"
-	"archivist/pkg/stage"
-	"archivist/pkg/workspace"
+	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/objects/ocfl"
 )
 
 // stageTypes are the types whose steps a stage's function runs.

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// CoreMissing names what this machine lacks for LocalStack's open core, "" if
-// nothing: Python 3.13, Java and Maven.
+// CoreMissing names what this machine lacks for LocalStack's open core, separated by commas, "" if nothing:
+// Python 3.13, Java and Maven.
 func CoreMissing() string {
 	var missing []string
 	if python313() == "" {
@@ -27,7 +27,7 @@ func CoreMissing() string {
 	return strings.Join(missing, ", ")
 }
 
-// python313 is a Python 3.13, from the path or from pyenv.
+// python313 is a Python 3.13, from the path or from pyenv; "" for none.
 func python313() string {
 	candidates := []string{"python3.13"}
 	if out, err := exec.Command("pyenv", "root").Output(); err == nil {
@@ -35,23 +35,28 @@ func python313() string {
 		found, _ := filepath.Glob(filepath.Join(root, "versions", "3.13.*", "bin", "python3.13"))
 		candidates = append(candidates, found...)
 	}
+
 	for _, c := range candidates {
 		// A shim of pyenv is on the path even if its version is not selected.
-		if out, err := exec.Command(c, "-c", "import sys; print(sys.executable)").Output(); err == nil {
+		if out, err := exec.Command(c, "-c",
+			"import sys; print(sys.executable)").Output(); err == nil {
 			return strings.TrimSpace(string(out))
 		}
 	}
 	return ""
 }
 
-// installCore installs LocalStack's open core and the DynamoDB Local that it uses.
+// installCore installs LocalStack's open core and the DynamoDB Local that it uses, unless they are there and
+// their lists of packages have not changed since.
 func (s *Stack) installCore(ctx context.Context) error {
 	if missing := CoreMissing(); missing != "" {
 		return fmt.Errorf("LocalStack's open core needs %s", missing)
 	}
+
 	if err := s.installDynamoDB(ctx); err != nil {
 		return err
 	}
+
 	dir, wanted := s.Path(".local", "core"), s.Path("localstack", "core", "requirements.txt")
 	return s.Once(filepath.Join(dir, "done"), wanted, func() error {
 		s.Say("installing LocalStack's open core (Python) …")
@@ -59,7 +64,8 @@ func (s *Stack) installCore(ctx context.Context) error {
 	})
 }
 
-// startCore starts LocalStack's open core. Its processes are in its session.
+// startCore starts LocalStack's open core. Its processes are in its session, so Stop ends them all. All that it
+// writes is below the folder of the stack, also what it would keep in the home of the user.
 func (s *Stack) startCore() error {
 	root := s.State("root")
 	for _, dir := range []string{root, s.State("tmp"), s.State("home")} {
@@ -67,7 +73,10 @@ func (s *Stack) startCore() error {
 			return err
 		}
 	}
+
 	address := fmt.Sprintf("127.0.0.1:%d", s.Port)
+	// Settings are those of LocalStack ("Configuration"). Nothing of the environment of this process but PATH is
+	// passed on.
 	env := []string{"PATH=" + s.Path(".local", "core", "venv", "bin") + ":" + os.Getenv("PATH"),
 		"HOME=" + s.State("home"), "TMPDIR=" + s.State("tmp"), "FILESYSTEM_ROOT=" + root,
 		"GATEWAY_LISTEN=" + address, "LOCALSTACK_HOST=" + address,
@@ -84,7 +93,7 @@ func (s *Stack) startCore() error {
 		s.Path("localstack", "core", "start.py"))
 }
 
-// coreHealthy asks for the version: other emulators answer the same path.
+// coreHealthy reports whether LocalStack answers. It asks for the version: other emulators answer the same path.
 func (s *Stack) coreHealthy() bool {
 	client := http.Client{Timeout: 2 * time.Second}
 	resp, err := client.Get(s.Endpoint() + "/_localstack/health")
@@ -93,16 +102,18 @@ func (s *Stack) coreHealthy() bool {
 	}
 	defer resp.Body.Close()
 	var health struct{ Version string }
-	return json.NewDecoder(resp.Body).Decode(&health) == nil && strings.HasPrefix(health.Version, "2026.3")
+	return json.NewDecoder(resp.Body).Decode(&health) == nil &&
+		strings.HasPrefix(health.Version, "2026.3")
 }
 
-// fallbacks returns an error if the emulator only pretended to make a resource of the
-// deployment.
+// fallbacks returns an error if the emulator only pretended to make a resource of the deployment: it knows no
+// resource of this type, and says so in its log alone. Tests on it would then test nothing.
 func (s *Stack) fallbacks() error {
 	log, err := os.ReadFile(s.State("core.log"))
 	if err != nil {
 		return err
 	}
+
 	for line := range strings.SplitSeq(string(log), "\n") {
 		if strings.Contains(line, "deployed as a fallback") ||
 			strings.Contains(line, "is not supported but was deployed") {

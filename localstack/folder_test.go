@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/checkm"
+	"archivist/pkg/formats/checkm"
 )
 
 // TestFolder: the manifest of a folder is accepted, names every file by a URL that

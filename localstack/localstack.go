@@ -7,7 +7,7 @@
 // the table. None of them needs Docker: functions are processes of this machine.
 //
 //	stack := &localstack.Stack{Checkout: checkout, Name: "run", Port: 4566, Enforce: true}
-//	outputs, err := stack.Up(ctx, runtime.GOARCH)
+//	outputs, err := stack.Up(ctx)
 //	defer stack.Stop(ctx)
 package localstack
 
@@ -25,22 +25,30 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"archivist/infra/toolchain"
 )
 
-// Stack is one local AWS with the system deployed to it.
+// Stack is one local AWS with the system deployed to it. Several can be up at once, with names and ports of
+// their own.
 type Stack struct {
 	toolchain.Checkout
-	Name    string            // of the folder below .local that holds its state
-	Port    int               // on loopback
+	// Name is that of the folder below .local that holds its state: logs, ids of processes, outputs.
+	Name string
+	// Port is on loopback. What belongs to the stack has ports that are counted from it.
+	Port    int
 	Core    bool              // LocalStack's open core instead of MiniStack
 	Context map[string]string // of the CDK app
 	Env     []string          // of the emulator, in addition to what it needs
-	Tags    []string          // of the functions' build, e.g. "crash"
-	Enforce bool              // policies are evaluated; every function has its own role's session (MiniStack only)
+	// Tags are those of the functions' build, e.g. "crash"; each set of them has zip files of its own.
+	Tags []string
+	// Enforce: policies are evaluated, and every function has its own role's session (MiniStack only).
+	Enforce bool
 }
 
-// Outputs say where everything is.
+// Outputs say where everything is. They are stored as JSON, and read by the command line, which takes only
+// apiUrl (cmd/archivist/command), and by tools.
 type Outputs struct {
 	APIURL           string            `json:"apiUrl"`
 	EndpointURL      string            `json:"endpointUrl"`
@@ -49,14 +57,16 @@ type Outputs struct {
 	StorageBucket    string            `json:"storageBucket"`
 	WorkBucket       string            `json:"workBucket"`
 	SampleCollection string            `json:"sampleCollection"`
-	SampleURL        string            `json:"sampleUrl,omitempty"`
-	All              map[string]string `json:"all"` // every output of the app stack
+	SampleURL        string            `json:"sampleUrl,omitempty"` // of the web server for local content
+	State            string            `json:"state"`               // the folder of its files
+	Control          string            `json:"control,omitempty"`   // the socket of a demo, see Control
+	All              map[string]string `json:"all"`                 // every output of the app stack
 }
 
-// Region is where everything is locally.
+// Region is where everything is locally. The emulators have others, too, but each has resources of its own.
 const Region = "us-east-1"
 
-// State is a path below the stack's own folder.
+// State is a path below the stack's own folder; Stop removes all of it.
 func (s *Stack) State(parts ...string) string {
 	return s.Path(append([]string{".local", s.Name}, parts...)...)
 }
@@ -70,7 +80,8 @@ func (s *Stack) Endpoint() string { return fmt.Sprintf("http://127.0.0.1:%d", s.
 // Python is the interpreter of the project's own environment.
 func (s *Stack) Python() string { return s.Path(".local", "venv", "bin", "python") }
 
-// InstallPython makes the Python environment with MiniStack and ocfl-py.
+// InstallPython makes the Python environment with MiniStack and ocfl-py, unless it is there and requirements.txt
+// has not changed since. Each package is pinned by version and digest.
 func (s *Stack) InstallPython(ctx context.Context) error {
 	venv, wanted := s.Path(".local", "venv"), s.Path("localstack", "requirements.txt")
 	return s.Once(filepath.Join(s.Path(".local"), "venv.done"), wanted, func() error {
@@ -79,7 +90,7 @@ func (s *Stack) InstallPython(ctx context.Context) error {
 	})
 }
 
-// Healthy reports whether the local AWS answers.
+// Healthy reports whether the local AWS answers, within two seconds, whoever has started it.
 func (s *Stack) Healthy() bool {
 	if s.Core {
 		return s.coreHealthy()
@@ -101,8 +112,8 @@ func (s *Stack) emulator() string {
 	return "MiniStack"
 }
 
-// Start starts the local AWS, unless it is up. It outlives this process. One that another checkout, or
-// another stack, has started on the same port is an error: its data would be mixed with these.
+// Start starts the local AWS, unless it is up. It outlives this process. One that another checkout, or another
+// stack, has started on the same port is an error: its data would be mixed with these.
 func (s *Stack) Start(ctx context.Context) error {
 	if s.Healthy() {
 		if !s.running() {
@@ -111,6 +122,7 @@ func (s *Stack) Start(ctx context.Context) error {
 		}
 		return nil
 	}
+
 	s.Say("starting %s on port %d …", s.emulator(), s.Port)
 	// It begins empty: nothing of an earlier one, that may have died, is there.
 	if err := os.RemoveAll(s.State("bootstrapped")); err != nil {
@@ -124,9 +136,11 @@ func (s *Stack) Start(ctx context.Context) error {
 		return s.await(ctx, s.emulator(), s.Healthy)
 	}
 
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" + os.TempDir(),
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TMPDIR=" +
+		os.TempDir(),
 		fmt.Sprintf("GATEWAY_PORT=%d", s.Port), "BIND_HOST=127.0.0.1",
 		"AWS_ENDPOINT_URL=" + s.Endpoint(), "LOG_LEVEL=WARNING", fmt.Sprintf("AUTH=%t", s.Enforce)}
+
 	if err := s.Detach("ministack", append(env, s.Env...), s.Python(),
 		s.Path("localstack", "emulator.py")); err != nil {
 		return err
@@ -134,7 +148,7 @@ func (s *Stack) Start(ctx context.Context) error {
 	return s.await(ctx, s.emulator(), s.Healthy)
 }
 
-// running reports whether a process of this stack is alive.
+// running reports whether a process of this stack is alive, by the ids in its folder. Signal 0 only asks.
 func (s *Stack) running() bool {
 	pids, _ := filepath.Glob(s.State("*.pid"))
 	return slices.ContainsFunc(pids, func(file string) bool {
@@ -147,6 +161,8 @@ func (s *Stack) running() bool {
 	})
 }
 
+// await waits until something is ready, a minute at most. The error names the folder in which the log says why
+// not.
 func (s *Stack) await(ctx context.Context, what string, ready func() bool) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -162,16 +178,19 @@ func (s *Stack) await(ctx context.Context, what string, ready func() bool) error
 	return nil
 }
 
-// Detach starts a process that outlives this one, in a session of its own. Its
-// output goes to NAME.log and its process id to NAME.pid.
+// Detach starts a process that outlives this one, in a session of its own, so that ^C does not reach it, and
+// Stop ends it with its children. Its output goes to NAME.log and its process id to NAME.pid; both are in the
+// folder of the stack, in which it runs.
 func (s *Stack) Detach(name string, env []string, command ...string) error {
 	if err := os.MkdirAll(s.State(), 0o755); err != nil {
 		return err
 	}
+
 	log, err := os.Create(s.State(name + ".log"))
 	if err != nil {
 		return err
 	}
+
 	defer log.Close()
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.State(), env, log, log
@@ -182,27 +201,34 @@ func (s *Stack) Detach(name string, env []string, command ...string) error {
 	return os.WriteFile(s.State(name+".pid"), []byte(strconv.Itoa(cmd.Process.Pid)), 0o644)
 }
 
-// Stop ends every process of the stack and forgets its state.
+// Stop ends every process of the stack and forgets its state: tables, buckets and logs are gone. It waits for
+// the end of the emulator, so that its port is free afterwards. What has ended already is no error.
 func (s *Stack) Stop(ctx context.Context) error {
 	pids, err := filepath.Glob(s.State("*.pid"))
 	if err != nil {
 		return err
 	}
+
 	running := s.running()
 	for _, file := range pids {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
 		}
+
 		pid, err := strconv.Atoi(string(data))
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
+
 		// The session: MiniStack's functions are its children.
-		if err := syscall.Kill(-pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := syscall.Kill(-pid, syscall.SIGTERM); err != nil &&
+			!errors.Is(err, syscall.ESRCH) {
 			return err
 		}
 	}
+
+	// Without a process of this stack, what answers on the port is not ours to wait for.
 	ended := func() bool { return !running || !s.Healthy() }
 	if err := s.await(ctx, "the end of "+s.emulator(), ended); err != nil {
 		return err
@@ -210,55 +236,79 @@ func (s *Stack) Stop(ctx context.Context) error {
 	return os.RemoveAll(s.State())
 }
 
-// Deploy deploys the app with the CDK's command line and writes the outputs.
+// bootstrap makes what the CDK needs before it deploys, once for each start of the emulator, which begins empty.
+// It needs no app: it runs in a folder without one.
+func (s *Stack) bootstrap(ctx context.Context) error {
+	done := s.State("bootstrapped")
+	if _, err := os.Stat(done); err == nil {
+		return nil
+	}
+
+	_, err := s.Run(ctx, s.State(), s.Environment(), s.CDK(), "bootstrap", "aws://000000000000/"+
+		Region)
+	if err != nil {
+		return err
+	}
+
+	if err := s.admitPlainHTTP(ctx); err != nil {
+		return err
+	}
+	return os.WriteFile(done, nil, 0o644)
+}
+
+// Deploy deploys the app with the CDK's command line and writes the outputs. It can be repeated after a change
+// of Context, which the app reads. The code of functions is what BuildZips has made.
 func (s *Stack) Deploy(ctx context.Context) (Outputs, error) {
 	s.Say("deploying with the CDK …")
-	args := []string{"--output", s.State("cdk.out"), "-c", "local=true"}
+	written := s.State("cdk-outputs.json")
+	args := []string{"deploy", "--all", "--require-approval", "never", "--method", "direct",
+		"--outputs-file", written,
+		"--output", s.State("cdk.out"), "-c", "local=true", "-c", "code=" + s.Zips(s.Tags...)}
+
 	for k, v := range s.Context {
 		args = append(args, "-c", k+"="+v)
 	}
-	env := s.Environment()
-	if _, err := os.Stat(s.State("bootstrapped")); err != nil {
-		bootstrap := append([]string{"bootstrap", "aws://000000000000/" + Region}, args...)
-		if _, err := s.Run(ctx, s.Path("infra"), env, s.CDK(), bootstrap...); err != nil {
-			return Outputs{}, err
-		}
-		if err := s.admitPlainHTTP(ctx); err != nil {
-			return Outputs{}, err
-		}
-		if err := os.WriteFile(s.State("bootstrapped"), nil, 0o644); err != nil {
-			return Outputs{}, err
-		}
-	}
 
-	written := s.State("cdk-outputs.json")
-	deploy := append([]string{"deploy", "--all", "--require-approval", "never", "--outputs-file", written}, args...)
-	if _, err := s.Run(ctx, s.Path("infra"), env, s.CDK(), deploy...); err != nil {
+	if _, err := s.Run(ctx, s.Path("infra"), s.Environment(), s.CDK(), args...); err != nil {
 		return Outputs{}, err
 	}
 	return s.outputs(written)
 }
 
+// outputs are the outputs of a deployment as the CDK has written them. An output that is missing is an error
+// here, and not of the first call that needs it.
 func (s *Stack) outputs(written string) (o Outputs, err error) {
 	data, err := os.ReadFile(written)
 	if err != nil {
 		return o, err
 	}
+
 	var stacks map[string]map[string]string
 	if err := json.Unmarshal(data, &stacks); err != nil {
 		return o, fmt.Errorf("%s: %w", written, err)
 	}
+
 	all := stacks["Archivist"]
-	o = Outputs{EndpointURL: s.Endpoint(), Region: Region, TableName: all["tableName"],
-		StorageBucket: all["storageBucket"], WorkBucket: all["workBucket"],
-		SampleCollection: SampleCollection, All: all,
-		APIURL: fmt.Sprintf("%s/restapis/%s/prod/_user_request_", s.Endpoint(), all["apiId"])}
+	o = Outputs{
+		EndpointURL:      s.Endpoint(),
+		Region:           Region,
+		TableName:        all["tableName"],
+		StorageBucket:    all["storageBucket"],
+		WorkBucket:       all["workBucket"],
+		SampleCollection: SampleCollection,
+		All:              all,
+		State:            s.State(),
+		APIURL: fmt.Sprintf("%s/restapis/%s/prod/_user_request_", s.Endpoint(),
+			all["apiId"]),
+	}
+
 	if s.Core {
 		o.APIURL = fmt.Sprintf("%s/_aws/execute-api/%s/prod", s.Endpoint(), all["apiId"])
 		if err := s.fallbacks(); err != nil {
 			return o, err
 		}
 	}
+
 	for name, v := range map[string]string{"apiId": all["apiId"], "tableName": o.TableName,
 		"storageBucket": o.StorageBucket} {
 		if v == "" {
@@ -268,16 +318,12 @@ func (s *Stack) outputs(written string) (o Outputs, err error) {
 	return o, s.Save(o)
 }
 
-// Save writes the outputs where tools find them.
+// Save writes the outputs where tools of the checkout find them; Publish writes them for the command line.
 func (s *Stack) Save(o Outputs) error {
-	data, err := json.MarshalIndent(o, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(s.State("outputs.json"), append(data, '\n'), 0o644)
+	return o.write(s.State("outputs.json"))
 }
 
-// Load reads the outputs of a stack that is deployed.
+// Load reads the outputs of a stack that is deployed; the error is fs.ErrNotExist if none is.
 func (s *Stack) Load() (o Outputs, err error) {
 	data, err := os.ReadFile(s.State("outputs.json"))
 	if err != nil {
@@ -286,17 +332,31 @@ func (s *Stack) Load() (o Outputs, err error) {
 	return o, json.Unmarshal(data, &o)
 }
 
-// Up installs, builds, starts and deploys.
-func (s *Stack) Up(ctx context.Context, goarch string) (Outputs, error) {
+// Up installs, builds, starts and deploys. The local AWS starts while the functions are built. What is there
+// already is kept: repeated, it deploys changes.
+func (s *Stack) Up(ctx context.Context) (Outputs, error) {
 	core := func(context.Context) error { return nil }
 	if s.Core {
 		core = s.installCore
 	}
-	for _, step := range []func(context.Context) error{s.InstallPython, core, s.InstallCDK,
-		func(ctx context.Context) error { return s.Build(ctx, goarch, s.Tags...) }, s.Start} {
-		if err := step(ctx); err != nil {
+
+	for _, install := range []func(context.Context) error{s.InstallPython, core, s.InstallCDK} {
+		if err := install(ctx); err != nil {
 			return Outputs{}, err
 		}
+	}
+
+	both, ctx2 := errgroup.WithContext(ctx)
+	both.Go(func() error { return s.BuildZips(ctx2, s.Tags...) })
+	both.Go(func() error {
+		if err := s.Start(ctx2); err != nil {
+			return err
+		}
+		return s.bootstrap(ctx2)
+	})
+
+	if err := both.Wait(); err != nil {
+		return Outputs{}, err
 	}
 	return s.Deploy(ctx)
 }

@@ -5,13 +5,20 @@ import (
 	"os"
 	"path/filepath"
 
-	"archivist/pkg/audio/audiotest"
+	"archivist/pkg/formats/audio/audiotest"
 )
 
-// ResearchProject is the research project of the local deployment.
-const ResearchProject = "demo"
+// ResearchProject is the research project of the local deployment, and ResearchTimes are its times.
+const (
+	ResearchProject = "demo"
+	ResearchTimes   = "lease=5m,queue=2m,extension=5m"
+)
 
-// ResearchSample is episodes and clips whose hits are known.
+// MaxInFlight is how many jobs run at once locally, on the local AWS and in the demo.
+const MaxInFlight = 20
+
+// ResearchSample is episodes and clips whose hits are known. All of it follows from its sizes: the same numbers
+// are the same sounds.
 type ResearchSample struct {
 	Episodes []*audiotest.Set // all have the same clips
 }
@@ -32,19 +39,27 @@ func NewResearchSample(episodes, clips, slots int) *ResearchSample {
 	for k := range clips {
 		all = append(all, sampleClip(uint64(k)))
 	}
+
 	for e := range episodes {
 		n := int(slotOf * sampleRate * float64(slots))
-		set := &audiotest.Set{Rate: sampleRate, Recording: audiotest.Speech(uint64(1000+e), sampleRate, n), Clips: all}
+		set := &audiotest.Set{
+			Rate:      sampleRate,
+			Recording: audiotest.Speech(uint64(1000+e), sampleRate, n),
+			Clips:     all,
+		}
+
 		tone := audiotest.Tone(sampleRate, n, 110*float64(1+e%7))
 		for i, v := range audiotest.Noise(uint64(2000+e), n) {
 			set.Recording[i] += v/4 + tone[i]/20
 		}
+
 		hideClips(set, e, slots)
 		s.Episodes = append(s.Episodes, set)
 	}
 	return s
 }
 
+// sampleClip is the clip of a number: speech, a melody or noise in turn.
 func sampleClip(k uint64) []float32 {
 	n := int(clipOf * sampleRate)
 	switch k % 3 {
@@ -56,7 +71,8 @@ func sampleClip(k uint64) []float32 {
 	return audiotest.Noise(3000+k, n)
 }
 
-// hideClips puts clips into the slots of an episode.
+// hideClips puts clips into the slots of an episode, until there are no more of these. The gain is that of the
+// clip against what is there.
 func hideClips(set *audiotest.Set, e, slots int) {
 	slot := 0
 	for k := range set.Clips {
@@ -64,6 +80,7 @@ func hideClips(set *audiotest.Set, e, slots int) {
 		if (e+k)%3 == 0 {
 			times = 1 + (e+k)/3%2
 		}
+
 		for range times {
 			if slot == slots {
 				return
@@ -75,18 +92,21 @@ func hideClips(set *audiotest.Set, e, slots int) {
 	}
 }
 
-// Write writes the recordings to a folder: episode-1.wav, clip-1.wav and so on.
+// Write writes the recordings to a folder, as WAV: episode-1.wav, clip-1.wav and so on.
 func (s *ResearchSample) Write(folder string) error {
 	err := os.MkdirAll(folder, 0o755)
 	if err != nil {
 		return err
 	}
+
 	for e, set := range s.Episodes {
-		err = audiotest.WriteWAV(filepath.Join(folder, EpisodeName(e)+".wav"), set.Rate, set.Recording)
+		err = audiotest.WriteWAV(filepath.Join(folder, EpisodeName(e)+".wav"), set.Rate,
+			set.Recording)
 		if err != nil {
 			return err
 		}
 	}
+
 	for k, clip := range s.Episodes[0].Clips {
 		err = audiotest.WriteWAV(filepath.Join(folder, ClipName(k)+".wav"), sampleRate, clip)
 		if err != nil {
@@ -102,20 +122,23 @@ func EpisodeName(e int) string { return fmt.Sprintf("episode-%d", e+1) }
 // ClipName is that of a clip.
 func ClipName(k int) string { return fmt.Sprintf("clip-%d", k+1) }
 
-// Tolerance is how far a hit may be from where the clip was hidden, in nanoseconds.
+// Tolerance is how far a hit may be from where the clip was hidden, in nanoseconds: a millisecond, eight
+// samples.
 const Tolerance = 1_000_000
 
-// Compare compares the hits that were found for a pair, in nanoseconds and ordered, with where the clip was hidden.
-// worst is the largest difference.
+// Compare compares the hits that were found for a pair, in nanoseconds and ordered, with where the clip was
+// hidden. worst is the largest difference. The error is another number of hits, or one that is too far off.
 func (s *ResearchSample) Compare(e, k int, found []int64) (worst int64, err error) {
 	truth := s.Episodes[e].Of(k)
 	if len(found) != len(truth) {
 		return 0, fmt.Errorf("%s in %s: found %v, hidden at %v", ClipName(k), EpisodeName(e), found, truth)
 	}
+
 	for i, at := range found {
 		d := max(at-truth[i], truth[i]-at)
 		if d > Tolerance {
-			return d, fmt.Errorf("%s in %s: found at %d ns, hidden at %d ns", ClipName(k), EpisodeName(e), at, truth[i])
+			return d, fmt.Errorf("%s in %s: found at %d ns, hidden at %d ns", ClipName(k),
+				EpisodeName(e), at, truth[i])
 		}
 		worst = max(worst, d)
 	}

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"archivist/pkg/analysis/shipped"
+	"archivist/pkg/research/analysis/shipped"
 )
 
 // TestResearchSample: the analysis finds what is hidden in the sample, and nothing else.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/component"
+	"archivist/pkg/components/component"
 	"archivist/statemachines"
 )
 

@@ -15,11 +15,15 @@
 // component-run does one run of a component: its function finds items, works on them, and finds the
 // next, until the run ends.
 //
-// task-run is one execution of an attempt to run a task of the revision queue: a function takes the attempt,
-// another, or a container, runs the task, and the first records what came of it.
+// task-run is one execution of an attempt to run a task of the revision queue: a function takes
+// the attempt, another, or a container, runs the task, and the first records what came of it.
 //
 // An execution holds no state of its own: it can be stopped, lost or started again at any
 // moment, and the row of the job says where it continues.
+//
+// Placeholders ("${name}") stand for queues and functions, which infra, and the system in one
+// process, fill in. Time-outs are not written in the definitions: they follow from the chain
+// of times (Timed).
 package statemachines
 
 import (
@@ -45,22 +49,25 @@ var componentRun string
 //go:embed task-run.asl.json
 var taskRun string
 
-// Definitions by the machine's name.
+// Definitions by the machine's name. The names are those of the machines in the code.
 var Definitions = map[string]string{"ingest-job": ingestJob, "ingest-batch": ingestBatch,
 	"admin-action": adminAction, "component-run": componentRun, "task-run": taskRun}
 
-// Timed returns a definition whose Task states have the time-out of the stage to whose
-// queue they send, or of the function that they invoke. Queues and functions stay
-// placeholders, as "${stage}".
+// Timed returns a definition whose Task states have the time-out of the stage to whose queue
+// they send, or of the function that they invoke. Queues and functions stay placeholders, as
+// "${stage}". A machine that does not exist is an error. timeout is asked with the name in
+// the placeholder; its result is cut to whole seconds.
 func Timed(name string, timeout func(placeholder string) time.Duration) (string, error) {
 	var d struct {
 		Comment string
 		StartAt string
 		States  map[string]map[string]any
 	}
+
 	if err := json.Unmarshal([]byte(Definitions[name]), &d); err != nil {
 		return "", fmt.Errorf("statemachines: %s: %w", name, err)
 	}
+
 	setTimeouts(d.States, timeout)
 	out, err := json.Marshal(d)
 	return string(out), err
@@ -73,14 +80,17 @@ func setTimeouts(states map[string]map[string]any, timeout func(placeholder stri
 		if processor, ok := s["ItemProcessor"].(map[string]any); ok {
 			setTimeouts(statesOf(processor), timeout)
 		}
+
 		if s["Type"] != "Task" || s["TimeoutSecondsPath"] != nil {
 			continue
 		}
+
 		parameters, _ := s["Parameters"].(map[string]any)
 		target, _ := parameters["QueueUrl"].(string)
 		if function, ok := parameters["FunctionName"].(string); ok {
 			target = function
 		}
+
 		s["TimeoutSeconds"] = int(timeout(strings.Trim(target, "${}")).Seconds())
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/runner"
+	"archivist/pkg/revisions/runner"
 	"archivist/statemachines"
 )
 

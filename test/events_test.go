@@ -12,22 +12,22 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
 )
 
 // TestEventTypes: the types of events in the code that writes them are those of the table,
 // and each has a type of subjects that exists.
 func TestEventTypes(t *testing.T) {
 	written, known := map[string]string{}, map[string]bool{}
-	writers := map[string]bool{} // only packages that import pkg/event can write events
+	writers := map[string]bool{} // only packages that import pkg/events/event can write events
 	var files []func()
 	goFiles(t, func(path string, f *ast.File, _ []byte) {
 		dir := filepath.Dir(path)
 		if !strings.HasPrefix(dir, "pkg") || strings.HasSuffix(path, "_test.go") {
 			return
 		}
-		imports := func(i *ast.ImportSpec) bool { return i.Path.Value == `"archivist/pkg/event"` }
+		imports := func(i *ast.ImportSpec) bool { return i.Path.Value == `"archivist/pkg/events/event"` }
 		writers[dir] = writers[dir] || slices.ContainsFunc(f.Imports, imports)
 		files = append(files, func() {
 			if writers[dir] {

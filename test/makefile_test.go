@@ -23,7 +23,7 @@ func TestMakefile(t *testing.T) {
 		t.Fatalf("found the targets %v only", targets)
 	}
 
-	given := []string{"CONTEXT", "FOLDER", "FUNCTION"} // by who calls make
+	given := []string{"ARGS", "CONTEXT", "FOLDER", "FUNCTION", "ONLY"} // by who calls make
 	for _, target := range targets {
 		out, err := exec.Command("make", "-C", "..", "-n", "--warn-undefined-variables", target).CombinedOutput()
 		if err != nil {

@@ -54,7 +54,7 @@ func TestOperationsDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := sources(t, "..", func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	tests := readTests(t)
 	rows, alarms := 0, map[string]bool{}
 	for line := range strings.Lines(string(doc)) {
 		cells := strings.Split(strings.TrimSpace(line), " | ")
@@ -62,16 +62,12 @@ func TestOperationsDocument(t *testing.T) {
 			continue
 		}
 		rows++
-		cited := names("`(Test[^`]*)`", cells[4])
-		if len(cited) == 0 && !regexp.MustCompile(`AWS, \*.+\*`).MatchString(cells[4]) {
+		cited, errs := tests.cited(cells[4])
+		if cited == 0 && !regexp.MustCompile(`AWS, \*.+\*`).MatchString(cells[4]) {
 			t.Errorf("nothing shows %q", cells[0])
 		}
-		for _, name := range cited {
-			name, part, divided := strings.Cut(name, "/")
-			there := strings.Contains(tests, "\nfunc "+name+"(t *testing.T)")
-			if !there || divided && !strings.Contains(tests, `"`+part+`"`) {
-				t.Errorf("%q is shown by a test that is not there: %s %s", cells[0], name, part)
-			}
+		for _, err := range errs {
+			t.Errorf("%s: %v", cells[0], err)
 		}
 		for _, list := range names("alarms? ((?:`[A-Za-z]+`(?:, | and )?)+)", cells[1]) {
 			for _, id := range names("`([A-Za-z]+)`", list) {

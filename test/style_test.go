@@ -9,20 +9,38 @@ import (
 	"unicode/utf8"
 )
 
-// widest is the most columns that a line has; a tab is four.
-const widest = 120
+// Columns of a line; a tab is four. Most lines end where a window for two files side by side does.
+const (
+	widest = 120
+	usual  = 100
+)
+
+// mostWide is the share of lines of code that may be wider than usual, in parts of a thousand, outside of tests.
+const mostWide = 15
 
 // TestLineLength: code is read next to other code. Raw strings but tags, and the output of
 // examples, cannot be broken, so they do not count.
 func TestLineLength(t *testing.T) {
+	code, wide := 0, 0
 	goFiles(t, func(path string, f *ast.File, src []byte) {
+		tests := strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "test/")
 		for i, line := range strings.Split(breakable(f, src), "\n") {
 			n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
 			if n > widest {
 				t.Errorf("%s:%d has %d columns; the ceiling is %d", path, i+1, n, widest)
 			}
+			if text := strings.TrimSpace(line); !tests && text != "" && !strings.HasPrefix(text, "//") {
+				code++
+				if n > usual {
+					wide++
+				}
+			}
 		}
 	})
+	if wide*1000 > code*mostWide {
+		t.Errorf("%d of %d lines of code are wider than %d columns; the ceiling is %d in a thousand", wide, code, usual,
+			mostWide)
+	}
 }
 
 // breakable is a file's text without raw strings that are no tags, and without the output

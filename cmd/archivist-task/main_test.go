@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/runner"
-	"archivist/pkg/workflow"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/revisions/runner"
+	"archivist/pkg/revisions/workflow"
 )
 
 // envMain makes the test's binary the program.
@@ -95,7 +95,7 @@ func (c *container) put(url, key string, data []byte) {
 // says waits until the program's log in the bucket has a text.
 func (c *container) says(text string) {
 	c.Helper()
-	for end := time.Now().Add(30 * time.Second); !strings.Contains(c.log(), text); {
+	for end := time.Now().Add(5 * time.Minute); !strings.Contains(c.log(), text); {
 		if time.Now().After(end) {
 			c.Fatalf("it does not say %q, but %q\n%s", text, c.log(), &c.output)
 		}

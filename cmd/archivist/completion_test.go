@@ -1,25 +1,31 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"archivist/cmd/archivist/command"
+	"archivist/cmd/archivist/command/commandtest"
 	v1 "archivist/pkg/api/v1"
 )
 
 // TestCandidates: what can come next, from the commands themselves.
 func TestCandidates(t *testing.T) {
-	home := emptyHome(t)
+	home := commandtest.EmptyHome(t)
 	file := filepath.Join(home, ".config", "archivist", "config.yaml")
-	write(t, file, "profiles: {live: {api: https://live}, test: {api: https://test}}")
+	commandtest.Write(t, file, "profiles: {live: {api: https://live}, test: {api: https://test}}")
 	c := with(t, "")
-	c.env["HOME"] = home
+	c.Env["HOME"] = home
 	for line, want := range map[string]string{
 		"": "submit batch job object statistics collection manifest queue storage hold operation event consumer " +
-			"component item research researcher workflow archive revision task replay doctor explain config " +
+			"component item research researcher workflow archive revision task replay doctor explain demo config " +
 			"completion help",
 		"j":                                   "job",
 		"job re":                              "receipt release requeue",
@@ -41,11 +47,11 @@ func TestCandidates(t *testing.T) {
 		"manifest check ":                     "",
 	} {
 		words := strings.Split(line, " ")
-		if code := c.args(append([]string{completeArg}, words...)...); code != 0 {
+		if code := c.Args(append([]string{"__complete"}, words...)...); code != 0 {
 			t.Fatal(code)
 		}
 		var got []string
-		for l := range strings.Lines(c.out.String()) {
+		for l := range strings.Lines(c.Out.String()) {
 			word, _, _ := strings.Cut(l, "\t")
 			got = append(got, word)
 		}
@@ -106,5 +112,30 @@ complete -C 'archivist job re' | string split -f 1 \t | string join ' '`,
 				t.Errorf("%v: %q", err, out)
 			}
 		})
+	}
+}
+
+// TestProcessIsInterrupted: ^C ends the process with what shells expect of it.
+func TestProcessIsInterrupted(t *testing.T) {
+	asked := make(chan bool, 100)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(v1.Batch{ID: "B", State: v1.Processing})
+		asked <- true
+	}))
+	defer srv.Close()
+
+	var said bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), build(t), "batch", "watch", "B", "--api", srv.URL)
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if cmd.ProcessState.ExitCode() != command.ExitInterrupted || said.Len() > 0 {
+		t.Errorf("%v: %s", err, &said)
 	}
 }

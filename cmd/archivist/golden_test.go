@@ -12,17 +12,19 @@ import (
 	"strings"
 	"testing"
 
+	"archivist/cmd/archivist/command"
+	"archivist/cmd/archivist/command/commandtest"
 	v1 "archivist/pkg/api/v1"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// command is a command line, and fields to print of it as JSON.
-type command struct{ line, fields string }
+// commandLine is a command line, and fields to print of it as JSON.
+type commandLine struct{ line, fields string }
 
 // golden are the commands whose output is kept in testdata/golden, each on a terminal
 // of 80 columns, in a pipe, and with some fields as JSON.
-var golden = map[string]command{
+var golden = map[string]commandLine{
 	"batch-cancel":        {"batch cancel " + batch1 + " --reason wrong", "summary,operation"},
 	"batch-clean-up":      {"batch clean-up " + batch1 + " --reason wrong --dry-run", "summary,dryRun"},
 	"batch-delete":        {"batch delete " + batch1 + " --reason wrong", "changed"},
@@ -32,6 +34,7 @@ var golden = map[string]command{
 	"batch-release":       {"batch release " + batch1 + " --reason on", "summary,next"},
 	"batch-report":        {"batch report " + batch1, "batch,counts"},
 	"batch-show":          {"batch show " + batch1, "id,counts,mailProblems"},
+	"demo":                {"demo", ""}, // its program is not there
 	"batch-update-report": {"batch update-report " + batch1 + " --reason corrected", "from,to"},
 	"batch-watch":         {"batch watch " + batch1, "id,state"},
 	"collection-hold":     {"collection hold maps --reason wait --until 2026-12-01", "summary"},
@@ -294,7 +297,7 @@ func TestGolden(t *testing.T) {
 	url := wire(t)
 	for name, g := range golden {
 		t.Run(name, func(t *testing.T) {
-			emptyHome(t)
+			commandtest.EmptyHome(t)
 			got := g.record(t, url)
 			file := filepath.Join(dir, name+".txt")
 			if *update {
@@ -312,8 +315,7 @@ func TestGolden(t *testing.T) {
 
 // TestGoldenIsComplete: no command is left out.
 func TestGoldenIsComplete(t *testing.T) {
-	var c cli
-	parser := parserOf(&c, machine{getenv: func(string) string { return "" }}, func(int) {})
+	parser := newProgram().Parser(command.Machine{Getenv: func(string) string { return "" }}, func(int) {})
 	for _, command := range parser.Model.Leaves(false) {
 		path := strings.TrimPrefix(command.FullPath(), "archivist ")
 		isKept := false
@@ -329,35 +331,35 @@ func TestGoldenIsComplete(t *testing.T) {
 var anyPort = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
 // record runs a command on a terminal, in a pipe and for JSON.
-func (g command) record(t *testing.T, url string) string {
+func (g commandLine) record(t *testing.T, url string) string {
 	t.Helper()
 	c := with(t, url)
-	c.env["NO_COLOR"], c.env["HOME"] = "1", "~" // a name of a fixed length: lines are cut at the terminal's width
-	c.stdin = manifest1
+	c.Env["NO_COLOR"], c.Env["HOME"] = "1", "~" // a name of a fixed length: lines are cut at the terminal's width
+	c.Stdin = manifest1
 	if strings.HasPrefix(g.line, "consumer apply") {
-		c.stdin = "name: search\nfilter: Object+Create|Modify|Delete\ntarget:\n  handler: search\n"
+		c.Stdin = "name: search\nfilter: Object+Create|Modify|Delete\ntarget:\n  handler: search\n"
 	}
 	if strings.HasPrefix(g.line, "component apply") {
-		c.stdin = "name: metadata\nevent: Metadata_checked\nfuture: [Metadata_checked]\nrunnable: {function: x}\n"
+		c.Stdin = "name: metadata\nevent: Metadata_checked\nfuture: [Metadata_checked]\nrunnable: {function: x}\n"
 	}
 	if strings.HasPrefix(g.line, "research apply") {
-		c.stdin = "name: jingles\nanalysis: {name: correlation, version: \"1\"}\n"
+		c.Stdin = "name: jingles\nanalysis: {name: correlation, version: \"1\"}\n"
 	}
 	if strings.Contains(g.line, "list.csv") {
-		write(t, "list.csv", "source,id,url\nradio,one,https://example.org/1.mp3\nradio,two,no address\n")
+		commandtest.Write(t, "list.csv", "source,id,url\nradio,one,https://example.org/1.mp3\nradio,two,no address\n")
 	}
 	if strings.HasPrefix(g.line, "workflow") {
 		if err := os.MkdirAll("archive/_workflows", 0o755); err != nil {
 			t.Fatal(err)
 		}
-		write(t, "archive/_workflows/build.yaml", "- name: indexing\n  depends: PREV\n- name: build-PDF\n"+
+		commandtest.Write(t, "archive/_workflows/build.yaml", "- name: indexing\n  depends: PREV\n- name: build-PDF\n"+
 			"  depends: indexing\n  cancels: PREV\n")
-		write(t, "archive/_workflows/nightly.json", `[{"name": "report", "triggers": {"schedule": {"cron": "0 4 * * *"}}}]`)
-		write(t, "archive/_workflows/README.md", "no tasks")
-		write(t, "wrong.yaml", "- name: index\n  comand: make\n  depends: [PREV, indx]\n- name: index\n")
+		commandtest.Write(t, "archive/_workflows/nightly.json", `[{"name": "report", "triggers": {"schedule": {"cron": "0 4 * * *"}}}]`)
+		commandtest.Write(t, "archive/_workflows/README.md", "no tasks")
+		commandtest.Write(t, "wrong.yaml", "- name: index\n  comand: make\n  depends: [PREV, indx]\n- name: index\n")
 	}
 	if strings.HasPrefix(g.line, "collection") {
-		c.stdin = `{"requireDigest": true}`
+		c.Stdin = `{"requireDigest": true}`
 	}
 
 	var text strings.Builder
@@ -366,25 +368,25 @@ func (g command) record(t *testing.T, url string) string {
 		if err := os.RemoveAll("get"); err != nil {
 			t.Fatal(err)
 		}
-		code := c.run(g.line + flags)
+		code := c.Run(g.line + flags)
 		fmt.Fprintf(&text, "$ archivist %s%s%s\n", g.line, flags, shown)
-		if c.width > 0 {
-			text.WriteString(c.seen())
+		if c.Width > 0 {
+			text.WriteString(c.Seen())
 			if !strings.HasPrefix(g.line, "research export") && g.line != "workflow schema" { // for programs
-				fits(t, c.width, c.out.String())
+				fits(t, c.Width, c.Out.String())
 			}
 		} else {
-			text.WriteString(c.out.String())
+			text.WriteString(c.Out.String())
 		}
-		if c.width == 0 && c.err.Len() > 0 {
-			fmt.Fprintf(&text, "--- standard error\n%s", &c.err)
+		if c.Width == 0 && c.Err.Len() > 0 {
+			fmt.Fprintf(&text, "--- standard error\n%s", &c.Err)
 		}
 		fmt.Fprintf(&text, "--- exit code %d\n\n", code)
 	}
 
-	c.width = 80
+	c.Width = 80
 	run("", "")
-	c.width = 0
+	c.Width = 0
 	run("", " | cat")
 	if g.fields != "" {
 		run(" --json "+g.fields, "")

@@ -12,67 +12,113 @@ package main
 
 import (
 	"context"
+	"embed"
 	"net/http"
 	"os"
 	"os/signal"
 	"time"
 
-	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
-	"archivist/pkg/terminal"
+	"archivist/cmd/archivist/archives"
+	"archivist/cmd/archivist/command"
+	"archivist/cmd/archivist/components"
+	"archivist/cmd/archivist/events"
+	"archivist/cmd/archivist/jobs"
+	"archivist/cmd/archivist/objects"
+	"archivist/cmd/archivist/research"
+	"archivist/pkg/kernel/terminal"
 )
 
-// cli is every command, with the flags that all of them have.
+// cli is every command, with the flags that all of them have. The order of the fields is that of the help.
 type cli struct {
-	API     string `help:"URL of the API." name:"api" placeholder:"URL" group:"Flags of every command:"`
-	APIKey  string `help:"Key of the API." name:"api-key" placeholder:"KEY" group:"Flags of every command:"`
-	Profile string `help:"${help_profile}" placeholder:"NAME" group:"Flags of every command:"`
-	JSON    string `help:"${help_json}" name:"json" placeholder:"FIELDS" group:"Flags of every command:"`
+	command.Flags
 
-	Version kong.VersionFlag `help:"Print the version and exit." group:"Flags of every command:"`
+	Submit jobs.SubmitCmd `cmd:"" help:"Submit a file or a manifest, by its URL."`
+	Batch  jobs.BatchCmd  `cmd:"" help:"List and follow batches, and read their reports."`
+	Job    jobs.Cmd       `cmd:"" help:"List and follow jobs, and act on them."`
 
-	Submit     submitCmd     `cmd:"" help:"Submit a file or a manifest, by its URL."`
-	Batch      batchCmd      `cmd:"" help:"List and follow batches, and read their reports."`
-	Job        jobCmd        `cmd:"" help:"List and follow jobs, and act on them."`
-	Object     objectCmd     `cmd:"" help:"List preserved objects, and get their content."`
-	Statistics statisticsCmd `cmd:"" help:"Show what was ingested and downloaded in each collection."`
-	Collection collectionCmd `cmd:"" help:"Show and set the profiles of collections."`
-	Manifest   manifestCmd   `cmd:"" help:"Check manifests."`
-	Queue      queueCmd      `cmd:"" help:"Show what runs and what waits; pause and resume it."`
-	Storage    storageCmd    `cmd:"" help:"Pause and resume the storage."`
-	Hold       holdCmd       `cmd:"" help:"List pauses and holds."`
-	Operation  operationCmd  `cmd:"" help:"List and follow bulk operations; interrupt and continue them."`
-	Event      eventCmd      `cmd:"" help:"List and follow what has happened; explain what became of it."`
-	Consumer   consumerCmd   `cmd:"" help:"List and define what reacts to events; act on it."`
-	Component  componentCmd  `cmd:"" help:"List and define what works on items; run it, and see its line."`
-	Item       itemCmd       `cmd:"" help:"List, create and follow items; act on them by hand."`
-	Research   researchCmd   `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
-	Researcher researcherCmd `cmd:"" help:"Look for clips in episodes, on this computer."`
-	Workflow   workflowCmd   `cmd:"" help:"Check the tasks that an archive defines, and see what they wait for."`
-	Archive    archiveCmd    `cmd:"" help:"List and register archives with revisions; pause and resume them."`
-	Revision   revisionCmd   `cmd:"" help:"List, follow and notify the revisions of archives."`
-	Task       taskCmd       `cmd:"" help:"List and follow the tasks of archives; run and cancel them."`
-	Replay     replayCmd     `cmd:"" help:"Follow, list or cancel replays of events."`
-	Doctor     doctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
-	Explain    explainCmd    `cmd:"" help:"Explain what a batch or a job waits for, and what to do."`
-	Config     configCmd     `cmd:"" help:"Show which API is used, and why."`
-	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
-	Help       helpCmd       `cmd:"" help:"Show help on a command or a topic: ${topics}."`
+	Object     objects.Cmd           `cmd:"" help:"List preserved objects, and get their content."`
+	Statistics objects.StatisticsCmd `cmd:"" help:"Show what was ingested and downloaded in each collection."`
+
+	Collection jobs.CollectionCmd `cmd:"" help:"Show and set the profiles of collections."`
+	Manifest   jobs.ManifestCmd   `cmd:"" help:"Check manifests."`
+
+	Queue     jobs.QueueCmd     `cmd:"" help:"Show what runs and what waits; pause and resume it."`
+	Storage   jobs.StorageCmd   `cmd:"" help:"Pause and resume the storage."`
+	Hold      jobs.HoldCmd      `cmd:"" help:"List pauses and holds."`
+	Operation jobs.OperationCmd `cmd:"" help:"List and follow bulk operations; interrupt and continue them."`
+
+	Event    events.Cmd         `cmd:"" help:"List and follow what has happened; explain what became of it."`
+	Consumer events.ConsumerCmd `cmd:"" help:"List and define what reacts to events; act on it."`
+
+	Component components.Cmd     `cmd:"" help:"List and define what works on items; run it, and see its line."`
+	Item      components.ItemCmd `cmd:"" help:"List, create and follow items; act on them by hand."`
+
+	Research research.Cmd `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
+
+	Researcher research.ResearcherCmd `cmd:"" help:"Look for clips in episodes, on this computer."`
+
+	Workflow archives.WorkflowCmd `cmd:"" help:"Check the tasks that an archive defines, and see what they wait for."`
+	Archive  archives.Cmd         `cmd:"" help:"List and register archives with revisions; pause and resume them."`
+	Revision archives.RevisionCmd `cmd:"" help:"List, follow and notify the revisions of archives."`
+	Task     archives.TaskCmd     `cmd:"" help:"List and follow the tasks of archives; run and cancel them."`
+
+	Replay events.ReplayCmd `cmd:"" help:"Follow, list or cancel replays of events."`
+
+	Doctor  jobs.DoctorCmd  `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
+	Explain jobs.ExplainCmd `cmd:"" help:"Explain what a batch or a job waits for, and what to do."`
+
+	Demo       demoCmd               `cmd:"" passthrough:"" help:"Run all of Archivist in one process, for trying."`
+	Config     command.ConfigCmd     `cmd:"" help:"Show which API is used, and why."`
+	Completion command.CompletionCmd `cmd:"" help:"Print the completion script of a shell."`
+	Help       command.HelpCmd       `cmd:"" help:"Show help on a command or a topic: ${topics}."`
 }
 
-// main runs a command on this computer.
+// description is the beginning of the help: what it is, and the first command to try.
+const description = "Archivist preserves content: submit it by URL, follow it, and get it back.\n\n" +
+	"  archivist submit https://example.org/map.tif -c maps --watch"
+
+// topicFiles are the help topics that concern all commands.
+//
+//go:embed topics/*.txt
+var topicFiles embed.FS
+
+// newProgram returns all commands, without values: parsing a command line sets them, so each needs a new one.
+func newProgram() command.Program {
+	var c cli
+	return command.Program{
+		Commands:    &c,
+		Flags:       &c.Flags,
+		Description: description,
+		Topics:      topicFiles,
+		Texts:       []command.Texts{jobs.Texts, events.Texts, research.Texts, demoHelp},
+		Vars:        jobs.Vars,
+	}
+}
+
+// main runs a command on this computer. The first interrupt ends the context of the command; the second one ends
+// the process at once.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 
-	code := run(ctx, machine{in: os.Stdin, out: streamOf(os.Stdout), err: streamOf(os.Stderr), getenv: os.Getenv,
-		http: http.DefaultClient, now: time.Now, wait: wait}, os.Args[1:])
+	code := command.Run(ctx, newProgram(), command.Machine{
+		In:     os.Stdin,
+		Out:    streamOf(os.Stdout),
+		Err:    streamOf(os.Stderr),
+		Getenv: os.Getenv,
+		HTTP:   http.DefaultClient,
+		Now:    time.Now,
+		Wait:   wait,
+	}, os.Args[1:])
+
 	stop()
 	os.Exit(code)
 }
 
-// streamOf detects whether a file is a terminal, and its width.
+// streamOf detects whether a file is a terminal, and its width when the program starts: a window that is made
+// wider later is not noticed.
 func streamOf(f *os.File) terminal.Stream {
 	if !term.IsTerminal(int(f.Fd())) {
 		return terminal.Stream{Writer: f}
@@ -84,7 +130,7 @@ func streamOf(f *os.File) terminal.Stream {
 	return terminal.Stream{Writer: f, Width: width}
 }
 
-// wait waits for a time, or until the context ends.
+// wait waits for a time, or until the context ends, whose error it returns then.
 func wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"archivist/cmd/archivist/command/commandtest"
 	v1 "archivist/pkg/api/v1"
 )
 
@@ -18,7 +19,7 @@ func TestOperatorSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	emptyHome(t)
+	commandtest.EmptyHome(t)
 	files := map[string]string{"/map.txt": "the map of Ghent"}
 	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, known := files[r.URL.Path]
@@ -32,7 +33,7 @@ func TestOperatorSession(t *testing.T) {
 	s := newSession(t)
 	s.hide = map[string]string{
 		source.URL:                     "https://files.example.org",
-		s.console.env["ARCHIVIST_API"]: "https://archive.example.org",
+		s.console.Env["ARCHIVIST_API"]: "https://archive.example.org",
 	}
 	s.url = source.URL
 	s.holds()
@@ -71,7 +72,7 @@ func (s *session) holds() {
 	s.t.Helper()
 	s.do("collection hold maps --until 2h --reason rights", 0)
 	first := s.submit("map.txt")
-	s.console.onWait()
+	s.console.OnWait()
 	s.says("batch watch "+first, 0, "on hold: archivist explain "+first)
 	s.says("explain "+first, 0, "on hold")
 	s.says("batch release "+first+" --reason rights", 5, "collection maps is on hold")
@@ -125,7 +126,7 @@ func (s *session) pauses() {
 	s.do("storage pause --reason disks", 0)
 	s.says("queue", 0, "storage since")
 	batch := s.submit("map.txt")
-	s.console.onWait()
+	s.console.OnWait()
 	job := batch + "-00001"
 	s.says("explain "+job, 0, "paused")
 	s.do("job prioritize "+job+" --priority 0 --reason exhibition", 0)
@@ -144,7 +145,7 @@ func (s *session) pauses() {
 func (s *session) says(line string, want int, text string) {
 	s.t.Helper()
 	s.do(line, want)
-	if !strings.Contains(strings.Join(strings.Fields(s.console.both.String()), " "), text) {
-		s.t.Errorf("%s: it does not print %q\n%s", line, text, &s.console.both)
+	if !strings.Contains(strings.Join(strings.Fields(s.console.Both.String()), " "), text) {
+		s.t.Errorf("%s: it does not print %q\n%s", line, text, &s.console.Both)
 	}
 }

@@ -1,111 +1,25 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"archivist/pkg/fault"
-	"archivist/pkg/terminal"
+	"archivist/cmd/archivist/command"
+	"archivist/cmd/archivist/command/commandtest"
+	"archivist/pkg/kernel/fault"
 )
 
-// console is a computer for a test: its environment, and what a command wrote.
-type console struct {
-	ctx      context.Context
-	env      map[string]string
-	width    int // of the terminal; 0: it is none
-	stdin    string
-	now      time.Time
-	onWait   func()
-	out, err bytes.Buffer
-	both     bytes.Buffer // as a terminal gets it
-	waits    []time.Duration
-}
-
 // with makes a console for the API at a URL.
-func with(t *testing.T, url string) *console {
-	return &console{
-		ctx: t.Context(),
-		env: map[string]string{"ARCHIVIST_API": url},
-		now: time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC),
-	}
-}
-
-// run runs a command line, whose words are separated by blanks, and returns its exit
-// code.
-func (c *console) run(line string) int { return c.args(strings.Fields(line)...) }
-
-func (c *console) args(args ...string) int {
-	c.out.Reset()
-	c.err.Reset()
-	c.both.Reset()
-	m := machine{in: strings.NewReader(c.stdin),
-		out:    terminal.Stream{Writer: io.MultiWriter(&c.out, &c.both), Width: c.width},
-		err:    terminal.Stream{Writer: io.MultiWriter(&c.err, &c.both), Width: c.width},
-		getenv: func(name string) string { return c.env[name] },
-		http:   http.DefaultClient,
-		now:    func() time.Time { return c.now },
-		wait: func(ctx context.Context, d time.Duration) error {
-			c.waits, c.now = append(c.waits, d), c.now.Add(d)
-			if c.onWait != nil {
-				c.onWait()
-			}
-			return ctx.Err()
-		}}
-	return run(c.ctx, m, args)
-}
-
-// want runs a command line, which must end with a code, and write a text.
-func (c *console) want(t *testing.T, line string, code int, says string) {
-	t.Helper()
-	got := c.run(line)
-	if got != code || !strings.Contains(c.both.String(), says) {
-		t.Errorf("%s: exit code %d, want %d and %q\n%s", line, got, code, says, &c.both)
-	}
-}
-
-// seen is what stays on the terminal: of a line that was written again, the last.
-func (c *console) seen() string {
-	const again = "\r\x1b[K"
-	var out strings.Builder
-	for line := range strings.Lines(c.both.String()) {
-		parts := strings.Split(line, again)
-		out.WriteString(parts[len(parts)-1])
-	}
-	return out.String()
-}
-
-// write writes a file that is only the user's, with its folders.
-func write(t *testing.T, file, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// emptyHome keeps a test from the user's files, and from a stack that is up here.
-func emptyHome(t *testing.T) string {
-	home := t.TempDir()
-	t.Chdir(home)
-	t.Setenv("HOME", home)
-	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
-	return home
-}
+func with(t *testing.T, url string) *commandtest.Console { return commandtest.New(t, url, newProgram) }
 
 // TestUsage: a command line that cannot be run is answered by exit code 2 and one line
 // that says what to do next.
 func TestUsage(t *testing.T) {
-	emptyHome(t)
+	commandtest.EmptyHome(t)
 	for line, says := range map[string]string{
 		"job list":                          "--collection=NAME or --batch=ID; run archivist job list --help",
 		"job":                               "run archivist job --help",
@@ -116,7 +30,8 @@ func TestUsage(t *testing.T) {
 		"job list -c maps --state faild":    `no state "faild"; expected one of Pending, Held`,
 		"batch list -c maps --state notify": `"notify"; expected one of Pending, Held, Processing, Reporting`,
 		"completion tcsh":                   `"bash","zsh","fish"`,
-		"queue":                             "no API is set: run in the folder of `make run`, or set ARCHIVIST_API",
+		"queue":                             "run in the folder of `make run` or `make demo`, or set ARCHIVIST_API",
+		"demo --port 4666":                  "archivist-demo, which is not beside this one",
 		"job list -c maps":                  "no API is set",
 		"explain map-of-ghent --api http://127.0.0.1:1":   `"map-of-ghent" is not the id`,
 		"object show doi:1/2 --api http://127.0.0.1:1":    "an ARK has the form",
@@ -127,10 +42,10 @@ func TestUsage(t *testing.T) {
 		"object reindex --api http://x":                   "give either an ARK or --all",
 	} {
 		c := with(t, "")
-		if code := c.run(line); code != exitUsage || strings.Count(c.err.String(), "\n") != 1 ||
-			!strings.Contains(c.err.String(), says) ||
-			c.out.Len() > 0 {
-			t.Errorf("%s: exit code %d\n%s%s", line, code, &c.out, &c.err)
+		if code := c.Run(line); code != command.ExitUsage || strings.Count(c.Err.String(), "\n") != 1 ||
+			!strings.Contains(c.Err.String(), says) ||
+			c.Out.Len() > 0 {
+			t.Errorf("%s: exit code %d\n%s%s", line, code, &c.Out, &c.Err)
 		}
 	}
 }
@@ -138,9 +53,9 @@ func TestUsage(t *testing.T) {
 // TestUnreachable: an API that does not answer is one line with the URL.
 func TestUnreachable(t *testing.T) {
 	c := with(t, "http://127.0.0.1:1/prod")
-	if code := c.run("queue"); code != 7 || strings.Count(c.err.String(), "\n") != 1 ||
-		!strings.Contains(c.err.String(), "does not answer at http://127.0.0.1:1/prod") {
-		t.Errorf("%d %s", code, &c.err)
+	if code := c.Run("queue"); code != 7 || strings.Count(c.Err.String(), "\n") != 1 ||
+		!strings.Contains(c.Err.String(), "does not answer at http://127.0.0.1:1/prod") {
+		t.Errorf("%d %s", code, &c.Err)
 	}
 }
 
@@ -153,11 +68,11 @@ func TestColours(t *testing.T) {
 		colours bool
 	}{{80, "", true}, {0, "", false}, {80, "NO_COLOR", false}, {80, "TERM", false}} {
 		c := with(t, "")
-		c.width = k.width
-		c.env[k.env] = "dumb"
-		c.want(t, "config", 0, "key")
-		if got := strings.Contains(c.out.String(), code); got != k.colours {
-			t.Errorf("%+v: %q", k, c.out.String())
+		c.Width = k.width
+		c.Env[k.env] = "dumb"
+		c.Want(t, "config", 0, "key")
+		if got := strings.Contains(c.Out.String(), code); got != k.colours {
+			t.Errorf("%+v: %q", k, c.Out.String())
 		}
 	}
 }
@@ -166,12 +81,12 @@ func TestColours(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	c := with(t, "http://127.0.0.1:1")
 	ctx, cancel := context.WithCancel(t.Context())
-	c.ctx = ctx
+	c.Ctx = ctx
 	cancel()
 	for _, line := range []string{"queue", "batch watch B", "object get ark:/99999/fk4x",
 		"submit https://example.org/a -c maps"} {
-		if code := c.run(line); code != exitInterrupted || c.err.Len()+c.out.Len() > 0 {
-			t.Errorf("%s: exit code %d, %s%s", line, code, &c.out, &c.err)
+		if code := c.Run(line); code != command.ExitInterrupted || c.Err.Len()+c.Out.Len() > 0 {
+			t.Errorf("%s: exit code %d, %s%s", line, code, &c.Out, &c.Err)
 		}
 	}
 }
@@ -179,21 +94,21 @@ func TestInterrupted(t *testing.T) {
 // TestExitCodes: the topic lists each code, and no other.
 func TestExitCodes(t *testing.T) {
 	c := with(t, "")
-	if code := c.run("help exit-codes"); code != 0 {
-		t.Fatal(code, c.err.String())
+	if code := c.Run("help exit-codes"); code != 0 {
+		t.Fatal(code, c.Err.String())
 	}
 	documented := map[int]bool{}
-	for line := range strings.Lines(c.out.String()) {
+	for line := range strings.Lines(c.Out.String()) {
 		if code, err := strconv.Atoi(strings.Fields(line + " x")[0]); err == nil {
 			documented[code] = true
 		}
 	}
 	want := map[int]bool{
-		0:                  true,
-		fault.Unknown.Exit: true,
-		exitUsage:          true,
-		exitOtherNames:     true,
-		exitInterrupted:    true,
+		0:                       true,
+		fault.Unknown.Exit:      true,
+		command.ExitUsage:       true,
+		command.ExitOtherNames:  true,
+		command.ExitInterrupted: true,
 	}
 	for _, edge := range fault.Edges {
 		want[edge.Exit] = true
@@ -213,101 +128,47 @@ func TestHelp(t *testing.T) {
 	c := with(t, "")
 	for _, line := range []string{"", "--help", "help", "help job list", "job list --help",
 		"help config", "help manifests", "--version"} {
-		if code := c.run(line); code != 0 || c.out.Len() == 0 || c.err.Len() > 0 {
-			t.Errorf("%q: exit code %d, %s%s", line, code, &c.out, &c.err)
+		if code := c.Run(line); code != 0 || c.Out.Len() == 0 || c.Err.Len() > 0 {
+			t.Errorf("%q: exit code %d, %s%s", line, code, &c.Out, &c.Err)
 		}
-		for text := range strings.Lines(c.out.String()) {
+		for text := range strings.Lines(c.Out.String()) {
 			if n := len([]rune(strings.TrimSpace(text))); n > 130 {
 				t.Errorf("%q: a line of %d characters: %s", line, n, text)
 			}
 		}
 	}
-	c.want(t, "--version", 0, "archivist ")
-}
-
-// TestSettings: flags go before the environment, that before the config file, and that
-// before the folder of make run; a profile's key goes to the profile's API only.
-func TestSettings(t *testing.T) {
-	home := emptyHome(t)
-	file := filepath.Join(home, "xdg", "archivist", "config.yaml")
-	write(t, file, "default: live\nprofiles:\n  live: {api: https://live, key: k-live}\n"+
-		"  test: {api: https://test, key: k-test}\n  open: {api: https://open}\n")
-	write(t, filepath.Join(home, outputsFile), `{"APIURL":"http://local"}`)
-	below := filepath.Join(home, "docs")
-	if err := os.Mkdir(below, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(below)
-	const xdg, api, key, named = "XDG_CONFIG_HOME", "ARCHIVIST_API", "ARCHIVIST_API_KEY", "ARCHIVIST_PROFILE"
-	with := map[string]string{xdg: filepath.Join(home, "xdg")}
-	full := map[string]string{xdg: with[xdg], api: "https://env", key: "k-env"}
-	for _, k := range []struct {
-		env map[string]string
-		cli cli
-		api string
-		key string
-	}{
-		{nil, cli{}, "http://local", ""},
-		{map[string]string{key: "k-env"}, cli{}, "http://local", "k-env"},
-		{with, cli{}, "https://live", "k-live"},
-		{map[string]string{xdg: with[xdg], key: "k-env"}, cli{}, "https://live", "k-env"},
-		{map[string]string{xdg: with[xdg], named: "test"}, cli{}, "https://test", "k-test"},
-		{map[string]string{xdg: with[xdg], api: "https://env"}, cli{}, "https://env", ""},
-		{full, cli{}, "https://env", "k-env"},
-		{full, cli{Profile: "test"}, "https://test", "k-test"},
-		{full, cli{Profile: "open"}, "https://open", "k-env"},
-		{with, cli{API: "https://flag"}, "https://flag", ""},
-		{with, cli{API: "https://flag", Profile: "test"}, "https://flag", ""},
-		{with, cli{Profile: "test", APIKey: "k-flag"}, "https://test", "k-flag"},
-	} {
-		s, err := settle(&k.cli, machine{getenv: func(name string) string { return k.env[name] }})
-		if err != nil || s.API != k.api || s.key != k.key || s.HasKey != (k.key != "") {
-			t.Errorf("%v %+v: %q with the key %q, %v", k.env, k.cli, s.API, s.key, err)
-		}
-	}
-	for content, says := range map[string]string{
-		"profiles: [": "is not a valid config file", "profile: x": "unknown field",
-		"profiles: {a: {api: https://a, key: [SECRET]}}": "is not a valid config file",
-		"default: gone": `there is no profile "gone"`,
-	} {
-		write(t, file, content)
-		_, err := settle(&cli{}, machine{getenv: func(name string) string { return with[name] }})
-		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), says) ||
-			strings.Contains(err.Error(), "SECRET") ||
-			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", content, err)
-		}
-	}
+	c.Want(t, "--version", 0, "archivist ")
 }
 
 // TestBrokenConfig: a config file that cannot be used hinders only who needs it.
 func TestBrokenConfig(t *testing.T) {
-	home := emptyHome(t)
+	home := commandtest.EmptyHome(t)
 	c := with(t, "")
-	c.env["HOME"], c.stdin = home, manifest1
+	c.Env["HOME"], c.Stdin = home, manifest1
 	file := filepath.Join(home, ".config", "archivist", "config.yaml")
 	for _, content := range []string{"profiles: [", "default: gone"} {
-		write(t, file, content)
-		c.want(t, "manifest check -", 0, "accepted")
-		c.want(t, "help config", 0, "Config file")
-		c.want(t, "queue", exitUsage, file)
+		commandtest.Write(t, file, content)
+		c.Want(t, "manifest check -", 0, "accepted")
+		c.Want(t, "help config", 0, "Config file")
+		c.Want(t, "queue", command.ExitUsage, file)
 	}
-	c.want(t, "queue --api http://127.0.0.1:1", 7, "does not answer")
+	c.Want(t, "queue --api http://127.0.0.1:1", 7, "does not answer")
 }
 
 // TestKeyIsNotPrinted: archivist config says where the key is from, and a file that
 // others can read is warned of.
 func TestKeyIsNotPrinted(t *testing.T) {
-	home := emptyHome(t)
+	home := commandtest.EmptyHome(t)
 	file := filepath.Join(home, ".config", "archivist", "config.yaml")
-	write(t, file, "default: live\nprofiles:\n  live: {api: https://live, key: SECRET}\n")
+	commandtest.Write(t, file, "default: live\nprofiles:\n  live: {api: https://live, key: SECRET}\n")
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c := &console{ctx: t.Context(), env: map[string]string{"HOME": home}}
+	c := with(t, "")
+	c.Env = map[string]string{"HOME": home}
 	for _, line := range []string{"config", "config --json all", "--api-key SECRET config"} {
-		code := c.run(line)
-		if text := c.out.String() + c.err.String(); code != 0 || strings.Contains(text, "SECRET") ||
+		code := c.Run(line)
+		if text := c.Out.String() + c.Err.String(); code != 0 || strings.Contains(text, "SECRET") ||
 			!strings.Contains(text, "https://live") ||
 			!strings.Contains(text, "chmod 600") {
 			t.Errorf("%s: %d %s", line, code, text)

@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"archivist/cmd/archivist/command/commandtest"
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/stage/stagetest"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // TestSession is a depositor's first day, against the real handlers, queue and stages
@@ -27,7 +28,7 @@ func TestSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	emptyHome(t)
+	commandtest.EmptyHome(t)
 	files := map[string]string{"/map.txt": "the map of Ghent", "/notes.txt": "what the surveyor wrote"}
 	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, known := files[r.URL.Path]
@@ -38,13 +39,13 @@ func TestSession(t *testing.T) {
 		_, _ = w.Write([]byte(text))
 	}))
 	defer source.Close()
-	files["/ghent.checkm"] = objectProfile + prefixes + fileFields +
+	files["/ghent.checkm"] = manifest1[:strings.Index(manifest1, "https://")] +
 		source.URL + "/map.txt | md5 | 44ad42c2aa8a0f79c0dbf43d2c1d4b0b | 16 | | map.txt |\n" +
 		source.URL + "/notes.txt | | | | | notes.txt |\n#%eof\n"
 	s := newSession(t)
 	s.hide = map[string]string{
 		source.URL:                     "https://files.example.org",
-		s.console.env["ARCHIVIST_API"]: "https://archive.example.org",
+		s.console.Env["ARCHIVIST_API"]: "https://archive.example.org",
 	}
 
 	submit := "submit " + source.URL + "/ghent.checkm --collection maps --local-id map-17 --what Ghent"
@@ -95,7 +96,7 @@ func commandsOf(text string) []string {
 // session is an archive in this process, and somebody at its console.
 type session struct {
 	t       *testing.T
-	console *console
+	console *commandtest.Console
 	client  *v1.Client
 	url     string // of the source
 	hide    map[string]string
@@ -106,10 +107,10 @@ func newSession(t *testing.T) *session {
 	s3 := httptest.NewServer(buckettest.New(t.TempDir()))
 	t.Cleanup(s3.Close)
 	c := with(t, "")
-	c.width, c.env["NO_COLOR"], c.env["USER"] = 80, "1", "ann"
+	c.Width, c.Env["NO_COLOR"], c.Env["USER"] = 80, "1", "ann"
 	now := func() time.Time {
-		c.now = c.now.Add(time.Millisecond)
-		return c.now
+		c.Now = c.Now.Add(time.Millisecond)
+		return c.Now
 	}
 	m := queuetest.New(tabletest.Table(tabletest.New()), now, 50)
 	stages := stagetest.New(m, s3.URL)
@@ -117,8 +118,8 @@ func newSession(t *testing.T) *session {
 		Root: stages.Root, Work: stages.Work.Bucket, Identity: stages.Identity(), Log: m.Queue.Log}
 	srv := httptest.NewServer(handler.Handler())
 	t.Cleanup(srv.Close)
-	c.env["ARCHIVIST_API"] = srv.URL
-	c.onWait = func() {
+	c.Env["ARCHIVIST_API"] = srv.URL
+	c.OnWait = func() {
 		if err := m.Run(t.Context(), 1); err != nil {
 			t.Error(err)
 		}
@@ -129,11 +130,11 @@ func newSession(t *testing.T) *session {
 // do runs a command and records it.
 func (s *session) do(line string, want int) {
 	s.t.Helper()
-	code := s.console.run(line)
+	code := s.console.Run(line)
 	if code != want {
-		s.t.Fatalf("%s: exit code %d\n%s%s", line, code, &s.console.out, &s.console.err)
+		s.t.Fatalf("%s: exit code %d\n%s%s", line, code, &s.console.Out, &s.console.Err)
 	}
-	text := fmt.Sprintf("$ archivist %s\n%s--- exit code %d\n\n", line, s.console.seen(), code)
+	text := fmt.Sprintf("$ archivist %s\n%s--- exit code %d\n\n", line, s.console.Seen(), code)
 	for real, shown := range s.hide {
 		text = strings.ReplaceAll(text, real, shown)
 	}

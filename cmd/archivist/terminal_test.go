@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"archivist/cmd/archivist/command/commandtest"
 	v1 "archivist/pkg/api/v1"
 )
 
@@ -92,18 +93,18 @@ func evilAPI(t *testing.T) string {
 // TestTerminalObeysNothing: whatever the archive answers, no command prints a character
 // that a terminal obeys, or a line that a depositor's text began. JSON is as it came.
 func TestTerminalObeysNothing(t *testing.T) {
-	emptyHome(t)
+	commandtest.EmptyHome(t)
 	c := with(t, evilAPI(t))
-	c.env["NO_COLOR"] = "1"
+	c.Env["NO_COLOR"] = "1"
 	for _, line := range []string{"batch list -c maps", "batch show x", "batch report x", "batch watch x",
 		"job list -c maps", "job show x-1", "job watch x-1", "job receipt x-1", "job requeue x-1 --reason r",
 		"object list -c maps", "object show ark:/99999/fk4x", "object files ark:/99999/fk4x",
 		"object reindex --all", "object get ark:/99999/fk4x",
 		"collection show maps", "queue", "explain x", "submit https://example.org/a -c maps"} {
 		for _, width := range []int{0, 80} {
-			c.width = width
-			c.run(line)
-			text := strings.ReplaceAll(c.out.String()+c.err.String(), "\r\x1b[K", "") // ours: the status line
+			c.Width = width
+			c.Run(line)
+			text := strings.ReplaceAll(c.Out.String()+c.Err.String(), "\r\x1b[K", "") // ours: the status line
 			for printed := range strings.Lines(text) {
 				if strings.HasPrefix(printed, "FORGED") {
 					t.Errorf("%s: a line was begun: %q", line, printed)
@@ -122,10 +123,10 @@ func TestTerminalObeysNothing(t *testing.T) {
 				t.Errorf("%s: nothing was printed", line)
 			}
 		}
-		c.run(line + " --json all")
-		isOne := !strings.Contains(line, "watch") && c.out.Len() > 0
-		if isOne && !json.Valid(c.out.Bytes()) {
-			t.Errorf("%s: no JSON: %.300s", line, &c.out)
+		c.Run(line + " --json all")
+		isOne := !strings.Contains(line, "watch") && c.Out.Len() > 0
+		if isOne && !json.Valid(c.Out.Bytes()) {
+			t.Errorf("%s: no JSON: %.300s", line, &c.Out)
 		}
 	}
 }

@@ -1,4 +1,6 @@
-// Command admin-action is the function of the state machine admin-action.
+// Command admin-action is the function of the state machine admin-action. The machine, which
+// a person starts in the AWS console and the system for a bulk operation, invokes it for each
+// step.
 package main
 
 import (
@@ -6,7 +8,7 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 func main() {

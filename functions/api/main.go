@@ -1,4 +1,6 @@
-// Command api is the function that answers the HTTP API.
+// Command api is the function that answers the HTTP API. API Gateway invokes it for each
+// request. It has the search index that is kept in a bucket, and no code that reads
+// repositories.
 package main
 
 import (
@@ -6,10 +8,8 @@ import (
 	"log"
 	"os"
 
-	"github.com/awslabs/aws-lambda-go-api-proxy/httpadapter"
-
-	"archivist/pkg/boot"
-	"archivist/pkg/search/embedded"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/views/search/embedded"
 )
 
 func main() {
@@ -21,5 +21,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boot.Start(httpadapter.New(handler).ProxyWithContext)
+	boot.Start(handler.Handle)
 }

@@ -1,4 +1,5 @@
-// Command completed-work is the function that stores what researchers report.
+// Command completed-work is the function that stores what researchers report. The queue
+// completed-work invokes it.
 package main
 
 import (
@@ -6,7 +7,7 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 func main() {

@@ -1,4 +1,6 @@
-// Command consumer is the function that runs consumers of events.
+// Command consumer is the function that runs consumers of events. The relay invokes it
+// asynchronously for one consumer and one partition of the log, and so does it itself, as
+// long as there is more to do.
 package main
 
 import (
@@ -6,8 +8,8 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/search/embedded"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/views/search/embedded"
 )
 
 func main() {

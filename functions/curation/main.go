@@ -1,4 +1,5 @@
 // Command curation is the function that keeps curated episodes and clips, and looks at feeds.
+// The queues of curated episodes and clips invoke it, and the minute's rule.
 package main
 
 import (
@@ -6,7 +7,7 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 func main() {

@@ -1,4 +1,5 @@
-// Command pending-work is the function of the archivist of pending work.
+// Command pending-work is the function of the archivist of pending work. It assigns work
+// items to researchers. The minute's rule invokes it, and what makes something ready.
 package main
 
 import (
@@ -6,7 +7,7 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 func main() {

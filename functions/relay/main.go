@@ -1,4 +1,5 @@
-// Command relay is the function that gives events their places in the log and wakes consumers.
+// Command relay is the function that gives events their places in the log and wakes
+// consumers. The table's stream invokes it with new events, and the minute's rule with none.
 package main
 
 import (
@@ -6,7 +7,7 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 func main() {

@@ -1,4 +1,6 @@
-// Command revisions is the function that manages the revision queue.
+// Command revisions is the function that manages the revision queue. The minute's rule
+// invokes it, a notice of a revision, and the end of a task. It has the code that reads
+// repositories.
 package main
 
 import (
@@ -6,8 +8,8 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/archive/kinds"
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/revisions/archive/kinds"
 )
 
 func main() {

@@ -1,4 +1,5 @@
-// Command run-component is the function of the state machine component-run.
+// Command run-component is the function of the state machine component-run. It has the
+// signatures by which formats of files are identified, which no other function has.
 package main
 
 import (
@@ -6,8 +7,8 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
-	"archivist/pkg/formats/pronom"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/objects/formats/pronom"
 )
 
 func main() {

@@ -1,4 +1,5 @@
-// Command run-stage is the function of one stage: the environment names which.
+// Command run-stage is the function of one stage: the environment names which. It is deployed
+// once for each stage, and invoked by the stage's queue with one message at a time.
 package main
 
 import (
@@ -6,7 +7,7 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 func main() {

@@ -1,4 +1,5 @@
-// Command scheduler is the function that runs the gates and the sweep.
+// Command scheduler is the function that runs the gates and the sweep. The minute's rule
+// invokes it, its queue of wake-ups, and the end of an execution that was aborted.
 package main
 
 import (
@@ -6,7 +7,7 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 func main() {

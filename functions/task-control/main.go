@@ -1,4 +1,6 @@
-// Command task-control is the function of the state machine task-run that begins and ends attempts.
+// Command task-control is the function of the state machine task-run that begins and ends
+// attempts. It has the code that reads repositories: the files of a revision are packed when
+// an attempt begins.
 package main
 
 import (
@@ -6,8 +8,8 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/archive/kinds"
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/revisions/archive/kinds"
 )
 
 func main() {

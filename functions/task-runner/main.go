@@ -1,4 +1,6 @@
-// Command task-runner is the function that runs the commands and scripts of tasks.
+// Command task-runner is the function that runs the commands and scripts of tasks. They come from
+// archives, so it has access to no more than the folder of runs in the work bucket and the
+// secrets of tasks.
 package main
 
 import (
@@ -6,7 +8,7 @@ import (
 	"log"
 	"os"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 func main() {

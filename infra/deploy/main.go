@@ -22,6 +22,7 @@ const arch = "arm64"
 
 func main() { toolchain.Main(command) }
 
+// command runs one of the three, in a checkout whose root is the working folder.
 func command(ctx context.Context, root string, args []string) error {
 	c := toolchain.Checkout{Root: root, Log: os.Stdout}
 	switch {
@@ -37,11 +38,10 @@ func command(ctx context.Context, root string, args []string) error {
 
 // build builds the functions, the command line, and what images of tasks have as their entry point.
 func build(ctx context.Context, c toolchain.Checkout) error {
-	err := c.Build(ctx, arch)
-	if err == nil {
-		err = c.BuildTask(ctx)
+	if err := c.Build(ctx, arch); err != nil {
+		return err
 	}
-	return err
+	return c.BuildTask(ctx)
 }
 
 // prepare installs the CDK's command line and builds the functions.
@@ -64,30 +64,38 @@ func deploy(ctx context.Context, c toolchain.Checkout, args []string) error {
 	return cmd.Run()
 }
 
-// lint validates the templates of a deployment to AWS by our own tests, cfn-lint and
-// checkov, and the commands of the documents by the AWS command line.
+// lint validates the templates of a deployment to AWS by cfn-lint and checkov, and the
+// commands of the documents by the AWS command line. Our own assertions are the tests of
+// infra. The first that finds something ends it.
 func lint(ctx context.Context, c toolchain.Checkout) error {
 	if err := prepare(ctx, c); err != nil {
 		return err
 	}
+
 	if err := installLinters(ctx, c); err != nil {
 		return err
 	}
+
 	templates, err := synthesise(ctx, c)
 	if err != nil {
 		return err
 	}
+
 	bin := c.Path(".local", "lint", "venv", "bin")
-	cfnLint := []string{filepath.Join(bin, "cfn-lint"), "--config-file", c.Path("infra", "cfnlint.yaml")}
-	checkov := []string{filepath.Join(bin, "checkov"), "--config-file", c.Path("infra", "checkov.yaml"),
+	cfnLint := []string{filepath.Join(bin, "cfn-lint"), "--config-file",
+		c.Path("infra", "cfnlint.yaml")}
+	checkov := []string{filepath.Join(bin, "checkov"), "--config-file",
+		c.Path("infra", "checkov.yaml"),
 		"--compact", "--quiet", "--skip-download", "--framework", "cloudformation"}
+
 	for _, t := range templates {
 		cfnLint = append(cfnLint, t)
 		checkov = append(checkov, "--file", t)
 	}
+
 	documents := []string{"go", "test", "-count=1", "-v", "./test/docs",
 		"-run", "TestRemoteCommands", "-aws", filepath.Join(bin, "aws")}
-	for _, command := range [][]string{{"go", "test", "-count=1", "-v", "./infra"}, cfnLint, checkov, documents} {
+	for _, command := range [][]string{cfnLint, checkov, documents} {
 		c.Say("%s …", filepath.Base(command[0]))
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		cmd.Dir, cmd.Stdout, cmd.Stderr = c.Root, os.Stdout, os.Stderr
@@ -104,7 +112,8 @@ func synthesise(ctx context.Context, c toolchain.Checkout) ([]string, error) {
 	dir := c.Path(".local", "lint", "cdk.out")
 	args := []string{"synth", "--quiet", "--output", dir}
 	for _, setting := range []string{
-		"naan=99999", "testArks=true", "alarmMail=ops@example.org", "mailFrom=archive@example.org", "reserve=true",
+		"naan=99999", "testArks=true", "alarmMail=ops@example.org", "mailFrom=archive@example.org",
+		"reserve=true",
 		"researchProjects=jingles,quotations", "revisionQueue=true",
 		"taskImages=registry.example.org/vips:8.15,111122223333.dkr.ecr.us-east-1.amazonaws.com/book/tex:2",
 		"taskNetwork=subnet-0abc1234,sg-0abc1234,public",
@@ -112,20 +121,25 @@ func synthesise(ctx context.Context, c toolchain.Checkout) ([]string, error) {
 	} {
 		args = append(args, "-c", setting)
 	}
-	env := toolchain.Environment("http://127.0.0.1:9", "us-east-1") // nobody answers there: no account is needed
+
+	// Nobody answers there: no account is needed.
+	env := toolchain.Environment("http://127.0.0.1:9", "us-east-1")
 	if _, err := c.Run(ctx, c.Path("infra"), env, c.CDK(), args...); err != nil {
 		return nil, err
 	}
+
 	templates, err := filepath.Glob(filepath.Join(dir, "*.template.json"))
 	if err != nil {
 		return nil, err
 	}
+
 	if len(templates) != 2 {
 		return nil, fmt.Errorf("%d templates in %s, expected 2", len(templates), dir)
 	}
 	return templates, nil
 }
 
+// installLinters installs them at exact versions into a Python environment of the checkout.
 func installLinters(ctx context.Context, c toolchain.Checkout) error {
 	dir, wanted := c.Path(".local", "lint"), c.Path("infra", "deploy", "requirements.txt")
 	return c.Once(filepath.Join(dir, "done"), wanted, func() error {

@@ -15,13 +15,13 @@ import (
 )
 
 // errDown says what to do when nothing is up.
-var errDown = errors.New("no local Archivist is up; start one with: make run")
+var errDown = errors.New("no local Archivist is up; start one with: make run, or make demo")
 
-// targetsFile has the ARNs of the functions that consumers may call: the setting consumerTargets of
-// the stack that is up.
+// targetsFile has the ARNs of the functions that consumers may call, one per line: the setting consumerTargets
+// of the stack that is up. It is forgotten with the stack.
 func targetsFile(s *localstack.Stack) string { return s.State("consumer-targets") }
 
-// targets are the ARNs in that file.
+// targets are the ARNs in that file; none if no function was admitted yet.
 func targets(s *localstack.Stack) ([]string, error) {
 	data, err := os.ReadFile(targetsFile(s))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,46 +30,84 @@ func targets(s *localstack.Stack) ([]string, error) {
 	return strings.Fields(string(data)), err
 }
 
-// function makes the Go program in a folder a function on the local AWS, named as the folder, and lets
-// consumers call it.
+// up is what is up: what make run started, or a demo. Nothing is an error that says what to do.
+func up(root string) (localstack.Outputs, error) {
+	o, err := localstack.Published(root)
+	if err != nil {
+		return o, err
+	}
+
+	if o.APIURL == "" {
+		return o, errDown
+	}
+	return o, nil
+}
+
+// function makes the Go program in a folder a function on what is up, named as the folder, and lets consumers
+// call it. Repeated, it replaces the code.
 func function(ctx context.Context, s *localstack.Stack, folder string) error {
 	if folder == "" {
 		return errors.New("no folder was named; use: make function FOLDER=path")
 	}
-	o, err := s.Load()
+
+	o, err := up(s.Root)
 	if err != nil {
-		return errDown
+		return err
 	}
+
 	folder, err = filepath.Abs(folder)
 	if err != nil {
 		return err
 	}
+
+	// The folder names the function: CheckFunctionName says if it cannot.
 	name := filepath.Base(folder)
 	s.Say("building the function %s …", name)
-	arn, err := s.Function(ctx, name, folder, map[string]string{"ARCHIVIST_API": strings.TrimSuffix(o.APIURL, "/")})
+	var arn string
+	if o.Control != "" {
+		arn, err = localstack.Control(o.Control).AddFunction(ctx,
+			localstack.UserFunction{Name: name, Command: folder})
+	} else {
+		arn, err = deployFunction(ctx, s, o, name, folder)
+	}
+
 	if err != nil {
 		return err
 	}
-	if err := admit(ctx, s, arn); err != nil {
-		return err
-	}
+
 	fmt.Printf("Consumers and components can call the function %s:\n  %s\n", name, arn)
 	return nil
 }
 
-// admit adds a function to those that consumers may call, as a deployment to AWS does: by the
-// setting consumerTargets.
+// deployFunction makes the program a function of the local AWS, which finds the API by its environment, and
+// admits it.
+func deployFunction(ctx context.Context, s *localstack.Stack, o localstack.Outputs, name,
+	folder string) (arn string,
+	err error) {
+	arn, err = s.Function(ctx, name, folder,
+		map[string]string{"ARCHIVIST_API": strings.TrimSuffix(o.APIURL, "/")})
+	if err != nil {
+		return "", err
+	}
+	return arn, admit(ctx, s, arn)
+}
+
+// admit adds a function to those that consumers may call, as a deployment to AWS does: by the setting
+// consumerTargets. The file is written last: if the deployment fails, a repeat deploys again.
 func admit(ctx context.Context, s *localstack.Stack, arn string) error {
 	known, err := targets(s)
 	if err != nil || slices.Contains(known, arn) {
 		return err
 	}
+
 	known = append(known, arn)
 	s.Context["consumerTargets"] = strings.Join(known, ",")
 	o, err := s.Deploy(ctx)
 	if err != nil {
 		return err
 	}
+
+	// The deployment knows nothing of it.
 	o.SampleURL = sourcesURL(s)
 	if err := publish(s, o); err != nil {
 		return err
@@ -80,32 +118,49 @@ func admit(ctx context.Context, s *localstack.Stack, arn string) error {
 // patience is how long logs waits for the first line: a consumer may be on its way to the function.
 const patience = 30 * time.Second
 
-// logs prints what a function has logged.
+// logs prints what a function has logged, once no more comes within a second; nothing within patience is an
+// error.
 func logs(ctx context.Context, s *localstack.Stack, name string) error {
 	if name == "" {
 		return errors.New("no function was named; use: make logs FUNCTION=name")
 	}
-	if _, err := s.Load(); err != nil {
-		return errDown
+
+	o, err := up(s.Root)
+	if err != nil {
+		return err
 	}
+
 	before := 0
 	for until := time.Now().Add(patience); ; {
-		lines, err := s.Logs(ctx, name)
+		lines, err := linesOf(ctx, s, o, name)
 		if err != nil {
 			return err
 		}
+
 		if len(lines) > 0 && len(lines) == before { // several calls can be under way at once
 			fmt.Println(strings.Join(lines, "\n"))
 			return nil
 		}
+
 		before = len(lines)
+		// Only the first line is waited for so long.
 		if before == 0 && time.Now().After(until) {
 			return fmt.Errorf("%s has logged nothing; was it called? See: dist/archivist consumer list", name)
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// linesOf is what a function has logged: on a demo its file, on the local AWS its log group.
+func linesOf(ctx context.Context, s *localstack.Stack, o localstack.Outputs,
+	name string) ([]string, error) {
+	if o.Control != "" {
+		return localstack.DemoLogs(o, name)
+	}
+	return s.Logs(ctx, name)
 }

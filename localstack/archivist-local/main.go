@@ -20,17 +20,21 @@ import (
 	"archivist/localstack"
 )
 
-// usualPort is where the local AWS listens on loopback. Another is chosen by the
-// environment variable PORT; a stack that is up keeps its own.
+// usualPort is where the local AWS listens on loopback. Another is chosen by the environment variable PORT; a
+// stack that is up keeps its own.
 const usualPort = 4566
 
+// main runs a command in the root of the checkout.
 func main() { toolchain.Main(command) }
 
+// command runs one of the commands. Each has a number of arguments, at least and at most; a command line that
+// fits none gets the usage.
 func command(ctx context.Context, root string, args []string) error {
 	s, err := theStack(root)
 	if err != nil {
 		return err
 	}
+
 	for _, c := range []struct {
 		name        string
 		least, most int // arguments
@@ -38,10 +42,10 @@ func command(ctx context.Context, root string, args []string) error {
 	}{
 		{"run", 0, 0, func([]string) error { return run(ctx, s) }},
 		{"stop", 0, 0, func([]string) error { return down(ctx, s) }},
-		{"serve", 1, 1, func(args []string) error { return serve(s, args[0]) }},
+		{"serve", 1, 1, func(args []string) error { return serve(root, args[0]) }},
 		{"function", 1, 1, func(args []string) error { return function(ctx, s, args[0]) }},
 		{"logs", 1, 1, func(args []string) error { return logs(ctx, s, args[0]) }},
-		{"research", 0, 0, func([]string) error { return research(ctx, s) }},
+		{"research", 0, 0, func([]string) error { return research(ctx, root) }},
 		{"revisions", 0, 0, func([]string) error { return revisions(ctx, s) }},
 		{"sources", 3, 3, func(args []string) error { return sources(args[0], args[1], args[2]) }},
 		{"with", 2, 1000, func(args []string) error { return with(ctx, root, args[0], args[1:]) }},
@@ -54,41 +58,64 @@ func command(ctx context.Context, root string, args []string) error {
 		"research | revisions | with dynamodb|ministack COMMAND…")
 }
 
-// down stops the stack that make run left up.
+// down stops the demo that is up, and what make run left up. Both are tried, whatever the first says.
 func down(ctx context.Context, s *localstack.Stack) error {
-	_ = os.Remove(s.Path(".local", "outputs.json"))
-	return s.Stop(ctx)
+	o, err := localstack.Published(s.Root)
+	if err != nil {
+		return err
+	}
+	if o.Control != "" {
+		// It withdraws what it has published itself; Withdraw below is for one that has died.
+		err = localstack.Control(o.Control).Stop(ctx)
+	}
+	return errors.Join(err, o.Withdraw(s.Root), s.Stop(ctx))
 }
 
-// theStack is the stack that make run leaves up.
+// theStack is the stack that make run leaves up. Its port is that of the stack that is up, else PORT, else the
+// usual one: ports of what belongs to it are counted from it.
 func theStack(root string) (*localstack.Stack, error) {
 	checkout := toolchain.Checkout{Root: root, Log: &stopwatch{to: os.Stdout, started: time.Now()}}
-	s := &localstack.Stack{Checkout: checkout, Name: "run", Port: usualPort, Enforce: true,
-		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "researchProjects": "demo",
-			"researchTimes": "lease=5m,queue=2m,extension=5m", "revisionQueue": "true"}}
+	s := &localstack.Stack{
+		Checkout: checkout,
+		Name:     "run",
+		Port:     usualPort,
+		Enforce:  true,
+		Context: map[string]string{"timing": "quick",
+			"maxInFlight":      strconv.Itoa(localstack.MaxInFlight),
+			"researchProjects": localstack.ResearchProject,
+			"researchTimes":    localstack.ResearchTimes,
+			"revisionQueue":    "true"},
+	}
+
+	// What was admitted before stays so when the app is deployed again.
 	known, err := targets(s)
 	if err != nil {
 		return nil, err
 	}
+
 	s.Context["consumerTargets"] = strings.Join(known, ",")
+	// A stack that is up is used on its port, whatever PORT says now.
 	text := os.Getenv("PORT")
 	if o, err := s.Load(); err == nil {
 		if u, err := url.Parse(o.EndpointURL); err == nil {
 			text = u.Port()
 		}
 	}
+
 	if text == "" {
 		return s, nil
 	}
+
 	port, err := strconv.Atoi(text)
 	if err != nil || port < 1024 || port > 65000 {
 		return nil, fmt.Errorf("PORT is %q; expected a number from 1024 to 65000", text)
 	}
+
 	s.Port = port
 	return s, nil
 }
 
-// stopwatch writes lines with the seconds since the start before them.
+// stopwatch writes lines with the seconds since the start before them, so that one sees which step takes long.
 type stopwatch struct {
 	to      io.Writer
 	started time.Time
@@ -99,9 +126,11 @@ func (w *stopwatch) Write(line []byte) (int, error) {
 	return len(line), err
 }
 
-// with runs a command with a DynamoDB of its own beside it.
+// with runs a command with a DynamoDB of its own beside it, whose URL is in ARCHIVIST_TEST_DYNAMODB, and stops
+// that also if the command fails or is interrupted. The ports are not those of make run, so both can be up.
 func with(ctx context.Context, root, kind string, argv []string) error {
-	s := &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr}, Name: "with-" + kind}
+	s := &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr}, Name: "with-" +
+		kind}
 	var endpoint string
 	var err error
 	switch kind {
@@ -110,18 +139,28 @@ func with(ctx context.Context, root, kind string, argv []string) error {
 		endpoint, err = s.DynamoDB(ctx)
 	case "ministack":
 		s.Port = 14802
-		if err = s.InstallPython(ctx); err == nil {
-			err = s.Start(ctx)
-		}
+		err = startMiniStack(ctx, s)
 		endpoint = s.Endpoint()
 	default:
 		return fmt.Errorf("there is no local DynamoDB %q; dynamodb and ministack are known", kind)
 	}
+
 	if err != nil {
 		return err
 	}
+
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "ARCHIVIST_TEST_DYNAMODB="+endpoint)
+	// An interrupt must not keep the emulator from being stopped.
 	return errors.Join(cmd.Run(), s.Stop(context.WithoutCancel(ctx)))
+}
+
+// startMiniStack installs and starts MiniStack alone: nothing is deployed to it.
+func startMiniStack(ctx context.Context, s *localstack.Stack) error {
+	err := s.InstallPython(ctx)
+	if err != nil {
+		return err
+	}
+	return s.Start(ctx)
 }

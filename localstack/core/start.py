@@ -206,7 +206,7 @@ def error(kind, message):
 
 def dynamodb(self):
     lib = os.environ["DYNAMODB_LOCAL_LIB"]
-    command = ["java", "-Xmx1g", f"-Djava.library.path={lib}", "-cp", f"{lib}/*", "com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-port", str(self.port), "-inMemory"]
+    command = ["java", "-Xmx1g", f"-Djava.library.path={lib}", "-cp", f"{lib}/*", "com.amazonaws.services.dynamodbv2.local.main.ServerRunner", "-port", str(self.port), "-inMemory", "-disableTelemetry"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # in our session: it ends with us
     thread = FuncThread(lambda *_: process.wait(), name="dynamodb-local", on_stop=lambda *_: process.terminate())
     thread.start()

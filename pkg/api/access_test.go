@@ -11,8 +11,8 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
 )
 
 // keys are what the keys of a test allow.
@@ -43,8 +43,9 @@ var ofResearchers = []string{"POST /v1/research/{project}/hello", "POST /v1/rese
 	"POST /v1/research/{project}/next", "POST /v1/research/{project}/accept", "POST /v1/research/{project}/reports",
 	"GET /v1/research/{project}/leases/{lease}"}
 
-// TestRoles calls each operation with each key. That of a researcher is for the operations of its project; an
-// unknown one, and none, are for nothing; that of an administrator is for everything. The document says the same.
+// TestRoles calls each operation with each key. That of a researcher is for the operations of its
+// project; an unknown one, and none, are for nothing; that of an administrator is for everything. The
+// document says the same.
 func TestRoles(t *testing.T) {
 	c, _ := keyed(t)
 	n := 0

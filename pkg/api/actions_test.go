@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/table"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
 // failedJob puts a job that failed into the table.

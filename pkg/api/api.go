@@ -22,36 +22,32 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net/http"
-	"strings"
 	"sync"
+	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
-
-	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/browse"
-	"archivist/pkg/bucket"
-	"archivist/pkg/collection"
-	"archivist/pkg/component"
-	"archivist/pkg/consumer"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/feed"
-	"archivist/pkg/history"
-	"archivist/pkg/identity"
+	"archivist/pkg/components/component"
+	"archivist/pkg/components/histories"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/eventlog"
 	"archivist/pkg/ingest"
-	"archivist/pkg/inventory"
-	"archivist/pkg/ocfl"
-	"archivist/pkg/provenance"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/identity"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/research"
-	"archivist/pkg/revision"
-	"archivist/pkg/search"
-	"archivist/pkg/statistics"
+	"archivist/pkg/research/feed"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/views/browse"
+	"archivist/pkg/views/history"
+	"archivist/pkg/views/search"
+	"archivist/pkg/views/statistics"
 )
 
-// API holds the services that the handlers use.
+// API holds the services that the handlers use. Handler makes its routes. The fields are set before and
+// not changed afterwards; the methods can be called concurrently. A field whose service a deployment
+// does not have is nil where its comment says so.
 type API struct {
 	Queue       *queue.Queue
 	Inventory   inventory.Store
@@ -64,7 +60,7 @@ type API struct {
 	History     history.Store
 	Statistics  statistics.Store
 	Identity    identity.Resolver
-	Archive     provenance.Archive // for histories in PREMIS
+	Histories   histories.Writer // in PREMIS
 	// EventArchive is the archive of events; nil if there is none.
 	EventArchive Verifier
 	EventLog     consumer.Log
@@ -81,115 +77,14 @@ type API struct {
 	PendingWork research.Inbox // the queues of pending work
 	// CompletedWork puts reports on the queue of completed work.
 	CompletedWork func(ctx context.Context, reports []research.Report) error
-	// Keys are what the keys of the API allow, by their ids. A key that is not among them allows nothing. nil: calls
-	// need no key, as on a local stack.
+	// Keys are what the keys of the API allow, by their ids. A key that is not among them allows
+	// nothing. nil: calls need no key, as on a local stack.
 	Keys map[string]Access
 	Log  *slog.Logger
 
+	// mu guards known, which is the only state that requests share.
 	mu    sync.Mutex
 	known map[string]*ocfl.Stored // cached inventories
-}
-
-// output is the response of a handler: the body as JSON.
-type output[T any] struct{ Body T }
-
-// Handler returns the handler of the API's routes, with the OpenAPI document at
-// /openapi.json and its page at /docs.
-func (a *API) Handler() http.Handler {
-	mux := http.NewServeMux()
-	h := humago.New(mux, configuration())
-	h.UseMiddleware(a.permitted, a.deployed)
-	a.batches(h)
-	a.jobs(h)
-	a.actions(h)
-	a.bulk(h)
-	a.objects(h)
-	a.searching(h)
-	a.reindexing(h)
-	a.verifying(h)
-	a.collections(h)
-	a.eventLog(h)
-	a.eventLogActions(h)
-	a.consumers(h)
-	a.replays(h)
-	a.premises(h)
-	a.components(h)
-	a.componentItems(h)
-	a.research(h)
-	a.archives(h)
-	if err := complete(h); err != nil {
-		panic(err) // a route has no description: every test of a handler fails
-	}
-	docs(mux)
-	return a.guarded(a.caused(routed(mux)))
-}
-
-// register registers a route whose response is JSON.
-func register[I, O any](a *API, h huma.API, op huma.Operation, f func(context.Context, *I) (O, error)) {
-	huma.Register(h, op, func(ctx context.Context, in *I) (*output[O], error) {
-		out, err := f(ctx, in)
-		if err != nil {
-			return nil, a.problem(err)
-		}
-		return &output[O]{out}, nil
-	})
-}
-
-// get registers a GET route under its id in operations.
-func get[I, O any](a *API, h huma.API, path, id, summary string, f func(context.Context, *I) (O, error)) {
-	register(a, h, huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary}, f)
-}
-
-// found is a redirect to a URL of the storage.
-type found struct {
-	Status   int
-	Location string `header:"Location" doc:"The URL of the content." example:"https://s3.example.org/key?signature"`
-}
-
-// redirect registers a GET route that redirects to a URL.
-func redirect[I any](a *API, h huma.API, path, id, summary string, f func(context.Context, *I) (string, error)) {
-	op := huma.Operation{Method: http.MethodGet, Path: path, OperationID: id, Summary: summary,
-		DefaultStatus: http.StatusFound}
-	huma.Register(h, op, func(ctx context.Context, in *I) (*found, error) {
-		url, err := f(ctx, in)
-		if err != nil {
-			return nil, a.problem(err)
-		}
-		return &found{http.StatusFound, url}, nil
-	})
-}
-
-// operationEvents begins the types of the events of operations.
-const operationEvents = "operation."
-
-func wireEvent(r event.Row) v1.Event {
-	detail := json.RawMessage(r.Detail)
-	var profile collection.Profile
-	if r.Type == v1.EventCollectionProfile && json.Unmarshal(detail, &profile) == nil {
-		detail, _ = json.Marshal(wireProfile(profile)) // cannot fail: it has only strings and numbers
-	}
-	var change queue.OperationChange
-	if strings.HasPrefix(r.Type, operationEvents) && json.Unmarshal(detail, &change) == nil {
-		detail, _ = json.Marshal(wireChange(change))
-	}
-	return v1.Event{ID: r.ID, Version: r.Version, Type: r.Type, Time: ingest.Timestamp(r.Time), Outcome: r.Outcome,
-		Actor: r.Actor, Component: r.Component, Detail: detail}
-}
-
-func (a *API) events(subject event.Type) func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {
-	return func(ctx context.Context, in *IDCursor) (v1.List[v1.Event], error) {
-		p, err := a.Queue.Events(ctx, event.Subject{Type: subject, ID: in.ID}, in.Cursor)
-		if err == nil && len(p.Items) == 0 && in.Cursor == "" {
-			err = fault.New(fault.NotFound, "there is no %s %q", strings.ToLower(subject.String()), in.ID)
-		}
-		return list(p, wireEvent), err
-	}
-}
-
-func wireExplanation(x queue.Explanation, err error) (v1.Explanation, error) {
-	d := x.Details
-	return v1.Explanation{State: x.State, WaitsFor: string(x.Waits), Why: x.Why, On: x.On, Execution: d.Execution,
-		Tries: d.Tries, Repairs: d.Repairs, Leased: timestamp(d.Leased), Due: timestamp(d.Due)}, err
 }
 
 // IDInput and the inputs below are parameters of routes. They are exported
@@ -198,8 +93,57 @@ type IDInput struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
-// IDCursor names a thing and a page of a list of it.
+// IDCursor names a thing and a page of a list of it. A cursor is what the page before had, "" for the
+// first page. Clients must not read anything in it.
 type IDCursor struct {
 	ID     string `path:"id" maxLength:"64"`
 	Cursor string `query:"cursor"`
+}
+
+// EpochRaiser raises the epoch of the log of events. After a restore of the table, a place of the log
+// may have another event than before: the epoch tells the two apart.
+type EpochRaiser interface {
+	RaiseEpoch(ctx context.Context, by eventlog.By) (int64, error)
+}
+
+// Verifier checks the archive of events from a cursor on until a time. The cursor is "" at the
+// beginning and after the end.
+type Verifier interface {
+	Verify(ctx context.Context, cursor string, until time.Time) (eventlog.Verified, error)
+}
+
+// Runs are the runs of components; component.Runner is one. A cursor is "" for the first page, and next
+// is "" after the last.
+type Runs interface {
+	Start(ctx context.Context, name string, by component.By) (run string, err error)
+	Interrupt(ctx context.Context, name string, by component.By) (runs []string, err error)
+	RunStatus(ctx context.Context, name, run, cursor string, limit int) (r component.Run,
+		next string, err error)
+	Runs(ctx context.Context, name, cursor string, limit int) (runs []component.Run, next string,
+		err error)
+}
+
+// Cursor is a request for a page of a list.
+type Cursor struct {
+	Cursor string `query:"cursor"`
+}
+
+// timestamp is a time in ISO 8601, "" for 0. ms is milliseconds since 1970, as all times in rows; the
+// text has seconds, and is in UTC. Optional fields are left out of the JSON when they are "".
+func timestamp(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return ingest.Timestamp(ms)
+}
+
+// convert converts between a definition and its wire form: both have the same JSON. It is for
+// definitions, which users write and read in the form in which they are stored. to is a pointer. An
+// error has no kind.
+func convert(from, to any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, to)
 }

@@ -15,25 +15,34 @@ const (
 const hashExample = "9fceb02d0ae598e95dc970b74767f19372d61af8"
 
 var (
-	archiveDefinition = v1.ArchiveDefinition{Title: "Historical maps", Location: v1.ArchiveLocation{Kind: "git",
-		URL: "https://git.example.org/maps.git", Branch: "main"}}
+	archiveDefinition = v1.ArchiveDefinition{Title: "Historical maps",
+		Location: v1.ArchiveLocation{Kind: "git",
+			URL: "https://git.example.org/maps.git", Branch: "main"}}
 
-	archiveExample = v1.Archive{Name: "maps", ArchiveDefinition: archiveDefinition, Mode: "active", Ref: "maps",
+	archiveExample = v1.Archive{Name: "maps", ArchiveDefinition: archiveDefinition, Mode: "active",
+		Ref:   "maps",
 		First: 1, Watermark: 12, Head: 12, Looked: timeExample, Created: timeExample}
 
-	taskExample = v1.Task{ID: taskExampleID, Archive: "maps", Revision: 12, Name: "index", Trigger: "commit",
-		State: stateRunning, Since: timeExample, Created: timeExample, Attempt: 1, Base: 11,
-		Edges: []v1.TaskEdge{{Task: "COMMIT", On: "ended", ID: "maps/12/COMMIT", Verdict: "satisfied",
-			End: "succeeded"}}}
+	taskExample = v1.Task{ID: taskExampleID, Archive: "maps", Revision: 12, Name: "index",
+		Trigger: "commit",
+		State:   stateRunning, Since: timeExample, Created: timeExample, Attempt: 1, Base: 11,
+		Edges: []v1.TaskEdge{{Task: "COMMIT", On: "ended", ID: "maps/12/COMMIT",
+			Verdict: "satisfied",
+			End:     "succeeded"}}}
 
-	revisionExample = v1.ArchiveRevision{ID: "maps/12", Revision: 12, State: "committed", Transaction: hashExample,
-		Author: "ann", Message: "The harbour, second sheet", Notified: timeExample, Planned: timeExample, Tasks: 3,
+	revisionExample = v1.ArchiveRevision{ID: "maps/12", Revision: 12, State: "committed",
+		Transaction: hashExample,
+		Author:      "ann", Message: "The harbour, second sheet", Notified: timeExample,
+		Planned: timeExample, Tasks: 3,
 		Ended: 1}
 
-	waitsExample = v1.WaitExplanation{WaitLink: v1.WaitLink{ID: "maps/12/pdf", State: "blocked", WaitsFor: "edge",
-		Why: "maps/12/index must be succeeded first, and it is running"},
-		Root: runsExample, Chain: []v1.WaitLink{{ID: "maps/12/pdf", State: "blocked", WaitsFor: "edge",
-			Why: "maps/12/index must be succeeded first, and it is running"}, runsExample}, Since: timeExample}
+	waitsExample = v1.WaitExplanation{WaitLink: v1.WaitLink{ID: "maps/12/pdf", State: "blocked",
+		WaitsFor: "edge",
+		Why:      "maps/12/index must be succeeded first, and it is running"},
+		Root: runsExample,
+		Chain: []v1.WaitLink{{ID: "maps/12/pdf", State: "blocked", WaitsFor: "edge",
+			Why: "maps/12/index must be succeeded first, and it is running"}, runsExample},
+		Since: timeExample}
 
 	runsExample = v1.WaitLink{ID: taskExampleID, State: stateRunning, WaitsFor: "run",
 		Why: "attempt 1 runs since 2026-11-22 09:30:04 UTC; its time is over at 2026-11-22 09:35:04 UTC"}
@@ -49,17 +58,20 @@ var archiveOperations = map[string]about{
 	"listArchives": {tag: "Archives", answer: listOf(archiveExample),
 		description: "All archives, by name. Those that were deleted are left out."},
 	"getArchive": {tag: "Archives", refusals: []problemType{notFound},
-		answer: v1.ArchiveStatus{Archive: archiveExample, Open: map[string]int{"blocked": 1, stateRunning: 1},
+		answer: v1.ArchiveStatus{Archive: archiveExample,
+			Open:       map[string]int{"blocked": 1, stateRunning: 1},
 			RunningNow: []v1.Task{taskExample}, Limit: 20, Locks: []v1.ArchiveLock{},
 			Schedules: []v1.ArchiveSchedule{}},
 		description: "How far it is planned, what runs, who has which lock, and what its schedules start next."},
-	"putArchive": {tag: "Archives", refusals: []problemType{notFound, conflict, changed}, request: archiveDefinition,
-		answer: archiveExample,
+	"putArchive": {tag: "Archives", refusals: []problemType{notFound, conflict, changed},
+		request: archiveDefinition,
+		answer:  archiveExample,
 		description: "The same settings again change nothing that matters. The baseline cannot be changed when " +
 			"revisions " +
 			"are planned. The name of an archive that was deleted begins in a new epoch."},
 	"actOnArchive": {tag: "Archives", refusals: []problemType{notFound, conflict, changed},
-		request: v1.ArchiveAction{Action: "pause", Reason: "The repository is being moved."}, answer: archiveExample,
+		request: v1.ArchiveAction{Action: "pause", Reason: "The repository is being moved."},
+		answer:  archiveExample,
 		description: "Each action has its own fields; others are refused. If the archive is already as the action " +
 			"wants it, nothing is changed. Only an archive that was stopped, because a revision has become " +
 			"another, can " +
@@ -71,18 +83,23 @@ var archiveOperations = map[string]about{
 		description: "What the archive waits for: a revision that is missing, a repository that cannot be read, a " +
 			"person, or its tasks."},
 	"previewRevision": {tag: "Archives", refusals: []problemType{notFound, conflict},
-		answer: v1.RevisionPreview{Revision: 13, Problems: []v1.DefinitionProblem{}, Tasks: []v1.PreviewTask{
-			{Task: "index", Cancels: []v1.PreviewRelation{}, Awaits: []v1.PreviewRelation{{Task: "index", Revision: 12,
-				Why: "index of revision 12, the nearest that has planned it, must end first"}}}}},
+		answer: v1.RevisionPreview{Revision: 13, Problems: []v1.DefinitionProblem{},
+			Tasks: []v1.PreviewTask{
+				{Task: "index", Cancels: []v1.PreviewRelation{},
+					Awaits: []v1.PreviewRelation{{Task: "index", Revision: 12,
+						Why: "index of revision 12, the nearest that has planned it, must end first"}}}}},
 		description: "Reads the definition of a revision from the archive, and says what it would plan if it were " +
 			"the " +
 			"next one. Nothing is changed. It is a conflict if the revision is planned already."},
-	"notifyRevision": {tag: "Archives", role: Notifier, refusals: []problemType{notFound, conflict, changed},
-		request: v1.RevisionNotice{Revision: 12, Transaction: hashExample}, answer: revisionExample,
+	"notifyRevision": {tag: "Archives", role: Notifier,
+		refusals: []problemType{notFound, conflict, changed},
+		request:  v1.RevisionNotice{Revision: 12, Transaction: hashExample},
+		answer:   revisionExample,
 		description: "All that the hook of a repository does. Notices may come in any order and more than once. The " +
 			"same revision with another transaction stops the archive, and is a conflict. A program that a task runs " +
 			"gives the token of its run in `Archivist-Run`."},
-	"listRevisions": {tag: "Archives", refusals: []problemType{notFound}, answer: listOf(revisionExample),
+	"listRevisions": {tag: "Archives", refusals: []problemType{notFound},
+		answer: listOf(revisionExample),
 		description: "The newest first, 100 to a page. `maps` is the present epoch of the archive, `maps@1` the " +
 			"first."},
 	"getRevision": {tag: "Archives", refusals: []problemType{notFound, conflict},
@@ -92,8 +109,9 @@ var archiveOperations = map[string]about{
 			"that would wait for itself, or for a later revision, gets a conflict."},
 	"getRevisionGraph": {tag: "Archives", refusals: []problemType{notFound, conflict},
 		answer: v1.RevisionGraph{DOT: `digraph "Revision maps/12" {}`, Mermaid: "flowchart LR",
-			SVG:   `<svg xmlns="http://www.w3.org/2000/svg"/>`,
-			Nodes: []v1.GraphNode{{ID: taskExampleID, Label: "index", State: stateRunning, Group: "revision 12"}},
+			SVG: `<svg xmlns="http://www.w3.org/2000/svg"/>`,
+			Nodes: []v1.GraphNode{{ID: taskExampleID, Label: "index", State: stateRunning,
+				Group: "revision 12"}},
 			Links: []v1.GraphLink{{From: "maps/11/index", To: taskExampleID, Kind: "depends"}}},
 		description: "The tasks of the revision with their states, and those of other revisions that they wait for " +
 			"or supersede, or that have superseded them. Of tasks that they supersede, those of the 10 revisions " +
@@ -102,10 +120,12 @@ var archiveOperations = map[string]about{
 		description: "What the revision waits for: why it is not planned, or the first of its tasks that has not " +
 			"ended."},
 	"listRevisionEvents": {tag: "Archives", refusals: []problemType{notFound},
-		answer:      events(v1.EventRevisionNotified, "Revision", `{"transaction": "9fceb02d", "state": "notified"}`),
+		answer: events(v1.EventRevisionNotified, "Revision",
+			`{"transaction": "9fceb02d", "state": "notified"}`),
 		description: "What happened to the revision, oldest first."},
 
-	"listTasks": {tag: "Tasks", refusals: []problemType{notFound}, answer: listOf(taskExample), states: v1.TaskStates,
+	"listTasks": {tag: "Tasks", refusals: []problemType{notFound}, answer: listOf(taskExample),
+		states: v1.TaskStates,
 		description: "The newest first; those of one revision in their order. The filters are applied before the " +
 			"paging: a page can be short, and is the last only if it has no cursor."},
 	"runTask": {tag: "Tasks", refusals: []problemType{notFound, conflict, changed},
@@ -116,12 +136,14 @@ var archiveOperations = map[string]about{
 			"request within 7 days gives the same run."},
 	"getTask": {tag: "Tasks", refusals: []problemType{notFound},
 		answer: v1.TaskDetails{Task: taskExample, Attempts: []v1.TaskAttempt{{Attempt: 1,
-			Execution: "task-01M7ZBMEYHBB62YP6RY21T1GQ8", Started: timeExample, Began: timeExample}}},
+			Execution: "task-01M7ZBMEYHBB62YP6RY21T1GQ8", Started: timeExample,
+			Began: timeExample}}},
 		description: "The task as it stands, with its attempts." + onTasks},
 	"explainTask": {tag: "Tasks", refusals: []problemType{notFound}, answer: waitsExample,
 		description: "The one thing that the task waits for: what it waits for is followed to the root." + onTasks},
 	"listTaskEvents": {tag: "Tasks", refusals: []problemType{notFound},
-		answer:      events(v1.EventTaskState, "Task", `{"from": "ready", "to": "dispatched", "attempt": 1}`),
+		answer: events(v1.EventTaskState, "Task",
+			`{"from": "ready", "to": "dispatched", "attempt": 1}`),
 		description: "What happened to the task, oldest first." + onTasks},
 	"getTaskLog": {tag: "Tasks", refusals: []problemType{notFound},
 		answer: v1.TaskLog{Attempt: 1, Parts: []v1.TaskLogPart{{Time: timeExample, Stream: "stdout",
@@ -129,10 +151,12 @@ var archiveOperations = map[string]about{
 		description: "What the programs of an attempt have written, by default of the newest. To follow it, pass " +
 			"`next` " +
 			"of each response as `from` of the next request until `ended`." + onTasks},
-	"listTaskOutputs": {tag: "Tasks", refusals: []problemType{notFound}, answer: listOf(outputExample),
+	"listTaskOutputs": {tag: "Tasks", refusals: []problemType{notFound},
+		answer: listOf(outputExample),
 		description: "The files that an attempt has left, by default the newest. A task of which the newest attempt " +
 			"succeeded has all that its definition names." + onTasks},
-	"getTaskOutput": {tag: "Tasks", refusals: []problemType{notFound}, redirect: "application/octet-stream",
+	"getTaskOutput": {tag: "Tasks", refusals: []problemType{notFound},
+		redirect:    "application/octet-stream",
 		description: "The content of a file: a redirect to the storage." + onTasks},
 	"actOnTask": {tag: "Tasks", refusals: []problemType{notFound, conflict, changed},
 		request: v1.TaskAction{Action: "cancel", Reason: "It hangs."}, answer: taskExample,
@@ -159,7 +183,8 @@ var archiveParameters = map[string]parameter{
 func init() {
 	maps.Copy(operations, archiveOperations)
 	maps.Copy(parameters, archiveParameters)
-	for _, id := range []string{"getTask", "explainTask", "listTaskEvents", "getTaskLog", "listTaskOutputs",
+	for _, id := range []string{"getTask", "explainTask", "listTaskEvents", "getTaskLog",
+		"listTaskOutputs",
 		"getTaskOutput", "actOnTask"} {
 		parameters[id+" id"] = parameter{"The id of the task.", taskExampleID}
 	}

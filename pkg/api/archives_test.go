@@ -11,13 +11,13 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/archive"
-	"archivist/pkg/bucket"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/fault"
-	"archivist/pkg/revision"
-	"archivist/pkg/runner"
-	"archivist/pkg/workflow"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/archive"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/runner"
+	"archivist/pkg/revisions/workflow"
 )
 
 // commitHash is the transaction of each revision of one.

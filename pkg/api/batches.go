@@ -7,28 +7,40 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/event"
+	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
 )
 
+// batches registers the routes of batches, and those of the queue and the storage as a whole.
 func (a *API) batches(h huma.API) {
-	huma.Register(h, huma.Operation{Method: http.MethodPost, Path: "/v1/batches", Summary: "Submit a batch",
-		OperationID: "submitBatch", DefaultStatus: http.StatusAccepted}, a.submit)
+	huma.Register(h, huma.Operation{
+		Method:        http.MethodPost,
+		Path:          "/v1/batches",
+		Summary:       "Submit a batch",
+		OperationID:   "submitBatch",
+		DefaultStatus: http.StatusAccepted,
+	}, a.submit)
+
 	get(a, h, "/v1/batches", "listBatches", "List a collection's batches", a.batchesOfCollection)
 	get(a, h, "/v1/batches/{id}", "getBatch", "Get a batch", a.oneBatch)
 	redirect(a, h, "/v1/batches/{id}/report", "getBatchReport", "Get a batch's report", a.report)
-	get(a, h, "/v1/batches/{id}/events", "listBatchEvents", "List a batch's events", a.events(event.Batch))
+	get(a, h, "/v1/batches/{id}/events", "listBatchEvents", "List a batch's events",
+		a.events(event.Batch))
 	get(a, h, "/v1/batches/{id}/explain", "explainBatch", "Explain what a batch waits for",
 		func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
 			return wireExplanation(a.Queue.ExplainBatch(ctx, in.ID))
 		})
+
 	get(a, h, "/v1/queue", "getQueue", "Get the queue at a glance", a.overview)
-	get(a, h, "/v1/queue/events", "listQueueEvents", "List the pauses of the queue", a.pauses("ingest"))
-	get(a, h, "/v1/storage/events", "listStorageEvents", "List the pauses of the storage", a.pauses("storage"))
+	get(a, h, "/v1/queue/events", "listQueueEvents", "List the pauses of the queue",
+		a.pauses("ingest"))
+	get(a, h, "/v1/storage/events", "listStorageEvents", "List the pauses of the storage",
+		a.pauses("storage"))
 }
 
-// pauses lists the events of the queue or of the storage.
+// pauses lists the events of the queue or of the storage. Both are subjects of the type Queue; id is
+// "ingest" or "storage". There may be no events yet, which is no error.
 func (a *API) pauses(id string) func(context.Context, *Cursor) (v1.List[v1.Event], error) {
 	return func(ctx context.Context, in *Cursor) (v1.List[v1.Event], error) {
 		p, err := a.Queue.Events(ctx, event.Subject{Type: event.Queue, ID: id}, in.Cursor)
@@ -36,40 +48,59 @@ func (a *API) pauses(id string) func(context.Context, *Cursor) (v1.List[v1.Event
 	}
 }
 
+// overview is the queue at a glance: numbers of jobs by what they wait for, free space in bytes, and
+// all holds.
 func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 	o, err := a.Queue.Overview(ctx)
-	return v1.Queue{Waiting: o.Waiting, Running: o.Running, MaxInFlight: o.MaxInFlight, SpaceFree: o.SpaceFree,
+	return v1.Queue{
+		Waiting:       o.Waiting,
+		Running:       o.Running,
+		MaxInFlight:   o.MaxInFlight,
+		SpaceFree:     o.SpaceFree,
 		Holds:         list(queue.Page[queue.Hold]{Items: o.Holds}, wireHold).Items,
-		OldestWaiting: o.OldestWaiting, OldestSince: o.OldestSince, LastSweep: o.LastSweep}, err
+		OldestWaiting: o.OldestWaiting,
+		OldestSince:   o.OldestSince,
+		LastSweep:     o.LastSweep,
+	}, err
 }
 
+// oneBatch is a batch with what lists leave out, because it costs more reads: the mails that failed,
+// and, while the batch works, the hold of its collection.
 func (a *API) oneBatch(ctx context.Context, in *IDInput) (v1.Batch, error) {
 	b, err := a.Queue.Batch(ctx, in.ID)
 	if err != nil {
 		return v1.Batch{}, err
 	}
+
 	wire, err := a.batch(ctx, b)
 	if err != nil {
 		return wire, err
 	}
+
 	wire.MailProblems, err = a.mailProblems(ctx, b)
 	if err != nil || wire.Hold != nil || v1.Ended(wire.State) {
 		return wire, err
 	}
+
 	wire.Hold, err = a.active(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: b.Collection},
 		ingest.Target{Kind: ingest.TargetBatch, ID: in.ID})
 	return wire, err
 }
 
-func (a *API) batchesOfCollection(ctx context.Context, in *OfCollection) (v1.List[v1.Batch], error) {
+// batchesOfCollection lists the batches of a collection, newest first. An unknown collection has none.
+func (a *API) batchesOfCollection(ctx context.Context,
+	in *OfCollection) (v1.List[v1.Batch], error) {
 	state, err := filterBy(in.State, v1.BatchStates)
 	if err != nil {
 		return v1.List[v1.Batch]{}, err
 	}
+
 	read := func(cursor string) (queue.Page[queue.Batch], error) {
 		return a.Queue.BatchesOf(ctx, in.Collection, cursor)
 	}
-	p, err := filtered(a, read, in.Cursor, state, func(b queue.Batch) string { return string(b.State) })
+
+	p, err := filtered(a, read, in.Cursor, state,
+		func(b queue.Batch) string { return string(b.State) })
 	out := v1.List[v1.Batch]{Items: make([]v1.Batch, len(p.Items)), Cursor: p.Cursor}
 	for i := range p.Items {
 		if out.Items[i], err = a.batch(ctx, &p.Items[i]); err != nil {
@@ -79,20 +110,40 @@ func (a *API) batchesOfCollection(ctx context.Context, in *OfCollection) (v1.Lis
 	return out, err
 }
 
+// batch is the wire form of a batch with its counts, which are rows of their own. So they can be newer
+// than the state: they were read after it.
 func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 	c, err := a.Queue.Counts(ctx, b.Batch.ID)
 	var hold *v1.Hold
 	if b.Hold != nil {
 		hold = holdOn(b.Hold, "", b.Batch.ID, b.Collection)
 	}
+
 	var cancelled *v1.Cancellation
 	if by := b.Cancelled; by != nil {
 		cancelled = &v1.Cancellation{Reason: by.Reason, Actor: by.Actor, At: timestamp(by.At)}
 	}
-	return v1.Batch{ID: b.Batch.ID, State: string(b.State), Collection: b.Collection, Submitter: b.Submitter,
-		Note: b.Note, Hold: hold, Cancelled: cancelled, StopAfterFailures: b.StopAfter,
-		Created: ingest.Timestamp(b.Created), Message: b.Message, Warnings: b.Warnings, Report: reportPath(b),
-		Reports: b.LastReport(),
-		Counts: v1.Counts{Expected: b.Expected, Processing: c.Processing, Held: c.Held, Failed: c.Failed,
-			Completed: c.Completed, Deleted: c.Deleted}}, err
+	return v1.Batch{
+		ID:                b.Batch.ID,
+		State:             string(b.State),
+		Collection:        b.Collection,
+		Submitter:         b.Submitter,
+		Note:              b.Note,
+		Hold:              hold,
+		Cancelled:         cancelled,
+		StopAfterFailures: b.StopAfter,
+		Created:           ingest.Timestamp(b.Created),
+		Message:           b.Message,
+		Warnings:          b.Warnings,
+		Report:            reportPath(b),
+		Reports:           b.LastReport(),
+		Counts: v1.Counts{
+			Expected:   b.Expected,
+			Processing: c.Processing,
+			Held:       c.Held,
+			Failed:     c.Failed,
+			Completed:  c.Completed,
+			Deleted:    c.Deleted,
+		},
+	}, err
 }

@@ -9,13 +9,13 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/stage/stagetest"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // archiveWithFailure is an archive with one job, which has failed because its source does not

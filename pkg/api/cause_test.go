@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
 )
 
 // TestCauseOfRequest: the events of a request have the cause that its header names. A header that

@@ -7,10 +7,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/collection"
-	"archivist/pkg/event"
+	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
 )
 
 // NameInput names a collection.
@@ -31,14 +30,23 @@ type PutProfile struct {
 	Body v1.Profile
 }
 
+// collections registers the routes of collections. A collection exists by being named: there is no
+// route that makes one.
 func (a *API) collections(h huma.API) {
 	const path = "/v1/collections/{name}"
 	get(a, h, path, "getCollection", "Get a collection's profile", a.collection)
-	get(a, h, path+"/events", "listCollectionEvents", "List a collection's events", a.collectionEvents)
-	register(a, h, huma.Operation{Method: http.MethodPut, Path: path, OperationID: "putCollection",
-		Summary: "Put a collection's profile"}, a.putCollection)
+	get(a, h, path+"/events", "listCollectionEvents", "List a collection's events",
+		a.collectionEvents)
+	register(a, h, huma.Operation{
+		Method:      http.MethodPut,
+		Path:        path,
+		OperationID: "putCollection",
+		Summary:     "Put a collection's profile",
+	}, a.putCollection)
 }
 
+// collection is the profile of a collection, which is the default if it has none of its own, and the
+// hold on it.
 func (a *API) collection(ctx context.Context, in *NameInput) (v1.Collection, error) {
 	p, known, err := a.Collections.Profile(ctx, in.Name)
 	if err != nil {
@@ -48,32 +56,22 @@ func (a *API) collection(ctx context.Context, in *NameInput) (v1.Collection, err
 	return v1.Collection{Name: in.Name, Default: !known, Hold: hold, Profile: wireProfile(p)}, err
 }
 
+// collectionEvents lists the events of a collection, a page at a time. One without events has an empty
+// list, since every name is one of a collection.
 func (a *API) collectionEvents(ctx context.Context, in *NameCursor) (v1.List[v1.Event], error) {
 	rows, next, err := a.Collections.Events(ctx, in.Name, in.Cursor)
 	return list(queue.Page[event.Row]{Items: rows, Cursor: next}, wireEvent), err
 }
 
+// putCollection replaces the profile as a whole: what the request leaves out gets its default. The
+// store checks what it says.
 func (a *API) putCollection(ctx context.Context, in *PutProfile) (v1.Collection, error) {
 	actor, err := in.actor()
 	if err != nil {
 		return v1.Collection{}, err
 	}
-	b := in.Body
-	p := collection.Profile{Title: b.Title, Priority: b.Priority, Shoulder: b.Shoulder,
-		RequireDigest: b.RequireDigest, Notify: b.Notification, Suppress: collection.Suppress(b.Suppress),
-		Defer: b.Defer}
-	if c := b.Callback; c != nil {
-		p.Callback = collection.Callback{URL: c.URL, Secret: c.Secret, Mode: collection.Mode(c.Mode)}
-	}
+
+	p := profileOf(in.Body)
 	err = a.Collections.Put(ctx, in.Name, p, actor, a.Queue.Now().UnixMilli())
 	return v1.Collection{Name: in.Name, Profile: wireProfile(p)}, err
-}
-
-func wireProfile(p collection.Profile) v1.Profile {
-	out := v1.Profile{Title: p.Title, Priority: p.Priority, Shoulder: p.Shoulder, RequireDigest: p.RequireDigest,
-		Notification: p.Notify, Suppress: string(p.Suppress), Defer: p.Defer}
-	if c := p.Callback; c.URL != "" {
-		out.Callback = &v1.Callback{URL: c.URL, Secret: c.Secret, Mode: string(c.Mode)}
-	}
-	return out
 }

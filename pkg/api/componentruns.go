@@ -7,7 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/component"
+	"archivist/pkg/components/component"
 )
 
 // RunInput names a run, and a page of its items.
@@ -23,14 +23,23 @@ type RunRequest struct {
 	Body v1.ComponentRunRequest
 }
 
-func (a *API) componentRuns(h huma.API, path string) {
-	get(a, h, path+"/{name}/runs", "listRuns", "List the runs of a component", a.listRuns)
-	get(a, h, path+"/{name}/runs/{run}", "getRun", "Get a run of a component", a.getRun)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/{name}/runs", OperationID: "startRun",
-		Summary: "Run a component"}, a.startRun)
+// componentRuns registers the routes of the runs of components.
+func (a *API) componentRuns(h huma.API) {
+	const path = "/v1/components/{name}/runs"
+	get(a, h, path, "listRuns", "List the runs of a component", a.listRuns)
+	get(a, h, path+"/{run}", "getRun", "Get a run of a component", a.getRun)
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        path,
+		OperationID: "startRun",
+		Summary:     "Run a component",
+	}, a.startRun)
 }
 
-func (a *API) listRuns(ctx context.Context, in *ComponentCursor) (out v1.List[v1.ComponentRun], err error) {
+// listRuns lists the runs of a component, the newest first, 20 to a page, without their items. The
+// component is read first, so that a name that does not exist is a NotFound.
+func (a *API) listRuns(ctx context.Context,
+	in *ComponentCursor) (out v1.List[v1.ComponentRun], err error) {
 	if _, err := a.Components.Get(ctx, in.Name); err != nil {
 		return out, err
 	}
@@ -42,6 +51,7 @@ func (a *API) listRuns(ctx context.Context, in *ComponentCursor) (out v1.List[v1
 	return out, err
 }
 
+// getRun is a run with a page of 100 of its items. The cursor in the response is of the items.
 func (a *API) getRun(ctx context.Context, in *RunInput) (v1.ComponentRun, error) {
 	r, next, err := a.Runs.RunStatus(ctx, in.Name, in.Run, in.Cursor, 100)
 	out := wireRun(r)
@@ -49,6 +59,7 @@ func (a *API) getRun(ctx context.Context, in *RunInput) (v1.ComponentRun, error)
 	return out, err
 }
 
+// startRun starts a run, and answers with how far it is; the work itself takes place in an execution.
 func (a *API) startRun(ctx context.Context, in *RunRequest) (v1.ComponentRun, error) {
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
@@ -62,16 +73,42 @@ func (a *API) startRun(ctx context.Context, in *RunRequest) (v1.ComponentRun, er
 	return wireRun(r), err
 }
 
+// wireRun is the wire form of a run, with those of its items that were read.
 func wireRun(r component.Run) v1.ComponentRun {
 	n := r.Counts
-	out := v1.ComponentRun{ID: r.ID, Component: r.Component, Definition: r.Definition, State: string(r.State),
-		Why: r.Why, Actor: r.Actor, Reason: r.Reason, Started: timestamp(r.Started), Ended: timestamp(r.Ended),
-		Until: timestamp(r.Until), MaxItems: r.MaxItems, Broken: r.Broken, Items: []v1.RunItem{},
-		Counts: v1.RunCounts{Done: n.Done, Failed: n.Failed, NotYet: n.NotYet, Again: n.Again, Passed: n.Passed,
-			Broken: n.Broken}}
+	out := v1.ComponentRun{
+		ID:         r.ID,
+		Component:  r.Component,
+		Definition: r.Definition,
+		State:      string(r.State),
+		Why:        r.Why,
+		Actor:      r.Actor,
+		Reason:     r.Reason,
+		Started:    timestamp(r.Started),
+		Ended:      timestamp(r.Ended),
+		Until:      timestamp(r.Until),
+		MaxItems:   r.MaxItems,
+		Broken:     r.Broken,
+		Items:      []v1.RunItem{},
+		Counts: v1.RunCounts{
+			Done:   n.Done,
+			Failed: n.Failed,
+			NotYet: n.NotYet,
+			Again:  n.Again,
+			Passed: n.Passed,
+			Broken: n.Broken,
+		},
+	}
+
 	for _, i := range r.Items {
-		out.Items = append(out.Items, v1.RunItem{Item: i.Item, State: i.State, Reason: i.Reason, Event: i.Event,
-			Started: timestamp(i.Started), Ended: timestamp(i.Ended)})
+		out.Items = append(out.Items, v1.RunItem{
+			Item:    i.Item,
+			State:   i.State,
+			Reason:  i.Reason,
+			Event:   i.Event,
+			Started: timestamp(i.Started),
+			Ended:   timestamp(i.Ended),
+		})
 	}
 	return out
 }

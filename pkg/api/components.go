@@ -9,18 +9,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/component"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
 )
-
-// Runs are the runs of components; component.Runner is one.
-type Runs interface {
-	Start(ctx context.Context, name string, by component.By) (run string, err error)
-	Interrupt(ctx context.Context, name string, by component.By) (runs []string, err error)
-	RunStatus(ctx context.Context, name, run, cursor string, limit int) (r component.Run, next string, err error)
-	Runs(ctx context.Context, name, cursor string, limit int) (runs []component.Run, next string, err error)
-}
 
 // ComponentInput names a component.
 type ComponentInput struct {
@@ -61,34 +53,55 @@ type ComponentAction struct {
 	Body v1.ComponentAction
 }
 
+// components registers the routes of components, what is in their lines, and why.
 func (a *API) components(h huma.API) {
 	const path = "/v1/components"
 	get(a, h, path, "listComponents", "List the components", a.listComponents)
 	get(a, h, path+"/{name}", "getComponent", "Get a component",
-		func(ctx context.Context, in *ComponentInput) (v1.Component, error) { return a.component(ctx, in.Name) })
+		func(ctx context.Context, in *ComponentInput) (v1.Component, error) {
+			return a.component(ctx, in.Name)
+		})
+
 	get(a, h, path+"/{name}/events", "listComponentEvents", "List the events of a component",
 		func(ctx context.Context, in *ComponentCursor) (v1.List[v1.Event], error) {
 			return a.events(event.Component)(ctx, &IDCursor{ID: in.Name, Cursor: in.Cursor})
 		})
+
 	get(a, h, path+"/{name}/line", "listLine", "List the items of a component", a.line)
-	get(a, h, path+"/{name}/explain", "explainComponent", "Explain why a component works on an item, or does not",
+	get(a, h, path+"/{name}/explain", "explainComponent",
+		"Explain why a component works on an item, or does not",
 		a.explainComponent)
-	get(a, h, "/v1/component-graph", "getComponentGraph", "Get the assembly line as a graph", a.componentGraph)
-	register(a, h, huma.Operation{Method: http.MethodPut, Path: path + "/{name}", OperationID: "putComponent",
-		Summary: "Create or change a component"}, a.putComponent)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/{name}/actions",
-		OperationID: "actOnComponent", Summary: "Act on a component"}, a.actOnComponent)
-	a.componentRuns(h, path)
+
+	get(a, h, "/v1/component-graph", "getComponentGraph", "Get the assembly line as a graph",
+		a.componentGraph)
+	register(a, h, huma.Operation{
+		Method:      http.MethodPut,
+		Path:        path + "/{name}",
+		OperationID: "putComponent",
+		Summary:     "Create or change a component",
+	}, a.putComponent)
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        path + "/{name}/actions",
+		OperationID: "actOnComponent",
+		Summary:     "Act on a component",
+	}, a.actOnComponent)
 }
 
 // componentsAtOnce is how many components are counted at once: each costs some calls of the table.
 const componentsAtOnce = 8
 
-func (a *API) listComponents(ctx context.Context, _ *struct{}) (out v1.List[v1.Component], err error) {
+// listComponents lists all components with the counts of their items. There are few enough for one
+// page. The order is that of the store, whichever is counted first; one that is deleted meanwhile is
+// left out.
+func (a *API) listComponents(ctx context.Context,
+	_ *struct{}) (out v1.List[v1.Component], err error) {
 	all, err := a.Components.List(ctx)
 	if err != nil {
 		return out, err
 	}
+
 	shown := make([]*v1.Component, len(all))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(componentsAtOnce)
@@ -102,6 +115,7 @@ func (a *API) listComponents(ctx context.Context, _ *struct{}) (out v1.List[v1.C
 			return err
 		})
 	}
+
 	err = group.Wait()
 	out.Items = []v1.Component{}
 	for _, w := range shown {
@@ -112,6 +126,7 @@ func (a *API) listComponents(ctx context.Context, _ *struct{}) (out v1.List[v1.C
 	return out, err
 }
 
+// component is a component with its counts, a NotFound if there is none of that name.
 func (a *API) component(ctx context.Context, name string) (v1.Component, error) {
 	c, err := a.Components.Get(ctx, name)
 	if err != nil {
@@ -120,17 +135,36 @@ func (a *API) component(ctx context.Context, name string) (v1.Component, error) 
 	return a.counted(ctx, c)
 }
 
-// counted is the wire form of a component, with the counts of its items.
+// counted is the wire form of a component, with the counts of its items. The counts are read after the
+// definition. Filling is how far the lines are made anew after a change of the definition; it is nil
+// when that is done.
 func (a *API) counted(ctx context.Context, c component.Component) (v1.Component, error) {
 	n, err := a.Components.Counts(ctx, c.Name)
 	if err != nil {
 		return v1.Component{}, err
 	}
-	out := v1.Component{Created: timestamp(c.Created), Changed: timestamp(c.Changed), OldestReady: timestamp(n.Oldest),
-		Counts: v1.ComponentCounts{Ready: n.Ready, Later: n.Later, Running: n.Running, Failed: n.Failed, Done: n.Done}}
+
+	out := v1.Component{
+		Created:     timestamp(c.Created),
+		Changed:     timestamp(c.Changed),
+		OldestReady: timestamp(n.Oldest),
+		Counts: v1.ComponentCounts{
+			Ready:   n.Ready,
+			Later:   n.Later,
+			Running: n.Running,
+			Failed:  n.Failed,
+			Done:    n.Done,
+		},
+	}
+
 	if f := c.Fill; f != nil {
-		out.Filling = &v1.ComponentFilling{Parts: f.Shard, Of: f.Of, Items: f.Items, Failed: f.Failed,
-			Since: timestamp(f.Since)}
+		out.Filling = &v1.ComponentFilling{
+			Parts:  f.Shard,
+			Of:     f.Of,
+			Items:  f.Items,
+			Failed: f.Failed,
+			Since:  timestamp(f.Since),
+		}
 	}
 	return out, convert(c.Definition, &out.ComponentDefinition)
 }
@@ -138,82 +172,125 @@ func (a *API) counted(ctx context.Context, c component.Component) (v1.Component,
 // tried is how many items a dry run lists in one response, at most.
 const tried = 100
 
-func (a *API) putComponent(ctx context.Context, in *PutComponent) (out v1.ComponentApplied, err error) {
+// putComponent creates or replaces a definition, or only tries it. A dry run needs no name in the
+// events, so it does not ask who calls. The name in the body may be left out; if it is there, it has to
+// be that of the path.
+func (a *API) putComponent(ctx context.Context,
+	in *PutComponent) (out v1.ComponentApplied, err error) {
 	out.DryRun = in.DryRun
 	if in.Body.Name != "" && in.Body.Name != in.Name {
 		return out, fault.New(fault.Invalid, "name: %q; the path names %q", in.Body.Name, in.Name)
 	}
+
 	in.Body.Name = in.Name
 	var d component.Definition
 	if err := convert(in.Body, &d); err != nil {
 		return out, err
 	}
+
 	if in.DryRun {
 		out.Ready, out.Cursor, err = a.Components.DryRun(ctx, d, in.Cursor, tried)
 		return out, err
 	}
+
 	by, err := in.by(in.Reason)
-	if err == nil {
-		_, err = a.Components.Apply(ctx, d, component.By(by))
-	}
 	if err != nil {
 		return out, err
 	}
+
+	if _, err := a.Components.Apply(ctx, d, component.By(by)); err != nil {
+		return out, err
+	}
+
 	c, err := a.component(ctx, in.Name)
 	out.Component = &c
 	return out, err
 }
 
-func (a *API) actOnComponent(ctx context.Context, in *ComponentAction) (out v1.ComponentOutcome, err error) {
+// actOnComponent acts on a component, and answers with the component after it, unless it is deleted.
+func (a *API) actOnComponent(ctx context.Context,
+	in *ComponentAction) (out v1.ComponentOutcome, err error) {
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return out, err
 	}
+
 	out.Action = in.Body.Action
 	out.Summary, err = a.doToComponent(ctx, in.Name, in.Body.Action, component.By(by))
 	if err != nil || out.Action == "delete" {
 		return out, err
 	}
+
 	c, err := a.component(ctx, in.Name)
 	out.Component = &c
 	return out, err
 }
 
-// doToComponent does an action, and says in a sentence what was done.
-func (a *API) doToComponent(ctx context.Context, name, action string, by component.By) (string, error) {
+// doToComponent does an action, and says in a sentence what was done. The sentence is for people, and
+// is also returned beside an error, which then counts alone. What is not one of the three actions is
+// "interrupt": the schema allows no other.
+func (a *API) doToComponent(ctx context.Context, name, action string,
+	by component.By) (string, error) {
 	switch action {
 	case "pause":
-		return name + " is paused: it begins no more runs; its items wait", a.Components.Pause(ctx, name, by)
+		return name + " is paused: it begins no more runs; its items wait",
+			a.Components.Pause(ctx, name, by)
 	case "resume":
 		return name + " goes on", a.Components.Resume(ctx, name, by)
 	case "delete":
-		return name + " is deleted; the events that it recorded stay, and count", a.Components.Delete(ctx, name, by)
+		return name + " is deleted; the events that it recorded stay, and count",
+			a.Components.Delete(ctx, name, by)
 	}
+
 	runs, err := a.Runs.Interrupt(ctx, name, by)
-	return "interrupted: " + strings.Join(runs, ", ") + "; what their workers still do is not recorded", err
+	return "interrupted: " + strings.Join(runs, ", ") +
+		"; what their workers still do is not recorded", err
 }
 
+// line lists the items of a class in a component's line, the first to be worked on first, 100 to a
+// page.
 func (a *API) line(ctx context.Context, in *LineInput) (out v1.List[v1.LineItem], err error) {
 	page, next, err := a.Components.Line(ctx, in.Name, in.Class, in.Cursor, 100)
 	out.Items, out.Cursor = []v1.LineItem{}, next
 	for _, p := range page {
-		out.Items = append(out.Items, v1.LineItem{Item: p.Item, Class: p.Class, Priority: p.Priority,
-			First: timestamp(p.First), From: timestamp(p.From), Until: timestamp(p.Until)})
+		out.Items = append(out.Items, v1.LineItem{
+			Item:     p.Item,
+			Class:    p.Class,
+			Priority: p.Priority,
+			First:    timestamp(p.First),
+			From:     timestamp(p.From),
+			Until:    timestamp(p.Until),
+		})
 	}
 	return out, err
 }
 
-func (a *API) explainComponent(ctx context.Context, in *ComponentItemInput) (out v1.ComponentExplanation, err error) {
+// explainComponent says by the present definition and the present events why an item is where it is.
+func (a *API) explainComponent(ctx context.Context,
+	in *ComponentItemInput) (out v1.ComponentExplanation, err error) {
 	x, err := a.Components.Explain(ctx, in.Name, in.Item)
-	out = v1.ComponentExplanation{Component: in.Name, Item: x.Item, Ready: x.Ready, Class: x.Class,
-		Condition: x.Condition, Reason: x.Reason, NotBefore: timestamp(x.NotBefore), Run: x.Run,
-		Until: timestamp(x.Until), Paused: x.Paused, Filling: x.Filling}
+	out = v1.ComponentExplanation{
+		Component: in.Name,
+		Item:      x.Item,
+		Ready:     x.Ready,
+		Class:     x.Class,
+		Condition: x.Condition,
+		Reason:    x.Reason,
+		NotBefore: timestamp(x.NotBefore),
+		Run:       x.Run,
+		Until:     timestamp(x.Until),
+		Paused:    x.Paused,
+		Filling:   x.Filling,
+	}
+
 	if x.Waits != nil {
 		out.Waits = x.Waits.Reason
 	}
 	return out, err
 }
 
+// componentGraph draws all components by the events that they wait for and record, as text in two
+// languages.
 func (a *API) componentGraph(ctx context.Context, _ *struct{}) (v1.ComponentGraph, error) {
 	all, err := a.Components.List(ctx)
 	definitions := make([]component.Definition, len(all))

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/component"
-	"archivist/pkg/fault"
+	"archivist/pkg/components/component"
+	"archivist/pkg/kernel/fault"
 )
 
 var counting = v1.ComponentDefinition{Name: "count-words", Event: "Words_counted", PastSuccess: []string{"Received"},

@@ -10,10 +10,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/consumer"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
 )
 
 // ConsumerInput names a consumer.
@@ -54,25 +54,48 @@ type FilterTrial struct {
 	Body v1.FilterTrial
 }
 
+// consumers registers the routes of consumers: their definitions and states, what they have parked, and
+// the trial of a filter.
 func (a *API) consumers(h huma.API) {
 	const path = "/v1/consumers"
 	get(a, h, path, "listConsumers", "List the consumers", a.listConsumers)
 	get(a, h, path+"/{name}", "getConsumer", "Get a consumer",
-		func(ctx context.Context, in *ConsumerInput) (v1.Consumer, error) { return a.consumer(ctx, in.Name) })
+		func(ctx context.Context, in *ConsumerInput) (v1.Consumer, error) {
+			return a.consumer(ctx, in.Name)
+		})
+
 	get(a, h, path+"/{name}/parked", "listParked", "List the parked events of a consumer", a.parked)
 	get(a, h, path+"/{name}/events", "listConsumerEvents", "List the events of a consumer",
 		func(ctx context.Context, in *ConsumerCursor) (v1.List[v1.Event], error) {
 			return a.events(event.Consumer)(ctx, &IDCursor{ID: in.Name, Cursor: in.Cursor})
 		})
-	register(a, h, huma.Operation{Method: http.MethodPut, Path: path + "/{name}", OperationID: "putConsumer",
-		Summary: "Create or change a consumer"}, a.putConsumer)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/{name}/actions",
-		OperationID: "actOnConsumer", Summary: "Act on a consumer"}, a.actOnConsumer)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/filters", OperationID: "tryFilter",
-		Summary: "Try a filter on the past log"}, a.tryFilter)
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPut,
+		Path:        path + "/{name}",
+		OperationID: "putConsumer",
+		Summary:     "Create or change a consumer",
+	}, a.putConsumer)
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        path + "/{name}/actions",
+		OperationID: "actOnConsumer",
+		Summary:     "Act on a consumer",
+	}, a.actOnConsumer)
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        "/v1/filters",
+		OperationID: "tryFilter",
+		Summary:     "Try a filter on the past log",
+	}, a.tryFilter)
 }
 
-func (a *API) listConsumers(ctx context.Context, _ *struct{}) (out v1.List[v1.Consumer], err error) {
+// listConsumers lists all consumers; there are few enough for one page. Each is read with its state,
+// one after the other.
+func (a *API) listConsumers(ctx context.Context,
+	_ *struct{}) (out v1.List[v1.Consumer], err error) {
 	all, err := a.Consumers.List(ctx)
 	out.Items = []v1.Consumer{}
 	for _, c := range all {
@@ -88,6 +111,7 @@ func (a *API) listConsumers(ctx context.Context, _ *struct{}) (out v1.List[v1.Co
 	return out, err
 }
 
+// consumer is a consumer with its state, a NotFound if there is none of that name.
 func (a *API) consumer(ctx context.Context, name string) (v1.Consumer, error) {
 	st, err := a.Consumers.Show(ctx, name)
 	if err != nil {
@@ -96,75 +120,86 @@ func (a *API) consumer(ctx context.Context, name string) (v1.Consumer, error) {
 	return wireConsumer(st)
 }
 
-// wireConsumer is the wire form of a consumer with its state.
+// wireConsumer is the wire form of a consumer with its state. A partition has a problem while its
+// cursor has stopped at an event.
 func wireConsumer(st consumer.Status) (v1.Consumer, error) {
-	out := v1.Consumer{Created: timestamp(st.Created), Changed: timestamp(st.Changed), Behind: st.Behind,
-		LagSeconds: st.LagSeconds, Parked: st.Parked, Waiting: st.Waiting, NextRun: timestamp(st.NextRun),
-		Rebuild: st.Rebuild, Resets: st.Resets, Partitions: []v1.ConsumerPartition{}}
+	out := v1.Consumer{
+		Created:    timestamp(st.Created),
+		Changed:    timestamp(st.Changed),
+		Behind:     st.Behind,
+		LagSeconds: st.LagSeconds,
+		Parked:     st.Parked,
+		Waiting:    st.Waiting,
+		NextRun:    timestamp(st.NextRun),
+		Rebuild:    st.Rebuild,
+		Resets:     st.Resets,
+		Partitions: []v1.ConsumerPartition{},
+	}
+
 	for _, p := range st.Places {
-		place := v1.ConsumerPartition{Partition: p.Partition, Seq: p.Seq, Head: p.Head, LagSeconds: p.LagSeconds,
-			Parked: p.Parked, Waiting: p.Waiting, Redrives: p.Redrives}
+		place := v1.ConsumerPartition{
+			Partition:  p.Partition,
+			Seq:        p.Seq,
+			Head:       p.Head,
+			LagSeconds: p.LagSeconds,
+			Parked:     p.Parked,
+			Waiting:    p.Waiting,
+			Redrives:   p.Redrives,
+		}
+
 		if p.Stop != nil {
 			place.Problem, place.ProblemSeq = p.Stop.Reason, p.Stop.Seq
 		}
+
 		out.Partitions = append(out.Partitions, place)
 	}
 	return out, convert(st.Definition, &out.ConsumerDefinition)
 }
 
-// convert converts between a definition and its wire form: both have the same JSON.
-func convert(from, to any) error {
-	text, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, to)
-}
-
+// putConsumer creates or replaces a definition. The name in the body may be left out; if it is there,
+// it has to be that of the path. The errors are those of consumer.Store.Apply.
 func (a *API) putConsumer(ctx context.Context, in *PutConsumer) (out v1.Consumer, err error) {
 	by, err := in.by(in.Reason)
 	if err != nil {
 		return out, err
 	}
+
 	if in.Body.Name != "" && in.Body.Name != in.Name {
 		return out, fault.New(fault.Invalid, "name: %q; the path names %q", in.Body.Name, in.Name)
 	}
+
 	in.Body.Name = in.Name
 	var d consumer.Definition
-	err = convert(in.Body, &d)
-	if err == nil {
-		_, err = a.Consumers.Apply(ctx, d, by)
+	if err := convert(in.Body, &d); err != nil {
+		return out, err
 	}
-	if err != nil {
+
+	if _, err := a.Consumers.Apply(ctx, d, by); err != nil {
 		return out, err
 	}
 	return a.consumer(ctx, in.Name)
 }
 
-// by says who acts on a consumer, and why.
-func (in *Acting) by(reason string) (by consumer.By, err error) {
-	by.Reason = reason
-	by.Actor, err = in.actor()
-	if err == nil {
-		by.Request, err = in.request()
-	}
-	return by, err
-}
-
-func (a *API) actOnConsumer(ctx context.Context, in *ConsumerAction) (out v1.ConsumerOutcome, err error) {
+// actOnConsumer acts on a consumer, and answers with the consumer after it, unless it is deleted. The
+// schema allows only actions that are in consumerActions.
+func (a *API) actOnConsumer(ctx context.Context,
+	in *ConsumerAction) (out v1.ConsumerOutcome, err error) {
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return out, err
 	}
+
 	do := consumerActions[in.Body.Action]
 	if err := only(in.Body, in.Body.Action, do.fields); err != nil {
 		return out, err
 	}
+
 	out.Action = in.Body.Action
 	out.Summary, err = do.act(ctx, a.Consumers, in.Name, in.Body, by)
 	if err != nil || in.Body.Action == "delete" {
 		return out, err
 	}
+
 	c, err := a.consumer(ctx, in.Name)
 	out.Consumer = &c
 	return out, err
@@ -178,6 +213,8 @@ type consumerAction struct {
 		by consumer.By) (string, error)
 }
 
+// consumerActions are the actions by their names. An action returns its sentence also beside an error,
+// which then counts alone.
 var consumerActions = map[string]consumerAction{
 	"pause": {nil, func(ctx context.Context, s *consumer.Store, name string, _ v1.ConsumerAction,
 		by consumer.By) (string, error) {
@@ -190,7 +227,8 @@ var consumerActions = map[string]consumerAction{
 	"skip": {[]string{"partition", "seq"}, func(ctx context.Context, s *consumer.Store, name string,
 		b v1.ConsumerAction, by consumer.By) (string, error) {
 		if b.Partition == "" || b.Seq == 0 {
-			return "", fault.New(fault.Invalid, "skip needs partition, and seq: the number of the last event to pass")
+			return "", fault.New(fault.Invalid,
+				"skip needs partition, and seq: the number of the last event to pass")
 		}
 		return fmt.Sprintf("%s has passed the events of %s up to %d", name, b.Partition, b.Seq),
 			s.Skip(ctx, name, b.Partition, b.Seq, by)
@@ -201,18 +239,21 @@ var consumerActions = map[string]consumerAction{
 		if where == "" {
 			where = "every partition"
 		}
-		return fmt.Sprintf("%s goes on at %s in %s", name, b.To, where), s.Reset(ctx, name, b.Partition, b.To, by)
+		return fmt.Sprintf("%s goes on at %s in %s", name, b.To, where),
+			s.Reset(ctx, name, b.Partition, b.To, by)
 	}},
-	"redrive": {[]string{"all", "event", "filter"}, func(ctx context.Context, s *consumer.Store, name string,
-		b v1.ConsumerAction, by consumer.By) (string, error) {
-		n, err := s.Redrive(ctx, name, chosen(b), by)
-		return ordered(name, "handled again", n), err
-	}},
-	"discard": {[]string{"all", "event", "filter"}, func(ctx context.Context, s *consumer.Store, name string,
-		b v1.ConsumerAction, by consumer.By) (string, error) {
-		n, err := s.Discard(ctx, name, chosen(b), by)
-		return ordered(name, "given up", n), err
-	}},
+	"redrive": {[]string{"all", "event", "filter"},
+		func(ctx context.Context, s *consumer.Store, name string,
+			b v1.ConsumerAction, by consumer.By) (string, error) {
+			n, err := s.Redrive(ctx, name, chosen(b), by)
+			return ordered(name, "handled again", n), err
+		}},
+	"discard": {[]string{"all", "event", "filter"},
+		func(ctx context.Context, s *consumer.Store, name string,
+			b v1.ConsumerAction, by consumer.By) (string, error) {
+			n, err := s.Discard(ctx, name, chosen(b), by)
+			return ordered(name, "given up", n), err
+		}},
 	"delete": {[]string{"discard"}, func(ctx context.Context, s *consumer.Store, name string,
 		b v1.ConsumerAction, by consumer.By) (string, error) {
 		return name + " is deleted; its events are kept", s.Delete(ctx, name, b.Discard, by)
@@ -225,26 +266,32 @@ func ordered(name, what string, n int) string {
 	case 0:
 		return "no events of " + name + " are parked"
 	case 1:
-		return fmt.Sprintf("parked events of %s are %s, within a minute or two, in one partition", name, what)
+		return fmt.Sprintf("parked events of %s are %s, within a minute or two, in one partition",
+			name, what)
 	}
-	return fmt.Sprintf("parked events of %s are %s, within a minute or two, in %d partitions", name, what, n)
+	return fmt.Sprintf("parked events of %s are %s, within a minute or two, in %d partitions", name,
+		what, n)
 }
 
+// chosen is what of the parked events a request selects.
 func chosen(b v1.ConsumerAction) consumer.Selection {
 	return consumer.Selection{All: b.All, Event: b.Event, Filter: b.Filter}
 }
 
-// only refuses fields of a request that its action does not have: what they ask for would
-// not be done.
+// only refuses fields of a request that its action does not have: what they ask for would not be done.
+// A field counts as given if it is in the JSON of b, so the fields of an action have omitempty. The
+// error is an Invalid that names one of the fields.
 func only(b any, action string, fields []string) error {
 	allowed := map[string]bool{"action": true, "reason": true}
 	for _, f := range fields {
 		allowed[f] = true
 	}
+
 	var set map[string]json.RawMessage
 	if err := convert(b, &set); err != nil {
 		return err
 	}
+
 	for name := range set {
 		if !allowed[name] {
 			return fault.New(fault.Invalid, "%s: %s has no such field; it has: %s", name, action,
@@ -254,32 +301,42 @@ func only(b any, action string, fields []string) error {
 	return nil
 }
 
-func (a *API) parked(ctx context.Context, in *ParkedInput) (out v1.List[v1.ParkedEvent], err error) {
+// parked lists the parked events of a consumer, by partition: of one, or of all that have some. A
+// cursor is {partition}/{cursor in it}. The list of partitions is read anew for each page: one that has
+// no parked events any more is passed over, and the next one is begun.
+func (a *API) parked(ctx context.Context,
+	in *ParkedInput) (out v1.List[v1.ParkedEvent], err error) {
 	out.Items = []v1.ParkedEvent{}
 	partitions := []string{in.Partition}
 	if in.Partition == "" {
 		partitions, err = a.partitionsWithParked(ctx, in.Name)
 	}
+
 	from, cursor, ok := strings.Cut(in.Cursor, parkedCursor)
 	if in.Cursor != "" && !ok {
 		return out, badCursor(in.Cursor)
 	}
+
 	for i, p := range partitions {
 		if p < from || err != nil {
 			continue
 		}
+
 		if p != from {
 			cursor = ""
 		}
+
 		var page []consumer.ParkedEvent
 		page, cursor, err = a.Consumers.Parked(ctx, in.Name, p, cursor)
 		for _, e := range page {
 			out.Items = append(out.Items, wireParked(e))
 		}
+
 		if cursor != "" {
 			out.Cursor = p + parkedCursor + cursor
 			break
 		}
+
 		if len(out.Items) >= enough && i+1 < len(partitions) {
 			out.Cursor = partitions[i+1] + parkedCursor
 			break
@@ -303,19 +360,42 @@ func (a *API) partitionsWithParked(ctx context.Context, name string) (names []st
 }
 
 func wireParked(e consumer.ParkedEvent) v1.ParkedEvent {
-	return v1.ParkedEvent{Partition: e.Partition, Seq: e.Seq, Key: e.Key, Event: e.ID, Coalesced: e.Coalesced,
-		Type: e.Type, Subject: e.Subject.Type + ":" + e.Subject.ID, Number: e.Number, Time: timestamp(e.Time),
-		Reason: e.Reason, Stack: e.Stack, Behind: e.Behind, Attempts: e.Tries, Since: timestamp(e.Since),
-		Version: e.Version}
+	return v1.ParkedEvent{
+		Partition: e.Partition,
+		Seq:       e.Seq,
+		Key:       e.Key,
+		Event:     e.ID,
+		Coalesced: e.Coalesced,
+		Type:      e.Type,
+		Subject:   e.Subject.Type + ":" + e.Subject.ID,
+		Number:    e.Number,
+		Time:      timestamp(e.Time),
+		Reason:    e.Reason,
+		Stack:     e.Stack,
+		Behind:    e.Behind,
+		Attempts:  e.Tries,
+		Since:     timestamp(e.Since),
+		Version:   e.Version,
+	}
 }
 
-func (a *API) tryFilter(ctx context.Context, in *FilterTrial) (out v1.FilterTrialResult, err error) {
+// tryFilter reads a part of the past log and lists what a filter selects of it. Nothing is changed.
+// Without a place to begin it begins at the oldest event; the cursor in the response continues.
+func (a *API) tryFilter(ctx context.Context,
+	in *FilterTrial) (out v1.FilterTrialResult, err error) {
 	b := in.Body
 	if b.From == "" {
 		b.From = consumer.StartHorizon
 	}
+
 	t, err := a.Consumers.DryRun(ctx, b.Filter, b.Partition, b.From, b.Cursor)
-	out = v1.FilterTrialResult{Read: t.Read, Selected: t.Selected, Cursor: t.Cursor, Events: []v1.SelectedEvent{}}
+	out = v1.FilterTrialResult{
+		Read:     t.Read,
+		Selected: t.Selected,
+		Cursor:   t.Cursor,
+		Events:   []v1.SelectedEvent{},
+	}
+
 	for _, e := range t.Events {
 		out.Events = append(out.Events, wireSelected(e))
 	}
@@ -323,6 +403,13 @@ func (a *API) tryFilter(ctx context.Context, in *FilterTrial) (out v1.FilterTria
 }
 
 func wireSelected(e envelope.Event) v1.SelectedEvent {
-	return v1.SelectedEvent{ID: e.ID, Type: e.Type, Subject: e.Subject.Type + ":" + e.Subject.ID,
-		Number: e.Version, Partition: e.Partition, Seq: e.Seq, Time: timestamp(e.Time)}
+	return v1.SelectedEvent{
+		ID:        e.ID,
+		Type:      e.Type,
+		Subject:   e.Subject.Type + ":" + e.Subject.ID,
+		Number:    e.Version,
+		Partition: e.Partition,
+		Seq:       e.Seq,
+		Time:      timestamp(e.Time),
+	}
 }

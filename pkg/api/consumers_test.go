@@ -9,11 +9,11 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/consumer"
-	"archivist/pkg/envelope"
-	"archivist/pkg/eventlog"
-	"archivist/pkg/fault"
-	"archivist/pkg/queue"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/eventlog"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
 )
 
 var searching = v1.ConsumerDefinition{Name: "mine", Filter: "Batch+*", Target: v1.ConsumerTarget{Handler: "search"},

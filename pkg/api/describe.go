@@ -7,10 +7,13 @@ import (
 	"go/token"
 	"io/fs"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
 )
 
 // The wire types are described once, by their comments: in go doc and in the OpenAPI
@@ -29,14 +32,18 @@ var comments = sync.OnceValues(func() (map[string]string, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
+
 		src, err := sources.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, src, parser.ParseComments|parser.SkipObjectResolution)
+
+		file, err := parser.ParseFile(token.NewFileSet(), path, src,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
+
 		for _, decl := range file.Decls {
 			if types, ok := decl.(*ast.GenDecl); ok && types.Tok == token.TYPE {
 				commented(types, out)
@@ -47,7 +54,8 @@ var comments = sync.OnceValues(func() (map[string]string, error) {
 	return out, err
 })
 
-// commented adds the comments of a type and of its fields to out.
+// commented adds the comments of a type and of its fields to out. The key of a field is its name in
+// JSON. Each declaration of the wire types has one type.
 func commented(decl *ast.GenDecl, out map[string]string) {
 	spec := decl.Specs[0].(*ast.TypeSpec)
 	out[spec.Name.Name] = sentence(decl.Doc)
@@ -55,6 +63,7 @@ func commented(decl *ast.GenDecl, out map[string]string) {
 	if !ok {
 		return
 	}
+
 	for _, f := range fields.Fields.List {
 		if f.Tag == nil {
 			continue // an embedded struct: its fields have their own comments
@@ -68,13 +77,15 @@ func commented(decl *ast.GenDecl, out map[string]string) {
 // sentence returns a comment as one line.
 func sentence(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
 
-// describe puts the comments of the wire types, and the values that their fields can
-// have, into the schemas of the document.
+// describe puts the comments of the wire types, and the values that their fields can have, into the
+// schemas of the document. It fails only if a source cannot be parsed. A schema without a comment gets
+// an empty description, which a test finds. An example of an enumeration is its first value.
 func describe(r huma.Registry) error {
 	texts, err := comments()
 	if err != nil {
 		return err
 	}
+
 	for name, s := range r.Map() {
 		t := r.TypeFromRef("#/components/schemas/" + name)
 		s.Description = texts[nameOf(t)]
@@ -98,8 +109,8 @@ func nameOf(t reflect.Type) string {
 	return name
 }
 
-// declaring is the name of the struct that declares a field with a JSON name: a struct, or
-// one that is embedded in it.
+// declaring is the name of the struct that declares a field with a JSON name: a struct, or one that is
+// embedded in it. The comment is there, once for all structs that embed it.
 func declaring(t reflect.Type, field string) string {
 	for _, f := range reflect.VisibleFields(t) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != field || f.Anonymous {
@@ -111,4 +122,25 @@ func declaring(t reflect.Type, field string) string {
 		break
 	}
 	return nameOf(t)
+}
+
+// enums are the values of fields whose values are defined elsewhere.
+var enums = map[string][]string{
+	"Accepted.state": v1.BatchStates, "Batch.state": v1.BatchStates,
+	"Job.state": v1.JobStates, "Job.lastSuccessfulState": v1.JobStates,
+	"ReportJob.state":      v1.JobStates,
+	"Explanation.state":    append(slices.Clone(v1.JobStates), v1.Reporting, v1.UpdateReporting),
+	"Event.type":           v1.EventTypes,
+	"Explanation.waitsFor": v1.Waits,
+	"Task.state":           v1.TaskStates,
+	"WaitLink.waitsFor":    v1.TaskWaits,
+	"Problem.type":         problemURIs(),
+}
+
+// problemURIs are the values of "type" in problem documents, ordered by status.
+func problemURIs() (all []string) {
+	for _, p := range problemTypes {
+		all = append(all, p.URI())
+	}
+	return all
 }

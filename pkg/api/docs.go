@@ -10,7 +10,7 @@ import (
 	"path"
 	"strings"
 
-	"archivist/pkg/component"
+	"archivist/pkg/components/component"
 )
 
 // The page at /docs renders the OpenAPI document with Scalar, which is embedded: neither
@@ -28,7 +28,7 @@ const scalar = "scalar-1.72.1.js"
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 	"font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// docs registers the page and its files.
+// docs registers the page and its files. They are not in the OpenAPI document.
 func docs(mux *http.ServeMux) {
 	for route, file := range map[string]string{"/docs": "docs.html", "/docs/start.js": "start.js",
 		"/docs/icon.svg": "icon.svg"} {
@@ -42,6 +42,7 @@ func docs(mux *http.ServeMux) {
 			_, _ = w.Write(content) // the client has disconnected
 		})
 	}
+
 	mux.HandleFunc("GET /docs/"+scalar, renderer)
 	schema := component.Schema()
 	mux.HandleFunc("GET /docs/component.schema.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -50,13 +51,14 @@ func docs(mux *http.ServeMux) {
 	})
 }
 
-// renderer serves the renderer compressed, as it is stored. Uncompressed it would come
-// near to the limit of 6 MB for the response of a function.
+// renderer serves the renderer compressed, as it is stored. Uncompressed it would come near to the
+// limit of 6 MB for the response of a function. Clients that do not take gzip get it uncompressed.
 func renderer(w http.ResponseWriter, r *http.Request) {
 	content, err := page.ReadFile("page/" + scalar + ".gz")
 	if err != nil {
 		panic(err)
 	}
+
 	h := w.Header()
 	h.Set("Content-Type", "text/javascript; charset=utf-8")
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -66,9 +68,11 @@ func renderer(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(content) // the client has disconnected
 		return
 	}
+
 	plain, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		panic(err)
 	}
+
 	_, _ = io.Copy(w, plain)
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"archivist/pkg/api"
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // ask sends a request and returns the response and its body.

@@ -8,13 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/eventlog"
+	"archivist/pkg/events/eventlog"
 )
-
-// EpochRaiser raises the epoch of the log of events.
-type EpochRaiser interface {
-	RaiseEpoch(ctx context.Context, by eventlog.By) (int64, error)
-}
 
 // EventLogAction is a request to act on the log of events.
 type EventLogAction struct {
@@ -24,12 +19,19 @@ type EventLogAction struct {
 
 // eventLogActions registers the route of actions on the log of events.
 func (a *API) eventLogActions(h huma.API) {
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/events/actions", OperationID: "actOnEventLog",
-		Summary: "Act on the log of events"}, a.actOnEventLog)
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        "/v1/events/actions",
+		OperationID: "actOnEventLog",
+		Summary:     "Act on the log of events",
+	}, a.actOnEventLog)
 }
 
-// actOnEventLog raises the epoch: there is no other action.
-func (a *API) actOnEventLog(ctx context.Context, in *EventLogAction) (out v1.EventLogOutcome, err error) {
+// actOnEventLog raises the epoch: there is no other action. With an idempotency key a repeated request
+// raises it once. Consumers stop by themselves when they see the new epoch; the sentence says what a
+// person does then.
+func (a *API) actOnEventLog(ctx context.Context,
+	in *EventLogAction) (out v1.EventLogOutcome, err error) {
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return out, err

@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/collection"
-	"archivist/pkg/event"
-	"archivist/pkg/eventlog"
-	"archivist/pkg/fault"
-	"archivist/pkg/queue"
+	"archivist/pkg/events/event"
+	"archivist/pkg/events/eventlog"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
 )
 
 // placed writes n events of a collection and places them in the log.

@@ -11,17 +11,18 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/collection"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/ingest/collection"
 )
 
 // TestEventTypes: the documented types are those in the source.
 func TestEventTypes(t *testing.T) {
 	named := regexp.MustCompile(`"((?:batch|job|object|collection|queue|storage|operation|consumer|component|derivative|epoch|project|episode|clip|lease|archive|revision|task)\.[a-z-]+)"`)
 	seen := map[string]bool{}
-	for _, dir := range []string{"queue", "inventory", "collection", "consumer", "eventlog", "component",
-		"derivatives", "replica", "research", "revision"} {
+	for _, dir := range []string{"ingest/queue", "objects/inventory", "ingest/collection", "events/consumer",
+		"events/eventlog", "components/component", "views/derivatives", "objects/replica", "research",
+		"revisions/revision"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)

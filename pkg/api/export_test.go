@@ -3,7 +3,7 @@ package api
 import (
 	"fmt"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // ProblemRows are the types of problems as rows of the table in docs/api.md.

@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"archivist/pkg/api"
-	"archivist/pkg/fault"
-	"archivist/pkg/inventory"
-	"archivist/pkg/provenance"
-	"archivist/pkg/queue"
+	"archivist/pkg/components/histories"
+	"archivist/pkg/ingest/provenance"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
 )
 
 // record puts an object's row with an event into the table.
@@ -67,7 +68,7 @@ func TestHistory(t *testing.T) {
 	record(t, q, 2, "J-2")
 	record(t, q, 3, "")
 	a := &api.API{Queue: q, Inventory: inventory.Store{Table: q.Table}, Log: q.Log,
-		Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}
+		Histories: histories.Writer{Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}}
 	srv := httptest.NewServer(a.Handler())
 	defer srv.Close()
 	get := func(path, accept string) (int, string, string) {

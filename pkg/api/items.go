@@ -11,9 +11,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/component"
-	"archivist/pkg/envelope"
-	"archivist/pkg/fault"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/fault"
 )
 
 // Ids of items have slashes, so they are in the query.
@@ -49,19 +49,32 @@ type ItemAction struct {
 	Body v1.ItemAction
 }
 
+// componentItems registers the routes of items, which components work on.
 func (a *API) componentItems(h huma.API) {
 	get(a, h, "/v1/items", "findItems", "List items", a.findItems)
-	get(a, h, "/v1/item", "getItem", "Get an item", func(ctx context.Context, in *ItemInput) (v1.Item, error) {
-		st, err := a.Components.Show(ctx, in.ID)
-		return wireComponentItem(st), err
-	})
+	get(a, h, "/v1/item", "getItem", "Get an item",
+		func(ctx context.Context, in *ItemInput) (v1.Item, error) {
+			st, err := a.Components.Show(ctx, in.ID)
+			return wireComponentItem(st), err
+		})
+
 	get(a, h, "/v1/item/history", "listItemHistory", "List what happened to an item", a.itemHistory)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/items", OperationID: "createItem",
-		Summary: "Create an item"}, a.createItem)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/item/actions", OperationID: "actOnItem",
-		Summary: "Act on an item"}, a.actOnItem)
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        "/v1/items",
+		OperationID: "createItem",
+		Summary:     "Create an item",
+	}, a.createItem)
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        "/v1/item/actions",
+		OperationID: "actOnItem",
+		Summary:     "Act on an item",
+	}, a.actOnItem)
 }
 
+// findItems lists items. A page can be empty before the end.
 func (a *API) findItems(ctx context.Context, in *ItemsInput) (out v1.List[v1.Item], err error) {
 	page, next, err := a.Components.Items(ctx, in.Kind, in.Type, in.Cursor)
 	out.Items, out.Cursor = []v1.Item{}, next
@@ -71,16 +84,25 @@ func (a *API) findItems(ctx context.Context, in *ItemsInput) (out v1.List[v1.Ite
 	return out, err
 }
 
-func (a *API) itemHistory(ctx context.Context, in *ItemCursor) (out v1.List[v1.ItemEvent], err error) {
+// itemHistory lists what happened to an item and to its subject, oldest first. Own events are those of
+// the item itself; what was revoked is listed, and marked.
+func (a *API) itemHistory(ctx context.Context,
+	in *ItemCursor) (out v1.List[v1.ItemEvent], err error) {
 	page, next, err := a.Components.History(ctx, in.ID, in.Cursor)
 	out.Items, out.Cursor = []v1.ItemEvent{}, next
 	for _, h := range page {
-		out.Items = append(out.Items, v1.ItemEvent{LogEvent: wireLogEvent(h.Event), Name: h.Name, Own: h.Own,
-			Revoked: h.Revoked})
+		out.Items = append(out.Items, v1.ItemEvent{
+			LogEvent: wireLogEvent(h.Event),
+			Name:     h.Name,
+			Own:      h.Own,
+			Revoked:  h.Revoked,
+		})
 	}
 	return out, err
 }
 
+// createItem makes a free item, e.g. a delivery that is not ingested yet. The same request again
+// changes nothing.
 func (a *API) createItem(ctx context.Context, in *CreateItem) (v1.ItemOutcome, error) {
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
@@ -90,6 +112,8 @@ func (a *API) createItem(ctx context.Context, in *CreateItem) (v1.ItemOutcome, e
 	return a.itemOutcome(ctx, "create", done, err)
 }
 
+// actOnItem acts on an item, and answers with the item after it. The schema allows only actions that
+// are in itemActions.
 func (a *API) actOnItem(ctx context.Context, in *ItemAction) (v1.ItemOutcome, error) {
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
@@ -103,16 +127,20 @@ func (a *API) actOnItem(ctx context.Context, in *ItemAction) (v1.ItemOutcome, er
 	return a.itemOutcome(ctx, in.Body.Action, done, err)
 }
 
-// itemOutcome is what an action did, and the item after it.
-func (a *API) itemOutcome(ctx context.Context, action string, done component.Acted, err error) (v1.ItemOutcome, error) {
+// itemOutcome is what an action did, and the item after it. It passes the error of the action on. A
+// forgotten item is shown as the action left it: it is in no line any more.
+func (a *API) itemOutcome(ctx context.Context, action string, done component.Acted,
+	err error) (v1.ItemOutcome, error) {
 	out := v1.ItemOutcome{Action: action, Changed: done.Changed, Summary: done.Summary}
 	if err != nil {
 		return out, err
 	}
+
 	if done.Item.Forgotten {
 		out.Item = wireComponentItem(component.State{Item: *done.Item})
 		return out, nil
 	}
+
 	st, err := a.Components.Show(ctx, done.Item.ID)
 	out.Item = wireComponentItem(st)
 	return out, err
@@ -121,48 +149,57 @@ func (a *API) itemOutcome(ctx context.Context, action string, done component.Act
 // itemAction is one action on items: which fields it has beside the reason, and what it does.
 type itemAction struct {
 	fields []string
-	act    func(ctx context.Context, s *component.Store, id string, b v1.ItemAction, by component.By) (component.Acted,
-		error)
+	act    func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
+		by component.By) (component.Acted, error)
 }
 
+// itemActions are the actions by their names. What fits the state of the item, component.Store decides.
 var itemActions = map[string]itemAction{
-	"event": {[]string{"event", "outcome"}, func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-		by component.By) (component.Acted, error) {
-		return s.Register(ctx, id, b.Event, b.Outcome, by)
-	}},
-	"revoke": {[]string{"events"}, func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-		by component.By) (component.Acted, error) {
-		return s.Revoke(ctx, id, b.Events, by)
-	}},
-	"restart": {[]string{"from"}, func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-		by component.By) (component.Acted, error) {
-		return s.Restart(ctx, id, b.From, by)
-	}},
+	"event": {[]string{"event", "outcome"},
+		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
+			by component.By) (component.Acted, error) {
+			return s.Register(ctx, id, b.Event, b.Outcome, by)
+		}},
+	"revoke": {[]string{"events"},
+		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
+			by component.By) (component.Acted, error) {
+			return s.Revoke(ctx, id, b.Events, by)
+		}},
+	"restart": {[]string{"from"},
+		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
+			by component.By) (component.Acted, error) {
+			return s.Restart(ctx, id, b.From, by)
+		}},
 	"stop": {nil, func(ctx context.Context, s *component.Store, id string, _ v1.ItemAction,
 		by component.By) (component.Acted, error) {
 		return s.Stop(ctx, id, by)
 	}},
-	"prioritize": {[]string{"priority"}, func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-		by component.By) (component.Acted, error) {
-		return s.Prioritize(ctx, id, b.Priority, by)
-	}},
-	"release": {[]string{"component"}, func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-		by component.By) (component.Acted, error) {
-		return s.Release(ctx, id, b.Component, by)
-	}},
-	"change": {[]string{"shape"}, func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-		by component.By) (component.Acted, error) {
-		if b.Shape == nil {
-			return component.Acted{}, fault.New(fault.Invalid, "shape: it is missing; it says what the item is now")
-		}
-		return s.Change(ctx, id, free(*b.Shape), by)
-	}},
+	"prioritize": {[]string{"priority"},
+		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
+			by component.By) (component.Acted, error) {
+			return s.Prioritize(ctx, id, b.Priority, by)
+		}},
+	"release": {[]string{"component"},
+		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
+			by component.By) (component.Acted, error) {
+			return s.Release(ctx, id, b.Component, by)
+		}},
+	"change": {[]string{"shape"},
+		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
+			by component.By) (component.Acted, error) {
+			if b.Shape == nil {
+				return component.Acted{},
+					fault.New(fault.Invalid, "shape: it is missing; it says what the item is now")
+			}
+			return s.Change(ctx, id, free(*b.Shape), by)
+		}},
 	"forget": {nil, func(ctx context.Context, s *component.Store, id string, _ v1.ItemAction,
 		by component.By) (component.Acted, error) {
 		return s.Forget(ctx, id, by)
 	}},
 }
 
+// free is what people say of a free item: all of it is replaced at once.
 func free(in v1.ItemShape) component.Free {
 	f := component.Free{Types: in.Types, Identifiers: in.Identifiers}
 	for _, p := range in.Parents {
@@ -171,24 +208,51 @@ func free(in v1.ItemShape) component.Free {
 	return f
 }
 
-// wireComponentItem is the wire form of an item.
+// wireComponentItem is the wire form of an item. Its lists are never nil, so that they are [] in JSON.
+// The events are in the order of their times, numbers and names; the lines in the order of the
+// components' names.
 func wireComponentItem(st component.State) v1.Item {
 	it := st.Item
 	_, stopped := it.Marks[component.Stopped]
-	out := v1.Item{ID: it.ID, Types: append([]string{}, it.Types...), Parents: refs(it.Parents),
-		Identifiers: it.Identifiers, Priority: it.Rank(), First: timestamp(it.First), Number: it.Version,
-		Stopped: stopped, Forgotten: it.Forgotten, Events: []v1.ItemMark{}, Lines: []v1.ItemLine{}}
-	for name, m := range it.Marks {
-		out.Events = append(out.Events, v1.ItemMark{Name: name, Outcome: m.Outcome, Time: timestamp(m.At), Event: m.ID,
-			Number: m.Version, Failures: m.Failures})
+	out := v1.Item{
+		ID:          it.ID,
+		Types:       append([]string{}, it.Types...),
+		Parents:     refs(it.Parents),
+		Identifiers: it.Identifiers,
+		Priority:    it.Rank(),
+		First:       timestamp(it.First),
+		Number:      it.Version,
+		Stopped:     stopped,
+		Forgotten:   it.Forgotten,
+		Events:      []v1.ItemMark{},
+		Lines:       []v1.ItemLine{},
 	}
+
+	for name, m := range it.Marks {
+		out.Events = append(out.Events, v1.ItemMark{
+			Name:     name,
+			Outcome:  m.Outcome,
+			Time:     timestamp(m.At),
+			Event:    m.ID,
+			Number:   m.Version,
+			Failures: m.Failures,
+		})
+	}
+
 	slices.SortFunc(out.Events, func(a, b v1.ItemMark) int {
-		return cmp.Or(strings.Compare(a.Time, b.Time), cmp.Compare(a.Number, b.Number), strings.Compare(a.Name, b.Name))
+		return cmp.Or(strings.Compare(a.Time, b.Time), cmp.Compare(a.Number, b.Number),
+			strings.Compare(a.Name, b.Name))
 	})
+
 	for _, name := range slices.Sorted(maps.Keys(st.Classes)) {
 		claim := it.Claims[name]
-		out.Lines = append(out.Lines, v1.ItemLine{Component: name, Class: st.Classes[name], Run: claim.Run,
-			Until: timestamp(claim.Until), Waits: it.Waits[name].Reason})
+		out.Lines = append(out.Lines, v1.ItemLine{
+			Component: name,
+			Class:     st.Classes[name],
+			Run:       claim.Run,
+			Until:     timestamp(claim.Until),
+			Waits:     it.Waits[name].Reason,
+		})
 	}
 	return out
 }

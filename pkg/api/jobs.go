@@ -7,9 +7,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/event"
+	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
 )
 
 // BatchJobs is a request for a page of a batch's jobs.
@@ -25,33 +25,41 @@ type OfCollection struct {
 	Cursor     string `query:"cursor"`
 }
 
+// jobs registers the routes of jobs. What acts on jobs is in actions and bulk.
 func (a *API) jobs(h huma.API) {
 	get(a, h, "/v1/batches/{id}/jobs", "listBatchJobs", "List a batch's jobs", a.jobsOfBatch)
 	get(a, h, "/v1/jobs", "listJobs", "List a collection's jobs", a.jobsOfCollection)
-	get(a, h, "/v1/jobs/{id}", "getJob", "Get a job", func(ctx context.Context, in *IDInput) (v1.Job, error) {
-		j, err := a.Queue.Job(ctx, in.ID)
-		if err != nil {
-			return v1.Job{}, err
-		}
-		return wireJob(*j), nil
-	})
+	get(a, h, "/v1/jobs/{id}", "getJob", "Get a job",
+		func(ctx context.Context, in *IDInput) (v1.Job, error) {
+			j, err := a.Queue.Job(ctx, in.ID)
+			if err != nil {
+				return v1.Job{}, err
+			}
+			return wireJob(*j), nil
+		})
+
 	get(a, h, "/v1/jobs/{id}/events", "listJobEvents", "List a job's events", a.events(event.Job))
 	get(a, h, "/v1/jobs/{id}/explain", "explainJob", "Explain what a job waits for",
 		func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
 			return wireExplanation(a.Queue.ExplainJob(ctx, in.ID))
 		})
+
 	get(a, h, "/v1/jobs/{id}/receipt", "getReceipt", "Get a job's receipt", a.receipt)
 }
 
-// pageOfJobs is the page size of the queue for the jobs of a batch.
+// pageOfJobs is the page size of the queue for the jobs of a batch. A page that is full may not be the
+// last, so it has a cursor.
 const pageOfJobs = 100
 
 // jobsOfBatch lists jobs in the order of their manifest rows. The cursor is the row of the last one.
+// Rows are numbered from 1, so the row is a place that stays right while jobs change. A cursor that is
+// no such number is an Invalid.
 func (a *API) jobsOfBatch(ctx context.Context, in *BatchJobs) (v1.List[v1.Job], error) {
 	state, err := filterBy(in.State, v1.JobStates)
 	if err != nil {
 		return v1.List[v1.Job]{}, err
 	}
+
 	read := func(cursor string) (p queue.Page[queue.Job], err error) {
 		after := 0
 		if cursor != "" {
@@ -59,39 +67,76 @@ func (a *API) jobsOfBatch(ctx context.Context, in *BatchJobs) (v1.List[v1.Job], 
 				return p, badCursor(cursor)
 			}
 		}
+
 		p.Items, err = a.Queue.Jobs(ctx, in.ID, after)
 		if len(p.Items) == pageOfJobs {
 			p.Cursor = strconv.Itoa(after + pageOfJobs)
 		}
 		return p, err
 	}
+
 	p, err := filtered(a, read, in.Cursor, state, stateOfJob)
 	return list(p, wireJob), err
 }
 
+// jobsOfCollection lists the jobs of a collection, newest first. An unknown collection has none.
 func (a *API) jobsOfCollection(ctx context.Context, in *OfCollection) (v1.List[v1.Job], error) {
 	state, err := filterBy(in.State, v1.JobStates)
 	if err != nil {
 		return v1.List[v1.Job]{}, err
 	}
-	read := func(cursor string) (queue.Page[queue.Job], error) { return a.Queue.JobsOf(ctx, in.Collection, cursor) }
+	read := func(cursor string) (queue.Page[queue.Job], error) {
+		return a.Queue.JobsOf(ctx, in.Collection, cursor)
+	}
 	p, err := filtered(a, read, in.Cursor, state, stateOfJob)
 	return list(p, wireJob), err
 }
 
+// stateOfJob is what the filter of lists of jobs compares.
 func stateOfJob(j queue.Job) string { return string(j.State) }
 
+// wireJob is the wire form of a job. Recoverable says whether requeue can help: it can if the job
+// failed for a cause that may pass. Sizes are bytes.
 func wireJob(j queue.Job) v1.Job {
 	var hold *v1.Hold
 	if j.Hold != nil {
 		hold = holdOn(j.Hold, j.Job.ID, j.Batch, j.Collection)
 	}
-	return v1.Job{Hold: hold, ID: j.Job.ID, Batch: j.Batch, Collection: j.Collection, State: string(j.State),
-		LastSuccessfulState: string(j.LastSuccessful), Parked: j.Parked, Priority: j.Priority,
-		SpaceNeeded: j.SpaceNeeded,
-		RetryCount:  j.RetryCount, Recoverable: j.State == ingest.Failed && !j.NotRecoverable,
-		Identifiers: v1.Identifiers{Primary: j.Primary, Local: j.LocalIDs}, Version: j.ObjectVersion,
-		NoChange:        j.NoChange,
-		InventoryDigest: j.Inventory, Warnings: j.Warnings(), Message: j.Message,
-		Progress: v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint}}
+	return v1.Job{
+		Hold:                hold,
+		ID:                  j.Job.ID,
+		Batch:               j.Batch,
+		Collection:          j.Collection,
+		State:               string(j.State),
+		LastSuccessfulState: string(j.LastSuccessful),
+		Parked:              j.Parked,
+		Priority:            j.Priority,
+		SpaceNeeded:         j.SpaceNeeded,
+		RetryCount:          j.RetryCount,
+		Recoverable:         j.State == ingest.Failed && !j.NotRecoverable,
+		Identifiers:         v1.Identifiers{Primary: j.Primary, Local: j.LocalIDs},
+		Version:             j.ObjectVersion,
+		NoChange:            j.NoChange,
+		InventoryDigest:     j.Inventory,
+		Warnings:            j.Warnings(),
+		Message:             j.Message,
+		Progress:            v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint},
+	}
+}
+
+// wireExplanation is the wire form of what a batch or a job waits for. It passes the error on, so that
+// a handler is one line.
+func wireExplanation(x queue.Explanation, err error) (v1.Explanation, error) {
+	d := x.Details
+	return v1.Explanation{
+		State:     x.State,
+		WaitsFor:  string(x.Waits),
+		Why:       x.Why,
+		On:        x.On,
+		Execution: d.Execution,
+		Tries:     d.Tries,
+		Repairs:   d.Repairs,
+		Leased:    timestamp(d.Leased),
+		Due:       timestamp(d.Due),
+	}, err
 }

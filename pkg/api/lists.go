@@ -5,8 +5,8 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
 )
 
 // The limits of the search for a filtered page: matching items, and time, as a gateway
@@ -16,7 +16,7 @@ const (
 	searchFor = 10 * time.Second
 )
 
-// list converts a page to its wire form.
+// list converts a page to its wire form. Items is never nil, so that an empty list is [] in JSON.
 func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
 	out := v1.List[T]{Items: make([]T, 0, len(p.Items)), Cursor: p.Cursor}
 	for _, r := range p.Items {
@@ -25,9 +25,10 @@ func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
 	return out
 }
 
-// filtered reads pages, starting at a cursor, and keeps the items in the given state. The
-// filter is applied before the paging: an empty page means the end of the list, or that
-// the search took too long.
+// filtered reads pages, starting at a cursor, and keeps the items in the given state. The filter is
+// applied before the paging: an empty page means the end of the list, or that the search took too long.
+// Without a state it returns the page as it is. Every page is read whole, so a filtered page can have
+// more than enough items, and the cursor of a page that has none is still to be followed.
 func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cursor string,
 	in stateFilter, state func(T) string) (queue.Page[T], error) {
 	until := a.Queue.Now().Add(searchFor)
@@ -37,11 +38,13 @@ func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cu
 		if err != nil || in == "" {
 			return p, err
 		}
+
 		for _, item := range p.Items {
 			if state(item) == string(in) {
 				out.Items = append(out.Items, item)
 			}
 		}
+
 		out.Cursor = p.Cursor
 		if p.Cursor == "" || len(out.Items) >= enough || !a.Queue.Now().Before(until) {
 			return out, nil
@@ -52,7 +55,8 @@ func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cu
 // stateFilter is the state that a list is limited to, "" for all.
 type stateFilter string
 
-// filterBy returns the known state that a client named, ignoring case.
+// filterBy returns the known state that a client named, ignoring case. An unknown state is an Invalid
+// that lists the known ones.
 func filterBy(given string, known []string) (stateFilter, error) {
 	if given == "" {
 		return "", nil
@@ -62,11 +66,25 @@ func filterBy(given string, known []string) (stateFilter, error) {
 			return stateFilter(state), nil
 		}
 	}
-	return "", fault.New(fault.Invalid, "state: found %q; expected one of %s", given, strings.Join(known, ", "))
+	return "", fault.New(fault.Invalid, "state: found %q; expected one of %s", given,
+		strings.Join(known, ", "))
 }
 
-// badCursor is the error for a cursor that is not one of this list.
+// badCursor is the error for a cursor that is not one of this list. It is an Invalid. The text is
+// quoted, and bounded before it is sent (bounded).
 func badCursor(found string) error {
-	return fault.New(fault.Invalid, "invalid cursor %q; use that of the page before, or leave it out to begin again",
-		found)
+	return fault.New(fault.Invalid,
+		"invalid cursor %q; use that of the page before, or leave it out to begin again", found)
 }
+
+// each converts the items of a list. It is never nil.
+func each[F, T any](from []F, convert func(F) T) []T {
+	out := make([]T, 0, len(from))
+	for _, f := range from {
+		out = append(out, convert(f))
+	}
+	return out
+}
+
+// listOf is a list of one item without a next page, for examples.
+func listOf[T any](one T) v1.List[T] { return v1.List[T]{Items: []T{one}} }

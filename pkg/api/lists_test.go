@@ -9,9 +9,9 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/table"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
 // page is one page of a list.

@@ -7,40 +7,47 @@ import (
 	"strconv"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/envelope"
+	"archivist/pkg/events/envelope"
 )
 
-// newestEvents are the events of a collection, newest first. The log of a collection can have
-// several partitions: then it is merged by time. Those of a generation come after all of those
-// before it.
+// newestEvents are the events of a collection, newest first. The log of a collection can have several
+// partitions: then it is merged by time. Those of a generation come after all of those before it. It
+// ends as partitionEvents does: when it has enough events, or its time is over, and at the beginning of
+// what the log keeps.
 func (a *API) newestEvents(ctx context.Context, in *EventQuery, picks selection) (
 	out v1.EventPage, err error) {
 	m, err := a.newestFirst(ctx, in.Collection, in.Cursor)
 	if err != nil {
 		return out, err
 	}
+
 	var found []envelope.Event
 	for until := a.Queue.Now().Add(searchFor); len(found) < enough; {
 		e, more, err := m.next(ctx)
 		if err != nil {
 			return out, err
 		}
+
 		if !more {
 			break
 		}
+
 		if picks.has(e) {
 			found = append(found, e)
 		}
+
 		if !a.Queue.Now().Before(until) {
 			break
 		}
 	}
+
 	out.Cursor = m.cursor()
 	out.Items, err = a.whole(ctx, found, picks)
 	return out, err
 }
 
-// merge reads partitions of a log backwards.
+// merge reads partitions of a log backwards. It reads a partition only when all events that it has of
+// it were returned, so memory is bounded by the number of partitions.
 type merge struct {
 	a     *API
 	parts []*backwards // of later generations first
@@ -53,26 +60,34 @@ type backwards struct {
 	last int64            // the place up to which events are still to be returned
 }
 
-// newestFirst begins at the end of a log, or where a cursor says.
+// newestFirst begins at the end of a log, or where a cursor says. The cursor is a URL query: for each
+// partition, the place up to which events are still to be returned. A partition that the cursor does
+// not name was made after the first page, and is left out: a list of what was newest at its beginning
+// stays that. Heads that grow meanwhile change nothing, because the cursor has the places. An Invalid
+// refuses a cursor that names no partition of the log, or a place that is no number.
 func (a *API) newestFirst(ctx context.Context, log, cursor string) (*merge, error) {
 	at, err := url.ParseQuery(cursor)
 	if err != nil {
 		return nil, badCursor(cursor)
 	}
+
 	all, err := a.EventLog.Partitions(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	m := &merge{a: a}
 	known := cursor == ""
 	for _, p := range all {
 		if p.Log != log {
 			continue
 		}
+
 		b := &backwards{Partition: p, last: p.Head}
 		if cursor != "" { // a partition that is not in it is newer than the first page
 			b.last = 0
 		}
+
 		if at.Has(p.Name) {
 			last, err := strconv.ParseInt(at.Get(p.Name), 10, 64)
 			if err != nil || last < 0 {
@@ -80,16 +95,21 @@ func (a *API) newestFirst(ctx context.Context, log, cursor string) (*merge, erro
 			}
 			b.last, known = min(last, p.Head), true
 		}
+
 		m.parts = append(m.parts, b)
 	}
+
 	if !known && len(m.parts) > 0 {
 		return nil, badCursor(cursor)
 	}
+
 	slices.SortStableFunc(m.parts, func(x, y *backwards) int { return y.Generation - x.Generation })
 	return m, nil
 }
 
-// next is the newest event that was not returned yet.
+// next is the newest event that was not returned yet. Only partitions of the latest generation that
+// still has events are compared: all events of a generation are after those of the one before it,
+// whatever the clocks of their writers said. more is false at the end.
 func (m *merge) next(ctx context.Context) (e envelope.Event, more bool, err error) {
 	var newest *backwards
 	for _, p := range m.parts {
@@ -99,20 +119,25 @@ func (m *merge) next(ctx context.Context) (e envelope.Event, more bool, err erro
 		if err := p.read(ctx, m.a); err != nil {
 			return e, false, err
 		}
-		if len(p.left) > 0 && (newest == nil || p.left[len(p.left)-1].Time > newest.left[len(newest.left)-1].Time) {
+		if len(p.left) > 0 &&
+			(newest == nil || p.left[len(p.left)-1].Time > newest.left[len(newest.left)-1].Time) {
 			newest = p
 		}
 	}
+
 	if newest == nil {
 		return e, false, nil
 	}
+
 	end := len(newest.left) - 1
 	e = newest.left[end]
 	newest.left, newest.last = newest.left[:end], e.Seq-1
 	return e, true, nil
 }
 
-// read reads the events before the last place, if none are left.
+// read reads the events before the last place, if none are left. Reading is forwards only, so a piece
+// of enough places before the last is read to its end. A piece that has nothing (the events were
+// removed meanwhile) is passed.
 func (p *backwards) read(ctx context.Context, a *API) (err error) {
 	for len(p.left) == 0 && p.last >= max(p.Horizon, 1) {
 		from := max(p.last-enough, p.Horizon-1, 0)
@@ -126,6 +151,7 @@ func (p *backwards) read(ctx context.Context, a *API) (err error) {
 			}
 			p.left, after = append(p.left, some...), some[len(some)-1].Seq
 		}
+
 		if len(p.left) == 0 {
 			p.last = from
 		}
@@ -133,7 +159,8 @@ func (p *backwards) read(ctx context.Context, a *API) (err error) {
 	return nil
 }
 
-// cursor is where the merge has come, "" at the end.
+// cursor is where the merge has come, "" at the end. It names all partitions, also those that are read
+// to their beginning: one that is missing in it would count as new.
 func (m *merge) cursor() string {
 	at, more := url.Values{}, false
 	for _, p := range m.parts {

@@ -10,8 +10,8 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
-	"archivist/pkg/notify"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/notify"
+	"archivist/pkg/ingest/queue"
 )
 
 type object = map[string]any

@@ -9,7 +9,9 @@ const onActions = "\n\nAn action needs a reason, which is kept in the events. If
 	"`Idempotency-Key` the action is done once, and each repetition within 30 days returns the result of the first " +
 	"request."
 
-// operations describes each operation in the document beyond its types, by its id.
+// operations describes each operation in the document beyond its types, by its id. Those of archives
+// and of research are added when the package is initialized, by the files that have them. The keys are
+// the OperationIDs of the routes.
 var operations = map[string]about{
 	"submitBatch": {tag: "Batches", refusals: []problemType{conflict},
 		request: requestExample, answer: v1.Accepted{ID: batchID, State: v1.Pending},
@@ -19,7 +21,8 @@ var operations = map[string]about{
 			"returns the same batch, and with a different request a conflict. Requests are compared by meaning, " +
 			"not by their bytes."},
 	"listBatches": {tag: "Batches", states: v1.BatchStates,
-		answer:      v1.List[v1.Batch]{Items: []v1.Batch{listed(batchExample)}, Cursor: cursorExample},
+		answer: v1.List[v1.Batch]{Items: []v1.Batch{listed(batchExample)},
+			Cursor: cursorExample},
 		description: "Newest first, 50 to a page. The filter is applied before the paging."},
 	"getBatch": {tag: "Batches", refusals: []problemType{notFound}, answer: batchExample,
 		description: "The current state of the batch, with the counts of its jobs and the mails that did not reach a " +
@@ -31,10 +34,12 @@ var operations = map[string]about{
 			"has changed since the one before it. The earlier ones remain, by their `number`; without a number, " +
 			"it is the newest."},
 	"listBatchEvents": {tag: "Batches", refusals: []problemType{notFound},
-		answer:      events(v1.EventBatchState, "Batch", `{"from": "Pending", "to": "Processing", "exec": 1}`),
+		answer: events(v1.EventBatchState, "Batch",
+			`{"from": "Pending", "to": "Processing", "exec": 1}`),
 		description: "The events of the batch, oldest first."},
 	"explainBatch": {tag: "Batches", refusals: []problemType{notFound},
-		answer:      v1.Explanation{State: v1.Processing, WaitsFor: "jobs", Why: "3 of its 12 jobs are under way."},
+		answer: v1.Explanation{State: v1.Processing, WaitsFor: "jobs",
+			Why: "3 of its 12 jobs are under way."},
 		description: "What the batch waits for, in one or two sentences."},
 	"listBatchJobs": {tag: "Batches", refusals: []problemType{notFound}, states: v1.JobStates,
 		answer:      v1.List[v1.Job]{Items: []v1.Job{jobExample}},
@@ -46,7 +51,8 @@ var operations = map[string]about{
 	"getJob": {tag: "Jobs", refusals: []problemType{notFound}, answer: jobExample,
 		description: "The current state of the job."},
 	"listJobEvents": {tag: "Jobs", refusals: []problemType{notFound},
-		answer:      events(v1.EventJobState, "Job", `{"from": "Downloading", "to": "Processing", "exec": 2}`),
+		answer: events(v1.EventJobState, "Job",
+			`{"from": "Downloading", "to": "Processing", "exec": 2}`),
 		description: "The events of the job, oldest first."},
 	"explainJob": {tag: "Jobs", refusals: []problemType{notFound},
 		answer: v1.Explanation{State: v1.Pending, WaitsFor: "slot",
@@ -59,10 +65,12 @@ var operations = map[string]about{
 		request:     v1.JobAction{Action: "requeue", ActionOptions: sourceIsBack},
 		answer:      v1.JobActionResult{ActionOutcome: requeuedExample, Job: requeuedJob},
 		description: "The response has the result of the action and the fields of the job after it." + onActions},
-	"actOnBatch": {tag: "Batches", refusals: []problemType{notFound, conflict, unconfirmed, changed, held},
-		request:     v1.BatchAction{Action: "update-report", ActionOptions: sourceIsBack},
-		answer:      v1.ActionResult{ActionOutcome: reportedExample},
-		description: "`update-report` is a conflict while jobs of the batch have not ended." + onActions},
+	"actOnBatch": {tag: "Batches",
+		refusals: []problemType{notFound, conflict, unconfirmed, changed, held},
+		request:  v1.BatchAction{Action: "update-report", ActionOptions: sourceIsBack},
+		answer:   v1.ActionResult{ActionOutcome: reportedExample},
+		description: "`update-report` is a conflict while jobs of the batch have not ended." +
+			onActions},
 	"actOnCollection": {tag: "Collections", refusals: []problemType{conflict, changed},
 		request: v1.CollectionAction{Action: "release", ActionOptions: sourceIsBack},
 		answer:  v1.ActionResult{ActionOutcome: releasedExample},
@@ -70,13 +78,15 @@ var operations = map[string]about{
 			"finishes. The response to `release` names in `next` the bulk operation that releases what the hold has " +
 			"stopped." + onActions},
 	"actOnQueue": {tag: "Operation", refusals: []problemType{conflict, changed},
-		request: v1.PauseAction{Action: "pause", ActionOptions: maintenance, Until: "2026-11-22T18:00:00Z"},
-		answer:  pausedExample("queue"),
+		request: v1.PauseAction{Action: "pause", ActionOptions: maintenance,
+			Until: "2026-11-22T18:00:00Z"},
+		answer: pausedExample("queue"),
 		description: "While the queue is paused, submissions are accepted, but no job is admitted. What runs, " +
 			"finishes." + onActions},
 	"actOnStorage": {tag: "Operation", refusals: []problemType{conflict, changed},
-		request: v1.PauseAction{Action: "pause", ActionOptions: maintenance, Until: "2026-11-22T18:00:00Z"},
-		answer:  pausedExample("storage"),
+		request: v1.PauseAction{Action: "pause", ActionOptions: maintenance,
+			Until: "2026-11-22T18:00:00Z"},
+		answer: pausedExample("storage"),
 		description: "While the storage is paused, no job begins to store a version. Jobs continue up to that point " +
 			"and wait there." + onActions},
 
@@ -88,7 +98,8 @@ var operations = map[string]about{
 			"keep.\n\nThe operation runs by itself: read it, or interrupt it, under its id. With an " +
 			"`Idempotency-Key` the same request within 30 days returns the same operation."},
 	"listOperations": {tag: "Operation",
-		answer:      v1.List[v1.Operation]{Items: []v1.Operation{operationExample}, Cursor: cursorExample},
+		answer: v1.List[v1.Operation]{Items: []v1.Operation{operationExample},
+			Cursor: cursorExample},
 		description: "Newest first. Operations are kept for 90 days."},
 	"getOperation": {tag: "Operation", refusals: []problemType{notFound}, answer: operationExample,
 		description: "The current state of the operation, with its counts."},
@@ -124,7 +135,8 @@ var operations = map[string]about{
 			"the description of the newest version, whatever their case and diacritics. A query that cannot be read " +
 			"is refused with the position of the error. A stored version is usually found within seconds."},
 	"browseObjects": {tag: "Objects",
-		answer: v1.List[v1.BrowseEntry]{Items: []v1.BrowseEntry{{Value: "Map of the harbour", Object: objectExample}},
+		answer: v1.List[v1.BrowseEntry]{Items: []v1.BrowseEntry{{Value: "Map of the harbour",
+			Object: objectExample}},
 			Cursor: cursorExample},
 		description: "All objects: by title; by date and title; once for each creator; or by collection and title, " +
 			"50 to a page. The order of texts is that of the Unicode Collation Algorithm, without regard to case and " +
@@ -142,13 +154,16 @@ var operations = map[string]about{
 	"listRepairs": {tag: "Objects", refusals: []problemType{notFound},
 		answer:      v1.List[v1.Repair]{Items: []v1.Repair{repairExample}},
 		description: "The repairs of files of the object, oldest first."},
-	"proposeRepair": {tag: "Objects", refusals: []problemType{notFound, conflict}, answer: repairExample,
+	"proposeRepair": {tag: "Objects", refusals: []problemType{notFound, conflict},
+		answer:  repairExample,
 		request: repairRequestExample,
 		description: "The component `file-repair` reads the stored file and its copy in the second bucket, and makes " +
 			"a plan. Nothing is changed until a person has confirmed the plan by its token. A file that is right " +
 			"is never replaced."},
-	"confirmRepair": {tag: "Objects", refusals: []problemType{notFound, conflict}, answer: repairExample,
-		request: v1.RepairConfirmation{Token: "01M7ZBMEYHBB62YP6RY21T1GQA", Reason: "The plan is right."},
+	"confirmRepair": {tag: "Objects", refusals: []problemType{notFound, conflict},
+		answer: repairExample,
+		request: v1.RepairConfirmation{Token: "01M7ZBMEYHBB62YP6RY21T1GQA",
+			Reason: "The plan is right."},
 		description: "The damaged file is kept in the work bucket, the copy takes its place and is read back, and " +
 			"the history of the object has an event. The same request again changes nothing."},
 	"getFixity": {tag: "Objects", refusals: []problemType{notFound}, answer: fixityExample,
@@ -160,7 +175,8 @@ var operations = map[string]about{
 		description: "The formats of the depositor's files of a version, by path, at most 1,000 to a page. The " +
 			"component `format-identification` identifies them by the signatures of PRONOM, usually some " +
 			"minutes after the version is stored."},
-	"getContent": {tag: "Objects", refusals: []problemType{notFound}, redirect: "application/octet-stream",
+	"getContent": {tag: "Objects", refusals: []problemType{notFound},
+		redirect:    "application/octet-stream",
 		description: "The content of a file: a redirect to the storage."},
 	"listObjectEvents": {tag: "Objects", refusals: []problemType{notFound},
 		answer: events(v1.EventObjectCreate, "Object",
@@ -173,10 +189,12 @@ var operations = map[string]about{
 			"3 for a client that accepts XML. For PREMIS, the header `Link` has the URL of the next page. The record " +
 			"is made from the events, usually within seconds."},
 	"getObjectStatistics": {tag: "Objects", refusals: []problemType{notFound},
-		answer: v1.ObjectStatistics{ARK: "ark:/99999/fk4tq65d6k", Downloads: 12, LastDownload: timeExample},
+		answer: v1.ObjectStatistics{ARK: "ark:/99999/fk4tq65d6k", Downloads: 12,
+			LastDownload: timeExample},
 		description: "How often files of the object were downloaded through the API. Downloads are counted within " +
 			"seconds. The count of a download can be lost if the table does not answer."},
-	"getThumbnail": {tag: "Objects", refusals: []problemType{notFound}, redirect: "application/octet-stream",
+	"getThumbnail": {tag: "Objects", refusals: []problemType{notFound},
+		redirect:    "application/octet-stream",
 		description: "The thumbnail of an image: a redirect to the storage. Where there is none, `detail` says why."},
 	"getManifest": {tag: "Objects", refusals: []problemType{notFound}, redirect: "text/plain",
 		description: "The Checkm manifest of all files of the newest version: a redirect to the storage. It is made " +
@@ -194,7 +212,8 @@ var operations = map[string]about{
 		description: "Replaces the whole profile of the collection. The new profile applies to batches submitted " +
 			"from now on."},
 	"listEvents": {tag: "Events", refusals: []problemType{notFound},
-		answer: v1.EventPage{Items: []v1.LogEvent{logEventExample}, Cursor: cursorExample, After: 42},
+		answer: v1.EventPage{Items: []v1.LogEvent{logEventExample}, Cursor: cursorExample,
+			After: 42},
 		description: "Exactly one of `subject`, `partition` and `collection` is given. The events of a subject and " +
 			"of a partition are in order, the oldest first; those of a collection are the newest first. Events " +
 			"appear in the log within a few seconds.\n\nTo follow a partition, pass `after` of each response to " +
@@ -212,10 +231,12 @@ var operations = map[string]about{
 			{Name: "maps", Log: "maps", Head: 42, Horizon: 1}}},
 		description: "All partitions of the log, those that are closed included."},
 	"listCollectionEvents": {tag: "Collections",
-		answer:      events(v1.EventCollectionProfile, "Collection", `{"title": "Historical maps", "priority": 5}`),
+		answer: events(v1.EventCollectionProfile, "Collection",
+			`{"title": "Historical maps", "priority": 5}`),
 		description: "The changes of the profile, oldest first."},
 
-	"listConsumers": {tag: "Consumers", answer: v1.List[v1.Consumer]{Items: []v1.Consumer{consumerExample}},
+	"listConsumers": {tag: "Consumers",
+		answer:      v1.List[v1.Consumer]{Items: []v1.Consumer{consumerExample}},
 		description: "All consumers, by name, with how far they have come."},
 	"getConsumer": {tag: "Consumers", refusals: []problemType{notFound}, answer: consumerExample,
 		description: "The definition of the consumer, and its place in each partition of the log."},
@@ -224,9 +245,11 @@ var operations = map[string]about{
 		description: "Replaces the whole definition. The same definition again changes nothing. `start` and `paused` " +
 			"hold for a new consumer only. The query's `reason` is kept in the events."},
 	"actOnConsumer": {tag: "Consumers", refusals: []problemType{notFound, conflict, changed},
-		request: v1.ConsumerAction{Action: "redrive", Reason: "The index can be written again.", All: true},
-		answer: v1.ConsumerOutcome{Action: "redrive", Summary: "parked events of search are handled again, within a " +
-			"minute or two, in one partition", Consumer: &consumerExample},
+		request: v1.ConsumerAction{Action: "redrive", Reason: "The index can be written again.",
+			All: true},
+		answer: v1.ConsumerOutcome{Action: "redrive",
+			Summary: "parked events of search are handled again, within a " +
+				"minute or two, in one partition", Consumer: &consumerExample},
 		description: "Each action has its own fields; others are refused. An action needs a reason, which is kept in " +
 			"the events. If the consumer is already as the action wants it, nothing is changed. With an " +
 			"`Idempotency-Key` the action is done once."},
@@ -235,7 +258,8 @@ var operations = map[string]about{
 		description: "The events that the consumer could not handle, and those that wait behind them; those of one " +
 			"order key one after the other, in the order of the log."},
 	"listConsumerEvents": {tag: "Consumers", refusals: []problemType{notFound},
-		answer:      events(v1.EventConsumerPaused, "Consumer", `{"reason": "The index is being moved."}`),
+		answer: events(v1.EventConsumerPaused, "Consumer",
+			`{"reason": "The index is being moved."}`),
 		description: "The changes of the consumer by persons, oldest first."},
 	"startReplay": {tag: "Consumers", refusals: []problemType{notFound, conflict, changed},
 		request: v1.ReplayRequest{From: "time:2026-11-01T00:00:00Z", Filter: "Object+Modify",
@@ -251,12 +275,14 @@ var operations = map[string]about{
 	"getReplay": {tag: "Consumers", refusals: []problemType{notFound}, answer: replayExample,
 		description: "The replay with its progress, and what failed once it has ended."},
 	"actOnReplay": {tag: "Consumers", refusals: []problemType{notFound, conflict, changed},
-		request: v1.ReplayAction{Action: "cancel", Reason: "It was the wrong filter."}, answer: replayExample,
+		request: v1.ReplayAction{Action: "cancel", Reason: "It was the wrong filter."},
+		answer:  replayExample,
 		description: "A cancelled replay ends after the events that it is handling; these are not undone. A rebuild " +
 			"that was cancelled leaves what the consumer keeps incomplete: rebuild again."},
 	"tryFilter": {tag: "Consumers", refusals: []problemType{notFound},
 		request: v1.FilterTrial{Filter: "Object+Create|Modify", Partition: "maps", From: "horizon"},
-		answer:  v1.FilterTrialResult{Read: 1000, Selected: 1, Events: []v1.SelectedEvent{selectedExample}},
+		answer: v1.FilterTrialResult{Read: 1000, Selected: 1,
+			Events: []v1.SelectedEvent{selectedExample}},
 		description: "Shows which past events a filter selects, and changes nothing. An invalid filter is refused " +
 			"with the position of the mistake and the known names."},
 
@@ -268,7 +294,8 @@ var operations = map[string]about{
 		description: "Each event of the document becomes an event of the item, the oldest first. An event that the " +
 			"item has already, by its identifier, is not recorded again: the same request can be repeated. The whole " +
 			"document is checked first; if an event is refused, nothing is imported, unless `skipRefused`."},
-	"listComponents": {tag: "Components", answer: v1.List[v1.Component]{Items: []v1.Component{componentExample}},
+	"listComponents": {tag: "Components",
+		answer:      v1.List[v1.Component]{Items: []v1.Component{componentExample}},
 		description: "All components, by name, with how many items each can work on."},
 	"getComponent": {tag: "Components", refusals: []problemType{notFound}, answer: componentExample,
 		description: "The definition of the component, and how many items are in each class of its line."},
@@ -280,25 +307,30 @@ var operations = map[string]about{
 			"changed; it looks at some hundreds of items: if it has a `cursor`, repeat the request with it."},
 	"actOnComponent": {tag: "Components", refusals: []problemType{notFound, conflict, changed},
 		request: v1.ComponentAction{Action: "pause", Reason: "The scanner is being repaired."},
-		answer: v1.ComponentOutcome{Action: "pause", Summary: "count-words is paused: it begins no more runs; its " +
-			"items wait", Component: &componentExample},
+		answer: v1.ComponentOutcome{Action: "pause",
+			Summary: "count-words is paused: it begins no more runs; its " +
+				"items wait", Component: &componentExample},
 		description: "An action needs a reason, which is kept in the events. If the component is already as the " +
 			"action wants it, nothing is changed."},
 	"listComponentEvents": {tag: "Components", refusals: []problemType{notFound},
-		answer: events("component.paused", "Component", `{"reason": "The scanner is being repaired."}`),
+		answer: events("component.paused", "Component",
+			`{"reason": "The scanner is being repaired."}`),
 		description: "The changes of the component by persons, oldest first. What it did to an item is in the " +
 			"history of the item."},
 	"listLine": {tag: "Components", refusals: []problemType{notFound},
-		answer: v1.List[v1.LineItem]{Items: []v1.LineItem{{Item: itemID, Class: "ready", Priority: 5,
-			First: "2026-11-22T09:29:00Z"}}},
+		answer: v1.List[v1.LineItem]{Items: []v1.LineItem{{Item: itemID, Class: "ready",
+			Priority: 5,
+			First:    "2026-11-22T09:29:00Z"}}},
 		description: "The items of a class, the first to be worked on first, 100 to a page. Items that are done are " +
 			"not listed."},
 	"explainComponent": {tag: "Components", refusals: []problemType{notFound},
-		answer: v1.ComponentExplanation{Component: "count-words", Item: itemID, Condition: "pastSuccess",
-			Reason: "there is no event Received that counts; it must be there with the outcome success"},
+		answer: v1.ComponentExplanation{Component: "count-words", Item: itemID,
+			Condition: "pastSuccess",
+			Reason:    "there is no event Received that counts; it must be there with the outcome success"},
 		description: "The first condition that does not hold, by the events that there are now."},
-	"getComponentGraph": {tag: "Components", answer: v1.ComponentGraph{DOT: "digraph components {…}",
-		Mermaid: "flowchart LR …"},
+	"getComponentGraph": {tag: "Components",
+		answer: v1.ComponentGraph{DOT: "digraph components {…}",
+			Mermaid: "flowchart LR …"},
 		description: "Each component with the events that it waits for, and the components that record them."},
 	"listRuns": {tag: "Components", refusals: []problemType{notFound},
 		answer:      v1.List[v1.ComponentRun]{Items: []v1.ComponentRun{runExample}},
@@ -318,42 +350,50 @@ var operations = map[string]about{
 	"createItem": {tag: "Items", refusals: []problemType{conflict, changed},
 		request: v1.ItemRequest{ID: itemID, ItemShape: v1.ItemShape{Types: []string{"delivery"}},
 			Reason: "It arrived today."},
-		answer: v1.ItemOutcome{Action: "create", Changed: true, Summary: "the item " + itemID + " is created",
+		answer: v1.ItemOutcome{Action: "create", Changed: true, Summary: "the item " + itemID +
+			" is created",
 			Item: componentItemExample},
 		description: "A free item is for what is not ingested yet, such as a delivery. One that is there already " +
 			"with the same types, parents and identifiers stays as it is; with others it is a conflict."},
 	"actOnItem": {tag: "Items", refusals: []problemType{notFound, conflict, changed},
-		request: v1.ItemAction{Action: "prioritize", Reason: "It is needed for the exhibition.", Priority: 9},
+		request: v1.ItemAction{Action: "prioritize", Reason: "It is needed for the exhibition.",
+			Priority: 9},
 		answer: v1.ItemOutcome{Action: "prioritize", Changed: true,
 			Summary: itemID + " has the priority 9 of 1 to 9", Item: componentItemExample},
 		description: "Each action has its own fields; others are refused. An action needs a reason, which is kept in " +
 			"the events. It is a conflict while a component that it concerns works on the item. If the item is " +
 			"already as the action wants it, nothing is changed. With an `Idempotency-Key` the action is done once."},
 	"listItemHistory": {tag: "Items", refusals: []problemType{notFound},
-		answer: v1.List[v1.ItemEvent]{Items: []v1.ItemEvent{{LogEvent: itemEventExample, Name: "Words_counted",
-			Own: true}}},
+		answer: v1.List[v1.ItemEvent]{Items: []v1.ItemEvent{{LogEvent: itemEventExample,
+			Name: "Words_counted",
+			Own:  true}}},
 		description: "What happened to the item and to what it follows, oldest first, 50 to a page. Events that were " +
 			"revoked stay, and are marked."},
 
 	"getQueue": {tag: "Operation", answer: queueExample,
 		description: "The numbers of waiting and running jobs, and the free work space."},
 	"listQueueEvents": {tag: "Operation",
-		answer:      events(v1.EventQueuePaused, "Queue", `{"reason": "Maintenance of the network."}`),
+		answer: events(v1.EventQueuePaused, "Queue",
+			`{"reason": "Maintenance of the network."}`),
 		description: "When the queue was paused and resumed, by whom and why, oldest first."},
 	"listStorageEvents": {tag: "Operation",
-		answer:      events(v1.EventStoragePaused, "Queue", `{"reason": "Maintenance of the network."}`),
+		answer: events(v1.EventStoragePaused, "Queue",
+			`{"reason": "Maintenance of the network."}`),
 		description: "When the storage was paused and resumed, by whom and why, oldest first."},
 	"verifyEvents": {tag: "Operation",
-		answer: v1.EventsVerified{Files: 31, Events: 12000, Findings: []v1.ArchiveFinding{{Partition: "maps",
-			File:    "epoch-1/maps/0.0/2026-11-22-000000000001.jsonl",
-			Problem: "line 12: the event does not have its SHA-256"}}},
+		answer: v1.EventsVerified{Files: 31, Events: 12000,
+			Findings: []v1.ArchiveFinding{{Partition: "maps",
+				File:    "epoch-1/maps/0.0/2026-11-22-000000000001.jsonl",
+				Problem: "line 12: the event does not have its SHA-256"}}},
 		description: "Checks for some seconds that the archive of events is as it was written: that no file and no " +
 			"event is missing, and that none was changed. If the response has a `cursor`, repeat the request with it " +
 			"to continue."},
 	"actOnEventLog": {tag: "Operation", refusals: []problemType{changed},
-		request: v1.EventLogAction{Action: "raise-epoch", Reason: "The table was restored to 2026-11-22T09:30Z."},
-		answer: v1.EventLogOutcome{Action: "raise-epoch", Epoch: 2, Summary: "The log has the epoch 2. Consumers " +
-			"that have begun before stop until they are reset: archivist consumer reset NAME --to cursor."},
+		request: v1.EventLogAction{Action: "raise-epoch",
+			Reason: "The table was restored to 2026-11-22T09:30Z."},
+		answer: v1.EventLogOutcome{Action: "raise-epoch", Epoch: 2,
+			Summary: "The log has the epoch 2. Consumers " +
+				"that have begun before stop until they are reset: archivist consumer reset NAME --to cursor."},
 		description: "`raise-epoch` says that the table was restored from a backup, so that a place in the log " +
 			"may have another event than before. Each consumer stops with a `problem` until it is reset. The archive " +
 			"of events goes on in a new folder. With an `Idempotency-Key` the action is done once."},

@@ -10,11 +10,12 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/component"
-	"archivist/pkg/fault"
-	"archivist/pkg/inventory"
-	"archivist/pkg/premis"
-	"archivist/pkg/provenance"
+	"archivist/pkg/components/component"
+	"archivist/pkg/components/histories"
+	"archivist/pkg/formats/premis"
+	"archivist/pkg/ingest/provenance"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
 )
 
 // withItems is an API with one free item.
@@ -28,7 +29,7 @@ func withItems(t *testing.T) (*v1.Client, *component.Store) {
 		t.Fatal(err)
 	}
 	a := &api.API{Queue: q, Inventory: inventory.Store{Table: q.Table}, Components: s, Log: q.Log,
-		Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}
+		Histories: histories.Writer{Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}}
 	srv := httptest.NewServer(a.Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client(), User: "ann"}, s
@@ -37,7 +38,7 @@ func withItems(t *testing.T) (*v1.Client, *component.Store) {
 // TestItemPREMIS: a document is imported, and is in the export of the item. Again, nothing changes.
 func TestItemPREMIS(t *testing.T) {
 	client, s := withItems(t)
-	doc, err := os.ReadFile("../premis/testdata/newspaper.xml")
+	doc, err := os.ReadFile("../formats/premis/testdata/newspaper.xml")
 	if err != nil {
 		t.Fatal(err)
 	}

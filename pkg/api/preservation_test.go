@@ -9,11 +9,11 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket"
-	"archivist/pkg/fault"
-	"archivist/pkg/fixity"
-	"archivist/pkg/formats"
-	"archivist/pkg/ocfl"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/fixity"
+	"archivist/pkg/objects/formats"
+	"archivist/pkg/objects/ocfl"
 )
 
 // TestFixity: an object has its last check, with what is wrong; so have lists of objects.

@@ -9,11 +9,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
 )
 
-// problemType is a kind of error response that a client can distinguish by its type.
+// problemType is a kind of error response that a client can distinguish by its type. Several types can
+// have one status.
 type problemType struct {
 	name    string // the last part of its URI
 	status  int
@@ -46,7 +47,8 @@ var (
 	unknownRoute = problemType{"unknown-route", 404, "Unknown route",
 		"Check the path: /openapi.json lists all routes.", noRoute}
 	methodNotAllowed = problemType{"method-not-allowed", 405, "Method not allowed",
-		"Use a method that is named in the header Allow.", "the route has no method DELETE; it has GET, HEAD, POST"}
+		"Use a method that is named in the header Allow.",
+		"the route has no method DELETE; it has GET, HEAD, POST"}
 	conflict = problemType{"conflict", 409, "Conflict",
 		"The action does not fit the current state. Read the state and decide again.",
 		"job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001 is Completed; requeue needs Failed; a job that is Completed " +
@@ -57,7 +59,8 @@ var (
 			" than job 01M7ZBMEYHBB62YP6RY21T1GQ6-00001: this job would replace version 2 as the newest; to do it " +
 			"nevertheless, repeat the request with confirm"}
 	changed = problemType{"changed", 409, "Changed by another request",
-		"Read the resource again, then repeat the request.", "another request changed it at the same time"}
+		"Read the resource again, then repeat the request.",
+		"another request changed it at the same time"}
 	tooLarge = problemType{"too-large", 413, "Request too large",
 		"Send at most 1 MiB. Files are given by URL, not in the request.",
 		"request body is too large limit=1048576 bytes"}
@@ -90,7 +93,8 @@ const (
 
 // problemTypes are all types, ordered by status.
 var problemTypes = []problemType{malformedRequest, notAuthorized, forbidden, notFound, unknownRoute,
-	methodNotAllowed, conflict, unconfirmed, changed, tooLarge, unsupportedMedia, invalidRequest, held, tooManyRequests,
+	methodNotAllowed, conflict, unconfirmed, changed, tooLarge, unsupportedMedia, invalidRequest,
+	held, tooManyRequests,
 	internalError, unavailable, gatewayTimeout}
 
 // ofKind maps each kind of error to its problem type.
@@ -100,7 +104,8 @@ var ofKind = map[fault.Kind]problemType{
 	fault.Denied: forbidden,
 }
 
-// ofStatus maps a status of the framework to a problem type.
+// ofStatus maps a status of the framework to a problem type. It is the first of that status; a status
+// that no type has becomes the general one of its class, and the response keeps the status.
 func ofStatus(status int) problemType {
 	for _, p := range problemTypes {
 		if p.status == status {
@@ -116,6 +121,7 @@ func ofStatus(status int) problemType {
 // refusal is a problem in the form that the framework sends.
 type refusal struct{ v1.Problem }
 
+// newRefusal makes the problem document of a type. detail is for the person who can act.
 func newRefusal(p problemType, detail string) *refusal {
 	return &refusal{v1.Problem{Type: p.URI(), Title: p.title, Status: p.status, Detail: detail}}
 }
@@ -150,6 +156,7 @@ func init() {
 				r.Errors = append(r.Errors, v1.FieldError{Message: err.Error()})
 			}
 		}
+
 		if status != r.Status {
 			r.Status, r.Title = status, http.StatusText(status)
 		}
@@ -157,25 +164,30 @@ func init() {
 	}
 }
 
-// problem turns an error into a response. An error without a kind is a defect: its text is
-// logged, and not sent to the client.
+// problem turns an error into a response. An error without a kind is a defect: its text is logged, and
+// not sent to the client. It is always a *refusal. An Unavailable is not shown either, because its text
+// names services. An unconfirmed action has a type of its own, and is looked for before the kinds.
 func (a *API) problem(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		a.Log.Warn("a request could not be answered", "error", err)
 		return newRefusal(unavailable, notNow)
 	}
+
 	if errors.Is(err, ingest.ErrUnconfirmed) {
 		return newRefusal(unconfirmed, err.Error())
 	}
+
 	var e *fault.Error
 	if errors.As(err, &e) {
 		return newRefusal(ofKind[e.Kind], e.Msg)
 	}
+
 	a.Log.Error("a request failed because of a defect", "error", err)
 	return newRefusal(internalError, defect)
 }
 
-// write sends the problem without the framework.
+// write sends the problem without the framework. It is for handlers outside of huma, and for its
+// middlewares; bounded does not see what is written.
 func (r *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", problemMedia)
 	w.WriteHeader(r.Status)

@@ -12,7 +12,7 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // TestProblems: every error response is a problem with a type of the table.

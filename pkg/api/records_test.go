@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -10,21 +11,26 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/aip/aiptest"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/guregu/dynamo/v2/dynamodbiface"
+
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket"
-	"archivist/pkg/consumer"
-	"archivist/pkg/derivatives"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/history"
-	"archivist/pkg/inventory"
-	"archivist/pkg/inventorycache"
-	"archivist/pkg/manifest"
-	"archivist/pkg/provenance"
-	"archivist/pkg/statistics"
+	"archivist/pkg/components/histories"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/ingest/provenance"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/objects/aip/aiptest"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/views/derivatives"
+	"archivist/pkg/views/history"
+	"archivist/pkg/views/inventorycache"
+	"archivist/pkg/views/manifest"
+	"archivist/pkg/views/statistics"
 )
 
 // kept serves an object that is stored and recorded, and what consumers keep of it.
@@ -51,7 +57,7 @@ func kept(t *testing.T) (*api.API, *v1.Client, *aiptest.Root) {
 		Log:        slog.New(slog.DiscardHandler),
 		History:    history.Store{Table: q.Table},
 		Statistics: statistics.Store{Table: q.Table},
-		Archive:    provenance.Archive{NAAN: "99999", Version: "v1"}}
+		Histories:  histories.Writer{Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}}
 	srv := httptest.NewServer(a.Handler())
 	t.Cleanup(srv.Close)
 	return a, &v1.Client{URL: srv.URL, HTTP: srv.Client()}, root
@@ -158,6 +164,35 @@ func TestStatisticsRoute(t *testing.T) {
 	}
 	if _, err := client.StatisticsOf(t.Context(), "", day, day); !fault.Is(err, fault.Invalid) {
 		t.Errorf("days without a collection give %v", err)
+	}
+}
+
+// hanging is a table that does not answer when something is written to it.
+type hanging struct {
+	dynamodbiface.DynamoDBAPI
+	t    *testing.T
+	hung int
+}
+
+func (h *hanging) TransactWriteItems(ctx context.Context, _ *dynamodb.TransactWriteItemsInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	h.hung++
+	ends, bounded := ctx.Deadline()
+	if !bounded || time.Until(ends) > time.Second {
+		h.t.Errorf("a write of a download can take until %v", ends)
+	}
+	return nil, context.DeadlineExceeded // as at the end of that time
+}
+
+// TestDownloadDoesNotWait: a file is given out although its event cannot be written, for which it waits
+// a second at most.
+func TestDownloadDoesNotWait(t *testing.T) {
+	a, client, _ := kept(t)
+	h := &hanging{DynamoDBAPI: a.Queue.Table.DB.Client(), t: t}
+	a.Inventory.Table = tabletest.Table(h)
+	status, to := location(t, client.URL+"/v1/objects/99999/fk4x/versions/1/content?path=producer/b.txt")
+	if status != http.StatusFound || h.hung == 0 {
+		t.Errorf("%d %s after %d writes", status, to, h.hung)
 	}
 }
 

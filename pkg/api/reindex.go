@@ -9,9 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/ark"
-	"archivist/pkg/fault"
-	"archivist/pkg/reindex"
+	"archivist/pkg/formats/ark"
+	"archivist/pkg/ingest/reindex"
+	"archivist/pkg/kernel/fault"
 )
 
 // reindexFor is how long one request reindexes: a gateway waits only 29 seconds.
@@ -27,8 +27,12 @@ type ReindexInput struct {
 
 // reindexing registers the route that rebuilds rows from the storage root.
 func (a *API) reindexing(h huma.API) {
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: "/v1/reindex", OperationID: "reindex",
-		Summary: "Rebuild missing rows of stored objects"},
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        "/v1/reindex",
+		OperationID: "reindex",
+		Summary:     "Rebuild missing rows of stored objects",
+	},
 		func(ctx context.Context, in *ReindexInput) (v1.Reindexed, error) {
 			actor, err := in.actor()
 			if err != nil {
@@ -46,20 +50,32 @@ func (a *API) reindexing(h huma.API) {
 // hexadecimal digit, and the last key is the description of the layout.
 var places = regexp.MustCompile(`^([0-9a-f][^\x00-\x1f\x7f\x{FFFD}]{0,999}|ocfl_layout\.json)$`)
 
+// reindexer makes rows from the storage root, with the services of the API.
 func (a *API) reindexer() reindex.Reindexer {
-	return reindex.Reindexer{Root: a.Root, Inventory: a.Inventory, NewID: a.Queue.NewID, Now: a.Queue.Now,
-		Preserved: a.Queue.Preserved}
+	return reindex.Reindexer{
+		Root:      a.Root,
+		Inventory: a.Inventory,
+		NewID:     a.Queue.NewID,
+		Now:       a.Queue.Now,
+		Preserved: a.Queue.Preserved,
+	}
 }
 
+// reindexAll goes through the storage root from a cursor, for reindexFor. The cursor of the response
+// continues; it is "" at the end. Cursor and to are checked, because S3 would take any text for a key:
+// two ranges that meet share the work of several requests. An object that cannot be read is listed as
+// failed, and does not stop the others.
 func (a *API) reindexAll(ctx context.Context, in *ReindexInput, actor string, until time.Time) (
 	out v1.Reindexed, err error) {
 	if in.Cursor != "" && !places.MatchString(in.Cursor) {
 		return out, badCursor(in.Cursor)
 	}
+
 	if in.To != "" && !places.MatchString(in.To) {
 		return out, fault.New(fault.Invalid,
 			"to: found %q; expected a key prefix in the storage root, e.g. a0", in.To)
 	}
+
 	sum, err := a.reindexer().All(ctx, in.Cursor, in.To, actor, until)
 	out = v1.Reindexed{Objects: sum.Objects, Changed: sum.Changed, Cursor: sum.Cursor}
 	for _, f := range sum.Failed {
@@ -68,16 +84,20 @@ func (a *API) reindexAll(ctx context.Context, in *ReindexInput, actor string, un
 	return out, err
 }
 
+// reindexOne makes the rows of one object. If its versions are too many for a request, the response has
+// the ARK as the cursor, and the same request continues: what is done is found again in the rows.
 func (a *API) reindexOne(ctx context.Context, in *ReindexInput, actor string, until time.Time) (
 	out v1.Reindexed, err error) {
 	given, err := ark.Parse(in.ARK)
 	if err != nil {
 		return out, fault.New(fault.Invalid, "ark: %w", err)
 	}
+
 	id := given.String()
 	if in.Cursor != "" && in.Cursor != id {
 		return out, badCursor(in.Cursor)
 	}
+
 	changed, done, err := a.reindexer().Object(ctx, id, actor, until)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -89,6 +109,7 @@ func (a *API) reindexOne(ctx context.Context, in *ReindexInput, actor string, un
 	case changed:
 		out.Changed = 1
 	}
+
 	out.Objects = 1
 	return out, nil
 }

@@ -10,14 +10,14 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ocfl"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/stage/stagetest"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/objects/ocfl"
 )
 
 // TestIdentityRoutes: a reindex lists the objects that it cannot read, too. A job that a

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/component"
-	"archivist/pkg/fault"
-	"archivist/pkg/inventory"
-	"archivist/pkg/preservation"
-	"archivist/pkg/replica"
+	"archivist/pkg/components/component"
+	"archivist/pkg/components/preservation"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/replica"
 )
 
 // TestRepairs: a repair is proposed and confirmed; each time the component that does the work gets the

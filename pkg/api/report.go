@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/notify"
-	"archivist/pkg/queue"
-	"archivist/pkg/workspace"
+	"archivist/pkg/ingest/notify"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/fault"
 )
 
 // ReportInput names a report of a batch.
@@ -18,21 +18,27 @@ type ReportInput struct {
 	Number int    `query:"number" minimum:"0"`
 }
 
-// report returns a presigned URL of a batch's report: the newest, or that of the number.
+// report returns a presigned URL of a batch's report: the newest, or that of the number. A Number of 0
+// is the newest. A batch that has no report yet, or fewer, is a NotFound that says which. The report is
+// in the work bucket, of any size, so it is redirected to and not sent.
 func (a *API) report(ctx context.Context, in *ReportInput) (string, error) {
 	b, err := a.Queue.Batch(ctx, in.ID)
 	if err != nil {
 		return "", err
 	}
+
 	if b.Report == "" {
 		return "", fault.New(fault.NotFound,
-			"batch %s is %s and has no report; the report is created when all of its jobs have ended", in.ID, b.State)
+			"batch %s is %s and has no report; the report is created when all of its jobs have ended",
+			in.ID, b.State)
 	}
+
 	last := b.LastReport()
 	if in.Number > last {
-		return "", fault.New(fault.NotFound, "batch %s has no report %d; the newest is report %d", in.ID, in.Number,
-			last)
+		return "", fault.New(fault.NotFound, "batch %s has no report %d; the newest is report %d",
+			in.ID, in.Number, last)
 	}
+
 	key, name := b.Report, in.ID+"-report.json"
 	if in.Number > 0 {
 		key = workspace.ReportKey(in.ID, in.Number)
@@ -49,15 +55,24 @@ func reportPath(b *queue.Batch) string {
 	return notify.ReportPath(b.Batch.ID)
 }
 
-// mailProblems are the mails about a batch that did not reach a recipient.
+// mailProblems are the mails about a batch that did not reach a recipient. It is nil if there are none.
+// NextTry is "" for a mail that is given up.
 func (a *API) mailProblems(ctx context.Context, b *queue.Batch) ([]v1.MailProblem, error) {
 	problems, err := a.Queue.MailProblems(ctx, b)
 	var out []v1.MailProblem
 	for _, p := range problems {
-		wire := v1.MailProblem{Mail: string(p.Kind), To: p.To, Problem: p.Problem, Tries: p.Tries, Text: p.String()}
+		wire := v1.MailProblem{
+			Mail:    string(p.Kind),
+			To:      p.To,
+			Problem: p.Problem,
+			Tries:   p.Tries,
+			Text:    p.String(),
+		}
+
 		if p.NextTry > 0 {
 			wire.NextTry = ingest.Timestamp(p.NextTry)
 		}
+
 		out = append(out, wire)
 	}
 	return out, err

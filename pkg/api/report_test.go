@@ -11,13 +11,13 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/collection"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/workspace"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/fault"
 )
 
 // TestReportByRedirect: a batch has the path of its report, which redirects to the

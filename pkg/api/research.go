@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/curation"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/research"
+	"archivist/pkg/research/curation"
 )
 
 // ProjectInput names a research project.
@@ -75,86 +75,116 @@ type RetryRequest struct {
 	Body v1.ResearchRetry
 }
 
-// maxCuration is the size of a request with a hundred records.
+// maxCuration is the size of a request with a hundred records. Other requests have the framework's
+// limit of 1 MiB.
 const maxCuration = 2 << 20
 
+// researchProject is the path of a research project, below which are the routes of all that it has.
+const researchProject = "/v1/research/{project}"
+
+// research registers the routes of projects, and those of their episodes and clips.
 func (a *API) research(h huma.API) {
-	const path = "/v1/research"
-	const project = path + "/{project}"
-	get(a, h, path, "listResearchProjects", "List the research projects", a.listProjects)
+	const project = researchProject
+	get(a, h, "/v1/research", "listResearchProjects", "List the research projects", a.listProjects)
 	get(a, h, project, "getResearchProject", "Get a research project",
 		func(ctx context.Context, in *ProjectInput) (v1.ResearchProject, error) {
 			return a.project(ctx, in.Project)
 		})
-	register(a, h, huma.Operation{Method: http.MethodPut, Path: project, OperationID: "putResearchProject",
-		Summary: "Create or change a research project"}, a.putProject)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: project + "/actions",
-		OperationID: "actOnResearchProject", Summary: "Pause or resume a research project"}, a.actOnProject)
-	get(a, h, project+"/events", "listResearchProjectEvents", "List the events of a research project",
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPut,
+		Path:        project,
+		OperationID: "putResearchProject",
+		Summary:     "Create or change a research project",
+	}, a.putProject)
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        project + "/actions",
+		OperationID: "actOnResearchProject",
+		Summary:     "Pause or resume a research project",
+	}, a.actOnProject)
+
+	get(a, h, project+"/events", "listResearchProjectEvents",
+		"List the events of a research project",
 		func(ctx context.Context, in *ProjectCursor) (v1.List[v1.Event], error) {
-			return a.events(event.ResearchProject)(ctx, &IDCursor{ID: in.Project, Cursor: in.Cursor})
+			return a.events(event.ResearchProject)(ctx,
+				&IDCursor{ID: in.Project, Cursor: in.Cursor})
 		})
-	a.researchMedia(h, project+"/episodes", "Episode", "an episode", research.Episode, event.Episode)
+
+	a.researchMedia(h, project+"/episodes", "Episode", "an episode", research.Episode,
+		event.Episode)
 	a.researchMedia(h, project+"/clips", "Clip", "a clip", research.Clip, event.Clip)
-	a.researchViews(h, project)
-	a.researchFeeds(h, project)
-	a.researchers(h, project)
 }
 
-// researchMedia registers the routes of episodes or clips.
+// researchMedia registers the routes of episodes or clips. Both have the same routes; name is what the
+// ids of the operations have, one is it in a sentence, and of the type of their events.
 func (a *API) researchMedia(h huma.API, path, name, one string, kind research.Kind, of event.Type) {
 	many := strings.ToLower(name) + "s"
-	register(a, h, huma.Operation{Method: http.MethodPut, Path: path, OperationID: "put" + name + "s",
-		Summary: "Add records of " + many, MaxBodyBytes: maxCuration},
+	register(a, h, huma.Operation{
+		Method:       http.MethodPut,
+		Path:         path,
+		OperationID:  "put" + name + "s",
+		Summary:      "Add records of " + many,
+		MaxBodyBytes: maxCuration,
+	},
 		func(ctx context.Context, in *PutRecords) (v1.List[v1.ResearchRecorded], error) {
 			return a.curate(ctx, in, kind)
 		})
+
 	get(a, h, path, "list"+name+"s", "List "+many,
 		func(ctx context.Context, in *MediaInput) (out v1.List[v1.ResearchMedia], err error) {
-			page, next, err := a.Research.List(ctx, kind, in.Project, research.State(in.State), in.Cursor)
+			page, next, err := a.Research.List(ctx, kind, in.Project, research.State(in.State),
+				in.Cursor)
 			out.Items, out.Cursor = each(page, wireMedia), next
 			return out, err
 		})
+
 	get(a, h, path+"/{key}", "get"+name, "Get "+one,
-		func(ctx context.Context, in *KeyInput) (v1.ResearchMedia, error) { return a.media(ctx, kind, in) })
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/{key}/actions", OperationID: "retry" + name,
-		Summary: "Research " + one + " again"},
+		func(ctx context.Context, in *KeyInput) (v1.ResearchMedia, error) {
+			return a.media(ctx, kind, in)
+		})
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        path + "/{key}/actions",
+		OperationID: "retry" + name,
+		Summary:     "Research " + one + " again",
+	},
 		func(ctx context.Context, in *RetryRequest) (v1.ResearchMedia, error) {
 			by, err := in.acts(in.Body.Reason)
-			if err == nil {
-				err = a.Research.Retry(ctx, kind, in.Project, in.Key, by)
-			}
 			if err != nil {
+				return v1.ResearchMedia{}, err
+			}
+
+			if err := a.Research.Retry(ctx, kind, in.Project, in.Key, by); err != nil {
 				return v1.ResearchMedia{}, err
 			}
 			return a.media(ctx, kind, &in.KeyInput)
 		})
+
 	get(a, h, path+"/{key}/events", "list"+name+"Events", "List the events of "+one,
 		func(ctx context.Context, in *KeyCursor) (v1.List[v1.Event], error) {
 			return a.events(of)(ctx, &IDCursor{ID: in.Project + "/" + in.Key, Cursor: in.Cursor})
 		})
+
 	get(a, h, path+"/{key}/results", "list"+name+"Results", "List the results of "+one,
 		func(ctx context.Context, in *KeyCursor) (v1.List[v1.ResearchResult], error) {
 			return a.results(ctx, kind, in)
 		})
 }
 
-// acts is who acts, and why.
+// acts is who acts, and why. The error is an Invalid for a name that cannot be stored. The component of
+// the events is "api".
 func (c Caller) acts(reason string) (research.By, error) {
 	actor, err := c.actor()
 	return research.By{Actor: actor, Reason: reason, Component: "api"}, err
 }
 
-// each converts the items of a list.
-func each[F, T any](from []F, convert func(F) T) []T {
-	out := make([]T, 0, len(from))
-	for _, f := range from {
-		out = append(out, convert(f))
-	}
-	return out
-}
-
-func (a *API) listProjects(ctx context.Context, _ *struct{}) (out v1.List[v1.ResearchProject], err error) {
+// listProjects lists the projects of the deployment that are configured; there are few enough for one
+// page.
+func (a *API) listProjects(ctx context.Context,
+	_ *struct{}) (out v1.List[v1.ResearchProject], err error) {
 	all, err := a.Research.All(ctx)
 	out.Items = []v1.ResearchProject{}
 	for _, p := range all {
@@ -167,11 +197,13 @@ func (a *API) listProjects(ctx context.Context, _ *struct{}) (out v1.List[v1.Res
 	return out, err
 }
 
+// wireProject is the wire form of a project. Its definition has the same JSON in both forms.
 func wireProject(p research.ProjectState) (v1.ResearchProject, error) {
 	out := v1.ResearchProject{Round: p.Round, Paused: p.Paused}
 	return out, convert(p.Project, &out.ResearchDefinition)
 }
 
+// project is a project, a NotFound if there is none of that name.
 func (a *API) project(ctx context.Context, name string) (v1.ResearchProject, error) {
 	p, err := a.Research.Project(ctx, name)
 	if err != nil {
@@ -180,35 +212,45 @@ func (a *API) project(ctx context.Context, name string) (v1.ResearchProject, err
 	return wireProject(p)
 }
 
+// putProject creates or replaces a definition. The name in the body may be left out; if it is there, it
+// has to be that of the path.
 func (a *API) putProject(ctx context.Context, in *PutProject) (out v1.ResearchProject, err error) {
 	if in.Body.Name != "" && in.Body.Name != in.Project {
-		return out, fault.New(fault.Invalid, "name: %q; the path names %q", in.Body.Name, in.Project)
+		return out, fault.New(fault.Invalid, "name: %q; the path names %q", in.Body.Name,
+			in.Project)
 	}
+
 	in.Body.Name = in.Project
 	var p research.Project
 	err = convert(in.Body, &p)
 	if err != nil {
 		return out, err
 	}
+
 	by, err := in.acts(in.Reason)
-	if err == nil {
-		err = a.Research.Apply(ctx, p, by)
-	}
 	if err != nil {
+		return out, err
+	}
+
+	if err := a.Research.Apply(ctx, p, by); err != nil {
 		return out, err
 	}
 	return a.project(ctx, in.Project)
 }
 
-func (a *API) actOnProject(ctx context.Context, in *ProjectAction) (out v1.ResearchProject, err error) {
+// actOnProject pauses a project or resumes it; the schema allows no other action.
+func (a *API) actOnProject(ctx context.Context,
+	in *ProjectAction) (out v1.ResearchProject, err error) {
 	by, err := in.acts(in.Body.Reason)
 	if err != nil {
 		return out, err
 	}
+
 	do := a.Research.Pause
 	if in.Body.Action == "resume" {
 		do = a.Research.Resume
 	}
+
 	err = do(ctx, in.Project, by)
 	if err != nil {
 		return out, err
@@ -220,22 +262,28 @@ func (a *API) actOnProject(ctx context.Context, in *ProjectAction) (out v1.Resea
 // are kept one after the other.
 const episodesAtOnce = 8
 
-// curate keeps records, and answers each by itself.
-func (a *API) curate(ctx context.Context, in *PutRecords, kind research.Kind) (out v1.List[v1.ResearchRecorded],
+// curate keeps records, and answers each by itself. The answers are in the order of the records. An
+// error of one is that of the request, although others may be kept; the same request again is right,
+// since a record that says nothing new changes nothing.
+func (a *API) curate(ctx context.Context, in *PutRecords,
+	kind research.Kind) (out v1.List[v1.ResearchRecorded],
 	err error) {
 	by, err := in.acts("")
-	if err == nil {
-		_, err = a.Research.Project(ctx, in.Project)
-	}
 	if err != nil {
 		return out, err
 	}
+
+	if _, err := a.Research.Project(ctx, in.Project); err != nil {
+		return out, err
+	}
+
 	out.Items = make([]v1.ResearchRecorded, len(in.Body.Records))
 	var group errgroup.Group
 	group.SetLimit(1)
 	if kind == research.Episode {
 		group.SetLimit(episodesAtOnce)
 	}
+
 	for i, r := range in.Body.Records {
 		group.Go(func() (err error) {
 			out.Items[i], err = a.curateOne(ctx, in.Project, kind, r, by)
@@ -245,21 +293,13 @@ func (a *API) curate(ctx context.Context, in *PutRecords, kind research.Kind) (o
 	return out, group.Wait()
 }
 
-// curateOne keeps a record. What is not an error of the record is returned.
-func (a *API) curateOne(ctx context.Context, project string, kind research.Kind, r v1.ResearchRecord,
-	by research.By) (out v1.ResearchRecorded, err error) {
-	c := research.Curated{Project: project, Kind: kind, Source: r.Source, ID: r.ID, Title: r.Title, URL: r.URL,
-		Size: r.Size, SHA256: r.SHA256, Withdrawn: r.Withdrawn, Priority: r.Priority}
-	c.Curated, err = curated("curated", r.Curated, a.Research.Now())
-	if err == nil {
-		c.Initial, err = curated("initial", r.Initial, time.UnixMilli(0))
-	}
-	if err == nil {
-		out.Key, err = a.Research.Curate(ctx, c, by)
-	}
+// curateOne keeps a record. What is wrong with it is in the result, so that it does not refuse the
+// others; so is that it can be sent again later. Any other error refuses the request.
+func (a *API) curateOne(ctx context.Context, project string, kind research.Kind,
+	r v1.ResearchRecord,
+	by research.By) (v1.ResearchRecorded, error) {
+	key, err := a.keep(ctx, project, kind, r, by)
 	switch {
-	case err == nil:
-		return out, nil
 	case fault.Is(err, fault.Invalid):
 		field, _, _ := strings.Cut(err.Error(), " ")
 		return v1.ResearchRecorded{Problem: err.Error(), Field: fieldOf(field)}, nil
@@ -267,13 +307,43 @@ func (a *API) curateOne(ctx context.Context, project string, kind research.Kind,
 		a.Log.Warn("a record was not kept", "project", project, "error", err)
 		return v1.ResearchRecorded{Problem: notNow, Retry: true}, nil
 	}
-	return out, err
+	return v1.ResearchRecorded{Key: key}, err
+}
+
+// keep keeps a record, and returns the key of its episode or clip. An Invalid begins with the name of
+// the field that is wrong (fieldOf).
+func (a *API) keep(ctx context.Context, project string, kind research.Kind, r v1.ResearchRecord,
+	by research.By) (key string, err error) {
+	c := research.Curated{
+		Project:   project,
+		Kind:      kind,
+		Source:    r.Source,
+		ID:        r.ID,
+		Title:     r.Title,
+		URL:       r.URL,
+		Size:      r.Size,
+		SHA256:    r.SHA256,
+		Withdrawn: r.Withdrawn,
+		Priority:  r.Priority,
+	}
+
+	c.Curated, err = curated("curated", r.Curated, a.Research.Now())
+	if err != nil {
+		return "", err
+	}
+
+	c.Initial, err = curated("initial", r.Initial, time.UnixMilli(0))
+	if err != nil {
+		return "", err
+	}
+	return a.Research.Curate(ctx, c, by)
 }
 
 // recordFields are the fields of a record.
-var recordFields = []string{"source", "id", "title", "url", "size", "sha256", "priority", "curated", "initial"}
+var recordFields = []string{"source", "id", "title", "url", "size", "sha256", "priority", "curated",
+	"initial"}
 
-// fieldOf is the field that a message begins with.
+// fieldOf is the field that a message begins with. It is "" if the message begins with none.
 func fieldOf(word string) string {
 	for _, name := range recordFields {
 		if strings.TrimSuffix(word, ":") == name {
@@ -283,7 +353,8 @@ func fieldOf(word string) string {
 	return ""
 }
 
-// curated is a date of a record, in milliseconds since 1970.
+// curated is a date of a record, in milliseconds since 1970. absent is what a record without the date
+// means. An Invalid names the field.
 func curated(field, text string, absent time.Time) (int64, error) {
 	if text == "" {
 		return absent.UnixMilli(), nil
@@ -295,40 +366,68 @@ func curated(field, text string, absent time.Time) (int64, error) {
 	return int64(at), nil
 }
 
-func (a *API) media(ctx context.Context, kind research.Kind, in *KeyInput) (v1.ResearchMedia, error) {
+// media is an episode or a clip, a NotFound if there is none with that key.
+func (a *API) media(ctx context.Context, kind research.Kind,
+	in *KeyInput) (v1.ResearchMedia, error) {
 	k, err := a.Research.Get(ctx, kind, in.Project, in.Key)
 	return wireMedia(k), err
 }
 
-// wireMedia is the wire form of an episode or a clip.
+// wireMedia is the wire form of an episode or a clip. Reason is why it is not researched: it is set
+// aside, full, or deferred until Until because of its problem. Coverage is there only for what takes
+// part in research; Open is what no result and no lease has.
 func wireMedia(k research.Known) v1.ResearchMedia {
-	out := v1.ResearchMedia{Key: k.Key, Source: k.Source, ID: k.ID, Title: k.Title, URL: k.URL, Size: k.Size,
-		SHA256: k.SHA256, Priority: k.Priority, Initial: timestamp(k.Initial), Latest: timestamp(k.Latest),
-		State: string(k.State), Reason: cmp.Or(k.Aside, k.Full), Until: timestamp(k.Deferred)}
+	out := v1.ResearchMedia{
+		Key:      k.Key,
+		Source:   k.Source,
+		ID:       k.ID,
+		Title:    k.Title,
+		URL:      k.URL,
+		Size:     k.Size,
+		SHA256:   k.SHA256,
+		Priority: k.Priority,
+		Initial:  timestamp(k.Initial),
+		Latest:   timestamp(k.Latest),
+		State:    string(k.State),
+		Reason:   cmp.Or(k.Aside, k.Full),
+		Until:    timestamp(k.Deferred),
+	}
+
 	if k.State == research.Deferred {
 		out.Reason = k.Problem
 	}
+
 	if k.Pairs > 0 && (k.State == research.Ready || k.State == research.Closed) {
-		out.Coverage = &v1.ResearchCoverage{Pairs: k.Pairs, Researched: k.Researched, Leased: k.Leased,
-			Open: k.Pairs - k.Researched - k.Leased}
+		out.Coverage = &v1.ResearchCoverage{
+			Pairs:      k.Pairs,
+			Researched: k.Researched,
+			Leased:     k.Leased,
+			Open:       k.Pairs - k.Researched - k.Leased,
+		}
 	}
 	return out
 }
 
-func (a *API) results(ctx context.Context, kind research.Kind, in *KeyCursor) (out v1.List[v1.ResearchResult],
+// results lists the results of an episode or a clip, a page at a time. A first page without results
+// asks whether there is such a thing.
+func (a *API) results(ctx context.Context, kind research.Kind,
+	in *KeyCursor) (out v1.List[v1.ResearchResult],
 	err error) {
 	read := a.Research.Results
 	if kind == research.Clip {
 		read = a.Research.ResultsOfClip
 	}
 	page, next, err := read(ctx, in.Project, in.Key, in.Cursor)
-	if err == nil && len(page) == 0 && in.Cursor == "" {
-		_, err = a.Research.Get(ctx, kind, in.Project, in.Key)
-	}
 	out.Items, out.Cursor = each(page, wireResult), next
+	if err != nil || len(page) > 0 || in.Cursor != "" {
+		return out, err
+	}
+
+	_, err = a.Research.Get(ctx, kind, in.Project, in.Key) // a NotFound if there is none
 	return out, err
 }
 
+// wireResult is the wire form of a stored result: the report as it was sent, and when it was stored.
 func wireResult(r research.Result) v1.ResearchResult {
 	out := v1.ResearchResult{At: timestamp(r.At)}
 	_ = convert(r.Report, &out.ResearchReport) // cannot fail: the fields are the same

@@ -11,9 +11,9 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
-	"archivist/pkg/lease"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/lease"
 	"archivist/pkg/research"
 )
 
@@ -63,7 +63,8 @@ func recordOf(id string) v1.ResearchRecord {
 	return v1.ResearchRecord{Source: "radio", ID: id, Title: "Title of " + id, URL: "https://example.org/" + id}
 }
 
-// TestResearch: a project is configured, filled, researched by one researcher, and its views show what was found.
+// TestResearch: a project is configured, filled, researched by one researcher, and its views show what
+// was found.
 func TestResearch(t *testing.T) {
 	c, q := serve(t, through)
 	ctx := t.Context()

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/analysis"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/backoff"
-	"archivist/pkg/fetch"
-	"archivist/pkg/researcher"
+	"archivist/pkg/kernel/backoff"
+	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/research/analysis"
+	"archivist/pkg/research/researcher"
 )
 
 // words is an analysis of bytes: a clip is where its bytes are.

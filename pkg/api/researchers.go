@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/research"
 )
 
@@ -45,31 +45,34 @@ type ResearcherReports struct {
 // maxReports is the size of a request with ten reports of a thousand hits each.
 const maxReports = 2 << 20
 
-// perhapsWork is a work item, or the status 204.
+// perhapsWork is a work item, or the status 204. Body is nil then, and no body is sent.
 type perhapsWork struct {
 	Status int
 	Body   *v1.ResearchWork
 }
 
-// researchers registers what researchers call. The name of a researcher is not verified: whoever has a key
-// for the project can have any.
-func (a *API) researchers(h huma.API, path string) {
+// researchers registers what researchers call. The name of a researcher is not verified: whoever has a
+// key for the project can have any. An answer may be lost, so each of these requests can be repeated.
+func (a *API) researchers(h huma.API) {
 	post := func(name, id, summary string) huma.Operation {
-		return huma.Operation{Method: http.MethodPost, Path: path + "/" + name, OperationID: id, Summary: summary}
+		return huma.Operation{
+			Method:      http.MethodPost,
+			Path:        researchProject + "/" + name,
+			OperationID: id,
+			Summary:     summary,
+		}
 	}
+
 	register(a, h, post("hello", "helloResearcher", "Say that a researcher is present"), a.hello)
 	bye := post("bye", "byeResearcher", "Say that a researcher leaves")
 	bye.DefaultStatus = http.StatusNoContent
 	huma.Register(h, bye, func(ctx context.Context, in *ResearcherBye) (*struct{}, error) {
-		_, err := a.Research.Project(ctx, in.Project)
-		if err == nil {
-			err = a.Research.Bye(ctx, in.Project, in.Body.Researcher)
-		}
-		if err != nil {
+		if err := a.bye(ctx, in); err != nil {
 			return nil, a.problem(err)
 		}
 		return nil, nil
 	})
+
 	next := post("next", "nextWork", "Get the next work item")
 	huma.Register(h, next, func(ctx context.Context, in *ResearcherNext) (*perhapsWork, error) {
 		w, err := a.Research.Next(ctx, in.Project, in.Body.Researcher, in.Body.Token, a.PendingWork)
@@ -82,67 +85,110 @@ func (a *API) researchers(h huma.API, path string) {
 		out, err := wireWork(*w)
 		return &perhapsWork{http.StatusOK, &out}, err
 	})
+
 	register(a, h, post("accept", "acceptWork", "Accept a work item"), a.acceptWork)
 	reports := post("reports", "reportWork", "Report results")
 	reports.DefaultStatus, reports.MaxBodyBytes = http.StatusAccepted, maxReports
 	register(a, h, reports, a.reportWork)
 }
 
+// hello says that a researcher is present, until when that holds, and how often to say it again.
 func (a *API) hello(ctx context.Context, in *ResearcherHello) (out v1.ResearchWelcome, err error) {
 	b, t := in.Body, a.Research.Times
 	until := a.Research.Now().Add(t.Presence)
-	err = a.Research.Hello(ctx, in.Project, research.Researcher{Name: b.Researcher, Capacity: b.Capacity, Host: b.Host,
-		Software: b.Software})
-	return v1.ResearchWelcome{Until: timestamp(until.UnixMilli()), RenewSeconds: int(t.Renewal.Seconds())}, err
+	err = a.Research.Hello(ctx, in.Project, research.Researcher{
+		Name:     b.Researcher,
+		Capacity: b.Capacity,
+		Host:     b.Host,
+		Software: b.Software,
+	})
+	return v1.ResearchWelcome{Until: timestamp(until.UnixMilli()),
+		RenewSeconds: int(t.Renewal.Seconds())}, err
 }
 
+// bye ends the presence of a researcher. A project that does not exist is a NotFound.
+func (a *API) bye(ctx context.Context, in *ResearcherBye) error {
+	if _, err := a.Research.Project(ctx, in.Project); err != nil {
+		return err
+	}
+	return a.Research.Bye(ctx, in.Project, in.Body.Researcher)
+}
+
+// acceptWork is for researchers that receive from the queue themselves. The lease is looked up first,
+// because a key is for one project, and the lease has to be one of it.
 func (a *API) acceptWork(ctx context.Context, in *ResearcherAccept) (v1.ResearchWork, error) {
 	_, err := a.lease(ctx, &LeaseInput{ProjectInput: in.ProjectInput, Lease: in.Body.Lease})
 	if err != nil {
 		return v1.ResearchWork{}, err
 	}
-	w, err := a.Research.Accept(ctx, research.Acceptance{Lease: in.Body.Lease, Researcher: in.Body.Researcher,
-		Token: in.Body.Token})
+
+	w, err := a.Research.Accept(ctx, research.Acceptance{
+		Lease:      in.Body.Lease,
+		Researcher: in.Body.Researcher,
+		Token:      in.Body.Token,
+	})
 	if err != nil {
 		return v1.ResearchWork{}, err
 	}
 	return wireWork(w)
 }
 
+// wireWork is the wire form of a work item: what to look for, in which recording, by which analysis.
 func wireWork(w research.Work) (v1.ResearchWork, error) {
-	out := v1.ResearchWork{Lease: wireLease(w.Lease), Episode: wireRecording(w.Episode),
-		Clips: each(w.Clips, wireRecording)}
+	out := v1.ResearchWork{
+		Lease:   wireLease(w.Lease),
+		Episode: wireRecording(w.Episode),
+		Clips:   each(w.Clips, wireRecording),
+	}
 	return out, convert(w.Analysis, &out.Analysis)
 }
 
 func wireRecording(s research.Subject) v1.ResearchRecording {
-	return v1.ResearchRecording{Key: s.Key, Title: s.Title, URL: s.URL, Size: s.Size, SHA256: s.SHA256}
+	return v1.ResearchRecording{
+		Key:    s.Key,
+		Title:  s.Title,
+		URL:    s.URL,
+		Size:   s.Size,
+		SHA256: s.SHA256,
+	}
 }
 
-// reportWork puts reports on the queue of completed work, all or none: those of a request that is repeated are
-// stored once.
-func (a *API) reportWork(ctx context.Context, in *ResearcherReports) (out v1.ResearchReceived, err error) {
+// reportWork puts reports on the queue of completed work, all or none: those of a request that is
+// repeated are stored once. All are checked before any is put there. An error names the first report
+// that is wrong by its place, from 0.
+func (a *API) reportWork(ctx context.Context,
+	in *ResearcherReports) (out v1.ResearchReceived, err error) {
 	_, err = a.Research.Project(ctx, in.Project)
 	if err != nil {
 		return out, err
 	}
+
 	all := make([]research.Report, len(in.Body.Reports))
 	for i, r := range in.Body.Reports {
 		err = convert(r, &all[i])
 		if err != nil {
 			return out, err
 		}
-		err = all[i].Check()
-		if err == nil && r.Project != in.Project {
-			err = fault.New(fault.Invalid, "project: found %q; the path names %q", r.Project, in.Project)
-		}
-		if err != nil {
+
+		if err := checkReport(all[i], in.Project); err != nil {
 			return out, fault.New(fault.Invalid, "reports[%d].%w", i, err)
 		}
 	}
+
 	err = a.CompletedWork(ctx, all)
 	if err != nil {
 		return out, fmt.Errorf("put reports on the queue of completed work: %w", err)
 	}
 	return v1.ResearchReceived{Reports: len(all)}, nil
+}
+
+// checkReport refuses a report that is wrong, or of another project: the API key may be for one project only.
+func checkReport(r research.Report, project string) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	if r.Project != project {
+		return fault.New(fault.Invalid, "project: found %q; the path names %q", r.Project, project)
+	}
+	return nil
 }

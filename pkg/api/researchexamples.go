@@ -15,46 +15,59 @@ const (
 var (
 	analysisExample = v1.ResearchAnalysis{Name: "correlation", Version: "1"}
 
-	researchDefinition = v1.ResearchDefinition{Description: "Where jingles were played.", Analysis: analysisExample,
+	researchDefinition = v1.ResearchDefinition{Description: "Where jingles were played.",
+		Analysis: analysisExample,
 		MaxClips: 100}
 
-	projectExample = v1.ResearchProject{Round: 1, ResearchDefinition: v1.ResearchDefinition{Name: jingles,
-		Description: "Where jingles were played.", Analysis: analysisExample, MaxClips: 100}}
+	projectExample = v1.ResearchProject{Round: 1,
+		ResearchDefinition: v1.ResearchDefinition{Name: jingles,
+			Description: "Where jingles were played.", Analysis: analysisExample, MaxClips: 100}}
 
-	recordExample = v1.ResearchRecord{Source: "radio", ID: "2026-11-22-morning", Title: "The morning show",
-		URL: "https://example.org/2026-11-22.mp3", Priority: &priority, Curated: "2026-11-22T07:30:00Z"}
+	recordExample = v1.ResearchRecord{Source: "radio", ID: "2026-11-22-morning",
+		Title: "The morning show",
+		URL:   "https://example.org/2026-11-22.mp3", Priority: &priority,
+		Curated: "2026-11-22T07:30:00Z"}
 
 	episodeExample = v1.ResearchMedia{Key: episodeKey, Source: "radio", ID: "2026-11-22-morning",
 		Title: "The morning show", URL: "https://example.org/2026-11-22.mp3", Priority: 5,
 		Initial: "2026-11-22T07:30:00Z", Latest: "2026-11-22T07:30:00Z", State: "ready",
 		Coverage: &v1.ResearchCoverage{Pairs: 100, Researched: 12, Leased: 50, Open: 38}}
 
-	clipExample = v1.ResearchMedia{Key: clipKey, Source: "radio", ID: "jingle-4", Title: "The jingle",
-		URL: "https://example.org/jingle-4.wav", Initial: "2026-11-20T07:30:00Z", Latest: "2026-11-20T07:30:00Z",
-		State: "live"}
+	clipExample = v1.ResearchMedia{Key: clipKey, Source: "radio", ID: "jingle-4",
+		Title: "The jingle",
+		URL:   "https://example.org/jingle-4.wav", Initial: "2026-11-20T07:30:00Z",
+		Latest: "2026-11-20T07:30:00Z",
+		State:  "live"}
 
 	silent = v1.ResearchMedia{Key: clipKey, Source: "radio", ID: "jingle-4", Title: "The jingle",
-		URL: "https://example.org/jingle-4.wav", Initial: "2026-11-20T07:30:00Z", Latest: "2026-11-20T07:30:00Z",
-		State: "set-aside", Reason: "the recording is silent"}
+		URL: "https://example.org/jingle-4.wav", Initial: "2026-11-20T07:30:00Z",
+		Latest: "2026-11-20T07:30:00Z",
+		State:  "set-aside", Reason: "the recording is silent"}
 
-	leaseExample = v1.ResearchLease{ID: operationID, Project: jingles, Episode: episodeKey, Clips: []string{clipKey},
+	leaseExample = v1.ResearchLease{ID: operationID, Project: jingles, Episode: episodeKey,
+		Clips:    []string{clipKey},
 		Analysis: "correlation@1", Created: "2026-11-22T09:30:00Z", Until: "2026-11-22T11:30:00Z",
 		QueueEnd: "2026-11-22T10:00:00Z", Accepted: "2026-11-22T09:30:02Z", Researcher: "bench-3"}
 
 	researchReport = v1.ResearchReport{Project: jingles, Lease: operationID, Researcher: "bench-3",
 		Analysis: "correlation@1", Episode: episodeKey, Sequence: 1, Clip: clipKey, Millis: 2100,
-		Hits: []v1.ResearchHit{{Offset: 61_500_000_000, Length: 4_200_000_000, Score: 0.93}}, Final: true, Count: 1}
+		Hits:  []v1.ResearchHit{{Offset: 61_500_000_000, Length: 4_200_000_000, Score: 0.93}},
+		Final: true, Count: 1}
 
 	resultExample = v1.ResearchResult{ResearchReport: researchReport, At: timeExample}
 
 	statusExample = v1.ResearchStatus{Project: jingles, Analysis: "correlation@1",
-		Episodes: v1.ResearchEpisodes{Ready: 3, Closed: 7}, Clips: v1.ResearchClips{Live: 99, Away: 1},
-		Coverage: v1.ResearchCoverage{Pairs: 990, Researched: 640, Leased: 90, Open: 260}, Leases: 2,
-		OldestLease: &leaseExample, Waiting: 1, Researchers: 2, Capacity: 2, Results: 652, LastHour: 180,
+		Episodes:    v1.ResearchEpisodes{Ready: 3, Closed: 7},
+		Clips:       v1.ResearchClips{Live: 99, Away: 1},
+		Coverage:    v1.ResearchCoverage{Pairs: 990, Researched: 640, Leased: 90, Open: 260},
+		Leases:      2,
+		OldestLease: &leaseExample, Waiting: 1, Researchers: 2, Capacity: 2, Results: 652,
+		LastHour:         180,
 		RemainingSeconds: 7000, Trouble: []v1.ResearchTrouble{{Kind: "clip", Media: silent}}}
 
 	pairExample = v1.ResearchExplanation{Episode: episodeExample, Clip: clipExample,
-		Why:     "it is under the lease " + operationID + " until 2026-11-22T11:30:00Z: accepted by bench-3",
+		Why: "it is under the lease " + operationID +
+			" until 2026-11-22T11:30:00Z: accepted by bench-3",
 		Results: []v1.ResearchResult{}, Lease: &leaseExample}
 
 	nextExample = v1.ResearchNext{Researcher: "bench-3", Token: "01M7ZBMEYHBB62YP6RY21T1GQ9"}
@@ -62,14 +75,16 @@ var (
 	workExample = v1.ResearchWork{Lease: leaseExample, Analysis: analysisExample,
 		Episode: v1.ResearchRecording{Key: episodeKey, Title: "The morning show",
 			URL: "https://example.org/2026-11-22.mp3"},
-		Clips: []v1.ResearchRecording{{Key: clipKey, Title: "The jingle", URL: "https://example.org/jingle-4.wav"}}}
+		Clips: []v1.ResearchRecording{{Key: clipKey, Title: "The jingle",
+			URL: "https://example.org/jingle-4.wav"}}}
 )
 
 // researchOperations describe the routes of research.
 var researchOperations = map[string]about{
 	"listResearchProjects": {tag: "Research", answer: listOf(projectExample),
 		description: "The research projects of the deployment that are configured, by name."},
-	"getResearchProject": {tag: "Research", refusals: []problemType{notFound}, answer: projectExample,
+	"getResearchProject": {tag: "Research", refusals: []problemType{notFound},
+		answer:      projectExample,
 		description: "The definition of the project, and whether it is paused."},
 	"putResearchProject": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
 		request: researchDefinition, answer: projectExample,
@@ -77,11 +92,13 @@ var researchOperations = map[string]about{
 			"the projects that there can be, because each has a queue. Another name or version of the analysis makes " +
 			"all pairs due again; its settings cannot be changed without that."},
 	"actOnResearchProject": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
-		request: v1.ResearchAction{Action: "pause", Reason: "The store is being moved."}, answer: projectExample,
+		request: v1.ResearchAction{Action: "pause", Reason: "The store is being moved."},
+		answer:  projectExample,
 		description: "A paused project assigns no work; what is assigned goes on. It is a conflict if the project is " +
 			"already so."},
 	"listResearchProjectEvents": {tag: "Research", refusals: []problemType{notFound},
-		answer:      events(v1.EventProjectPaused, "ResearchProject", `{"reason": "The store is being moved."}`),
+		answer: events(v1.EventProjectPaused, "ResearchProject",
+			`{"reason": "The store is being moved."}`),
 		description: "The changes of the project by persons, oldest first."},
 	"getResearchStatus": {tag: "Research", refusals: []problemType{notFound}, answer: statusExample,
 		description: "How much is researched, who is at work, and what is set aside or deferred, with the reasons."},
@@ -89,20 +106,24 @@ var researchOperations = map[string]about{
 		description: "Why this pair of an episode and a clip is or is not to be assigned, by what is stored now."},
 	"listLeases": {tag: "Research", refusals: []problemType{notFound}, answer: listOf(leaseExample),
 		description: "The oldest first, 100 to a page."},
-	"getLease": {tag: "Research", role: Researcher, refusals: []problemType{notFound}, answer: leaseExample,
+	"getLease": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
+		answer:      leaseExample,
 		description: "A lease that has ended is kept for 30 days."},
 	"listLeaseEvents": {tag: "Research", refusals: []problemType{notFound},
 		answer:      events(v1.EventLeaseAccepted, "ResearchLease", `{"researcher": "bench-3"}`),
 		description: "What happened to the lease, oldest first."},
 	"revokeLease": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
-		request: v1.ResearchRevocation{Action: "revoke", Reason: "The researcher hangs."}, answer: leaseExample,
+		request:     v1.ResearchRevocation{Action: "revoke", Reason: "The researcher hangs."},
+		answer:      leaseExample,
 		description: "Pairs without a result are assigned again. What the researcher still reports is stored."},
 	"listResearchers": {tag: "Research", refusals: []problemType{notFound},
 		answer: listOf(v1.Researcher{Name: "bench-3", Capacity: 1, Host: "bench-3.example.org",
-			Software: "archivist v1.4.0", Since: "2026-11-22T09:00:00Z", Until: "2026-11-22T09:31:30Z"}),
+			Software: "archivist v1.4.0", Since: "2026-11-22T09:00:00Z",
+			Until: "2026-11-22T09:31:30Z"}),
 		description: "Those who have said within the last 90 seconds that they are there, by name."},
 	"listOffsets": {tag: "Research", refusals: []problemType{notFound},
-		answer: listOf(v1.ResearchOffset{Episode: episodeKey, Clip: clipKey, Title: "The jingle", At: timeExample,
+		answer: listOf(v1.ResearchOffset{Episode: episodeKey, Clip: clipKey, Title: "The jingle",
+			At:          timeExample,
 			ResearchHit: researchReport.Hits[0]}),
 		description: "Where clips occur by the present analysis: in an episode, or in all. As JSON or CSV in pages " +
 			"(for CSV, the header `Link` has the URL of the next page); as WebVTT or labels of Audacity at once, for " +
@@ -117,13 +138,15 @@ var researchOperations = map[string]about{
 	"byeResearcher": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
 		request:     v1.ResearchBye{Researcher: "bench-3"},
 		description: "The researcher is absent at once. Its work items stay its own until they end."},
-	"nextWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict}, request: nextExample,
-		answer: workExample,
+	"nextWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict},
+		request: nextExample,
+		answer:  workExample,
 		description: "Receives a work item from the queue and accepts it. 204: none waits; ask again some seconds " +
 			"later. The same request again gives the same work item. It is a conflict if its lease has ended: ask " +
 			"with another token."},
 	"acceptWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict},
-		request: v1.ResearchAccept{ResearchNext: nextExample, Lease: operationID}, answer: workExample,
+		request: v1.ResearchAccept{ResearchNext: nextExample, Lease: operationID},
+		answer:  workExample,
 		description: "For a researcher that receives from the queue itself. A conflict or a lease that there is not " +
 			"means that the message is no longer valid: delete it. The same request again gives the same work item."},
 	"reportWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
@@ -134,33 +157,38 @@ var researchOperations = map[string]about{
 }
 
 // ofMedia describes the routes of episodes or clips.
-func ofMedia(name string, example v1.ResearchMedia, states []string, results string) map[string]about {
-	curated := map[string]string{"Episode": v1.EventEpisodeCurated, "Clip": v1.EventClipCurated}[name]
+func ofMedia(name string, example v1.ResearchMedia, states []string,
+	results string) map[string]about {
+	curated := map[string]string{"Episode": v1.EventEpisodeCurated,
+		"Clip": v1.EventClipCurated}[name]
 	return map[string]about{
 		"put" + name + "s": {tag: "Research", refusals: []problemType{notFound},
 			request: v1.ResearchRecords{Records: []v1.ResearchRecord{recordExample}},
 			answer:  listOf(v1.ResearchRecorded{Key: example.Key}),
 			description: "Each record is answered by itself, in the order of the request: with its key, or with what " +
 				"is wrong. Records may come in any order and more than once: what is known afterwards is the same."},
-		"list" + name + "s": {tag: "Research", refusals: []problemType{notFound}, answer: listOf(example),
+		"list" + name + "s": {tag: "Research", refusals: []problemType{notFound},
+			answer: listOf(example),
 			states: states,
 			description: "In the order of research, then those that are set aside, deferred or withdrawn, at most " +
 				"100 to a page. What changes its state meanwhile may be missing, or come twice."},
 		"get" + name: {tag: "Research", refusals: []problemType{notFound}, answer: example,
 			description: "What is known, and what becomes of it."},
 		"retry" + name: {tag: "Research", refusals: []problemType{notFound, conflict, changed},
-			request: v1.ResearchRetry{Action: "retry", Reason: "The recording was replaced."}, answer: example,
+			request:     v1.ResearchRetry{Action: "retry", Reason: "The recording was replaced."},
+			answer:      example,
 			description: "For what is set aside or deferred; otherwise it is a conflict."},
 		"list" + name + "Events": {tag: "Research", refusals: []problemType{notFound},
-			answer: events(curated, name, `{"media": {"source": "radio", "id": "`+example.ID+`", "url": "`+
-				example.URL+`", "priority": 0, "initial": 1795332600000, "latest": 1795332600000}}`),
+			answer: events(curated, name, `{"media": {"source": "radio", "id": "`+example.ID+
+				`", "url": "`+
+				example.URL+
+				`", "priority": 0, "initial": 1795332600000, "latest": 1795332600000}}`),
 			description: "What happened to it, oldest first."},
-		"list" + name + "Results": {tag: "Research", refusals: []problemType{notFound}, answer: listOf(resultExample),
+		"list" + name + "Results": {tag: "Research", refusals: []problemType{notFound},
+			answer:      listOf(resultExample),
 			description: results},
 	}
 }
-
-func listOf[T any](one T) v1.List[T] { return v1.List[T]{Items: []T{one}} }
 
 // researchParameters describe the parameters of the routes of research.
 var researchParameters = map[string]parameter{
@@ -177,9 +205,12 @@ var researchParameters = map[string]parameter{
 
 func init() {
 	maps.Copy(operations, researchOperations)
-	maps.Copy(operations, ofMedia("Episode", episodeExample, []string{"ready", "closed", "set-aside",
-		"deferred", "withdrawn"}, "All results of the episode, by analysis and clip, 100 to a page."))
-	maps.Copy(operations, ofMedia("Clip", clipExample, []string{"live", "set-aside", "deferred", "withdrawn"},
-		"The results of the clip that have hits or a problem, by analysis and episode, 100 to a page."))
+	maps.Copy(operations,
+		ofMedia("Episode", episodeExample, []string{"ready", "closed", "set-aside",
+			"deferred", "withdrawn"},
+			"All results of the episode, by analysis and clip, 100 to a page."))
+	maps.Copy(operations,
+		ofMedia("Clip", clipExample, []string{"live", "set-aside", "deferred", "withdrawn"},
+			"The results of the clip that have hits or a problem, by analysis and episode, 100 to a page."))
 	maps.Copy(parameters, researchParameters)
 }

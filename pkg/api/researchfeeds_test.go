@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
-	"archivist/pkg/feed"
-	"archivist/pkg/fetch"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/research"
+	"archivist/pkg/research/feed"
 )
 
 // TestFeeds: the feeds of a project are listed with what is known of each, and can be made due.

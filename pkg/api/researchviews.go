@@ -11,8 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/research"
 )
 
@@ -49,8 +49,12 @@ type Revocation struct {
 	Body v1.ResearchRevocation
 }
 
-func (a *API) researchViews(h huma.API, path string) {
-	get(a, h, path+"/status", "getResearchStatus", "Get how far a research project is", a.researchStatus)
+// researchViews registers the routes that show what research does: status, leases, researchers and
+// results. One of them acts: it ends a lease.
+func (a *API) researchViews(h huma.API) {
+	const path = researchProject
+	get(a, h, path+"/status", "getResearchStatus", "Get how far a research project is",
+		a.researchStatus)
 	get(a, h, path+"/explain", "explainPair", "Explain why a pair is or is not due", a.explainPair)
 	get(a, h, path+"/leases", "listLeases", "List the leases that have not ended",
 		func(ctx context.Context, in *ProjectCursor) (out v1.List[v1.ResearchLease], err error) {
@@ -58,74 +62,136 @@ func (a *API) researchViews(h huma.API, path string) {
 			out.Items, out.Cursor = each(page, wireLease), next
 			return out, err
 		})
+
 	get(a, h, path+"/leases/{lease}", "getLease", "Get a lease", a.lease)
 	get(a, h, path+"/leases/{lease}/events", "listLeaseEvents", "List the events of a lease",
 		func(ctx context.Context, in *LeaseCursor) (v1.List[v1.Event], error) {
 			return a.events(event.ResearchLease)(ctx, &IDCursor{ID: in.Lease, Cursor: in.Cursor})
 		})
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: path + "/leases/{lease}/actions",
-		OperationID: "revokeLease", Summary: "End a lease"},
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        path + "/leases/{lease}/actions",
+		OperationID: "revokeLease",
+		Summary:     "End a lease",
+	},
 		func(ctx context.Context, in *Revocation) (out v1.ResearchLease, err error) {
 			_, err = a.lease(ctx, &in.LeaseInput)
 			if err != nil {
 				return out, err
 			}
+
 			by, err := in.acts(in.Body.Reason)
-			if err == nil {
-				err = a.Research.Revoke(ctx, in.Lease, by)
-			}
 			if err != nil {
+				return out, err
+			}
+
+			if err := a.Research.Revoke(ctx, in.Lease, by); err != nil {
 				return out, err
 			}
 			return a.lease(ctx, &in.LeaseInput)
 		})
-	get(a, h, path+"/researchers", "listResearchers", "List the researchers that are present", a.listResearchers)
+
+	get(a, h, path+"/researchers", "listResearchers", "List the researchers that are present",
+		a.listResearchers)
 	a.offsets(h, path+"/offsets")
 }
 
-// lease is a lease of the project that is named.
+// lease is a lease of the project that is named. A lease of another project is a NotFound, as one that
+// there is not: a key of one project learns nothing of others.
 func (a *API) lease(ctx context.Context, in *LeaseInput) (v1.ResearchLease, error) {
 	l, err := a.Research.Lease(ctx, in.Lease)
-	if err == nil && l.Project != in.Project {
-		err = fault.New(fault.NotFound, "there is no lease %s in the project %s", in.Lease, in.Project)
+	if err != nil {
+		return wireLease(l), err
 	}
-	return wireLease(l), err
+
+	if l.Project != in.Project {
+		return wireLease(l), fault.New(fault.NotFound, "there is no lease %s in the project %s",
+			in.Lease, in.Project)
+	}
+	return wireLease(l), nil
 }
 
+// wireLease is the wire form of a lease. QueueEnd is the end of its message in the queue of pending
+// work.
 func wireLease(l research.Lease) v1.ResearchLease {
-	return v1.ResearchLease{ID: l.ID, Project: l.Project, Episode: l.Episode, Clips: l.Clips, Analysis: l.Analysis,
-		Created: timestamp(l.Created), Until: timestamp(l.Until), QueueEnd: timestamp(l.QueueEnd),
-		Accepted: timestamp(l.Accepted), Researcher: l.Researcher, Stored: l.Stored, Last: timestamp(l.Last),
-		Ended: timestamp(l.Ended), Why: l.Why}
+	return v1.ResearchLease{
+		ID:         l.ID,
+		Project:    l.Project,
+		Episode:    l.Episode,
+		Clips:      l.Clips,
+		Analysis:   l.Analysis,
+		Created:    timestamp(l.Created),
+		Until:      timestamp(l.Until),
+		QueueEnd:   timestamp(l.QueueEnd),
+		Accepted:   timestamp(l.Accepted),
+		Researcher: l.Researcher,
+		Stored:     l.Stored,
+		Last:       timestamp(l.Last),
+		Ended:      timestamp(l.Ended),
+		Why:        l.Why,
+	}
 }
 
-func (a *API) researchStatus(ctx context.Context, in *ProjectInput) (out v1.ResearchStatus, err error) {
+// researchStatus is how far a project is, with the oldest lease and what is set aside.
+func (a *API) researchStatus(ctx context.Context,
+	in *ProjectInput) (out v1.ResearchStatus, err error) {
 	s, err := a.Research.Status(ctx, in.Project)
 	if err != nil {
 		return out, err
 	}
-	out = v1.ResearchStatus{Project: s.Name, Analysis: s.Analysis.String(), Paused: s.Paused,
+
+	out = v1.ResearchStatus{
+		Project:  s.Name,
+		Analysis: s.Analysis.String(),
+		Paused:   s.Paused,
 		Episodes: v1.ResearchEpisodes{Ready: s.Ready, Closed: s.Closed, Away: s.Away},
 		Clips:    v1.ResearchClips{Live: s.Clips, Away: s.ClipsAway},
-		Coverage: v1.ResearchCoverage{Pairs: s.Pairs, Researched: s.Researched, Leased: s.Leased, Open: s.Open},
-		Leases:   s.Leases, Waiting: s.Waiting, Researchers: s.Researchers, Capacity: s.Capacity, Results: s.Results,
-		LastHour: s.LastHour, RemainingSeconds: int64(s.Remaining.Seconds()), Recounting: s.Recounting, More: s.More,
-		Trouble: []v1.ResearchTrouble{}}
+		Coverage: v1.ResearchCoverage{
+			Pairs:      s.Pairs,
+			Researched: s.Researched,
+			Leased:     s.Leased,
+			Open:       s.Open,
+		},
+		Leases:           s.Leases,
+		Waiting:          s.Waiting,
+		Researchers:      s.Researchers,
+		Capacity:         s.Capacity,
+		Results:          s.Results,
+		LastHour:         s.LastHour,
+		RemainingSeconds: int64(s.Remaining.Seconds()),
+		Recounting:       s.Recounting,
+		More:             s.More,
+		Trouble:          []v1.ResearchTrouble{},
+	}
+
 	if s.OldestLease != nil {
 		oldest := wireLease(*s.OldestLease)
 		out.OldestLease = &oldest
 	}
+
 	for _, t := range s.Troubled {
-		out.Trouble = append(out.Trouble, v1.ResearchTrouble{Kind: string(t.Kind), Media: wireMedia(t)})
+		out.Trouble = append(out.Trouble,
+			v1.ResearchTrouble{Kind: string(t.Kind), Media: wireMedia(t)})
 	}
 	return out, nil
 }
 
-func (a *API) explainPair(ctx context.Context, in *PairInput) (out v1.ResearchExplanation, err error) {
+// explainPair says why a pair is or is not assigned, by the rows as they are now.
+func (a *API) explainPair(ctx context.Context,
+	in *PairInput) (out v1.ResearchExplanation, err error) {
 	x, err := a.Research.Explain(ctx, in.Project, in.Episode, in.Clip)
-	out = v1.ResearchExplanation{Episode: wireMedia(x.Episode), Clip: wireMedia(x.Clip), Due: x.Due, Why: x.Why,
-		Results: each(x.Results, wireResult), EpisodesBefore: x.EpisodesBefore, MoreBefore: x.MoreBefore,
-		ClipsBefore: x.ClipsBefore}
+	out = v1.ResearchExplanation{
+		Episode:        wireMedia(x.Episode),
+		Clip:           wireMedia(x.Clip),
+		Due:            x.Due,
+		Why:            x.Why,
+		Results:        each(x.Results, wireResult),
+		EpisodesBefore: x.EpisodesBefore,
+		MoreBefore:     x.MoreBefore,
+		ClipsBefore:    x.ClipsBefore,
+	}
+
 	if x.Lease != nil {
 		l := wireLease(*x.Lease)
 		out.Lease = &l
@@ -133,15 +199,24 @@ func (a *API) explainPair(ctx context.Context, in *PairInput) (out v1.ResearchEx
 	return out, err
 }
 
-func (a *API) listResearchers(ctx context.Context, in *ProjectInput) (out v1.List[v1.Researcher], err error) {
+// listResearchers lists the researchers that are present. A project that does not exist is a NotFound.
+func (a *API) listResearchers(ctx context.Context,
+	in *ProjectInput) (out v1.List[v1.Researcher], err error) {
 	_, err = a.Research.Project(ctx, in.Project)
 	if err != nil {
 		return out, err
 	}
+
 	present, err := a.Research.Researchers(ctx, in.Project)
 	out.Items = each(present, func(r research.Researcher) v1.Researcher {
-		return v1.Researcher{Name: r.Name, Capacity: r.Capacity, Host: r.Host, Software: r.Software,
-			Since: timestamp(r.Since), Until: timestamp(r.Until)}
+		return v1.Researcher{
+			Name:     r.Name,
+			Capacity: r.Capacity,
+			Host:     r.Host,
+			Software: r.Software,
+			Since:    timestamp(r.Since),
+			Until:    timestamp(r.Until),
+		}
 	})
 	return out, err
 }
@@ -155,12 +230,20 @@ type asText struct {
 
 // offsets registers the export of offsets.
 func (a *API) offsets(h huma.API, path string) {
-	list := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.List[v1.ResearchOffset]](), true, "")
-	text := &huma.MediaType{Schema: &huma.Schema{Type: "string", Description: "The offsets in the format"}}
-	huma.Register(h, huma.Operation{Method: http.MethodGet, Path: path, OperationID: "listOffsets",
-		Summary: "Export where clips occur",
-		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
-			"application/json": {Schema: list}, "text/csv": text, "text/vtt": text, "text/plain": text}}}},
+	list := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.List[v1.ResearchOffset]](),
+		true, "")
+	text := &huma.MediaType{Schema: &huma.Schema{Type: "string",
+		Description: "The offsets in the format"}}
+	huma.Register(h, huma.Operation{
+		Method:      http.MethodGet,
+		Path:        path,
+		OperationID: "listOffsets",
+		Summary:     "Export where clips occur",
+		Responses: map[string]*huma.Response{"200": {Description: "OK",
+			Content: map[string]*huma.MediaType{
+				"application/json": {Schema: list}, "text/csv": text, "text/vtt": text,
+				"text/plain": text}}},
+	},
 		func(ctx context.Context, in *OffsetsInput) (*asText, error) {
 			out, err := a.export(ctx, in)
 			if err != nil {
@@ -173,37 +256,52 @@ func (a *API) offsets(h huma.API, path string) {
 // mostExported bounds the offsets of an episode that are written at once, sorted by time.
 const mostExported = 30_000
 
-// export writes a page of offsets, or all of an episode in a format that is sorted by time.
+// export writes a page of offsets, or all of an episode in a format that is sorted by time. The formats
+// that are sorted by time need all offsets at once, so they are for one episode, of mostExported at
+// most. Others are written a page at a time; only the first page of a CSV has the names of the columns,
+// so that pages can be joined.
 func (a *API) export(ctx context.Context, in *OffsetsInput) (*asText, error) {
 	sorted := in.Format == v1.OffsetsWebVTT || in.Format == v1.OffsetsAudacity
 	if sorted && in.Episode == "" {
-		return nil, fault.New(fault.Invalid, "format: %s is for one recording; name an episode, or export as csv or "+
-			"json", in.Format)
+		return nil, fault.New(fault.Invalid,
+			"format: %s is for one recording; name an episode, or export as csv or "+
+				"json", in.Format)
 	}
+
 	page, next, err := a.Research.Offsets(ctx, in.Project, in.Episode, in.Cursor)
-	for err == nil && sorted && next != "" {
-		var more []research.Found
-		more, next, err = a.Research.Offsets(ctx, in.Project, in.Episode, next)
-		page = append(page, more...)
-		if len(page) > mostExported {
-			err = fault.New(fault.Invalid, "format: the episode has more than %d offsets; export them as csv or json",
-				mostExported)
-		}
-	}
 	if err != nil {
 		return nil, err
 	}
+
+	for sorted && next != "" {
+		var more []research.Found
+		more, next, err = a.Research.Offsets(ctx, in.Project, in.Episode, next)
+		if err != nil {
+			return nil, err
+		}
+
+		page = append(page, more...)
+		if len(page) > mostExported {
+			return nil, fault.New(fault.Invalid,
+				"format: the episode has more than %d offsets; export them as csv or json",
+				mostExported)
+		}
+	}
+
 	all := v1.List[v1.ResearchOffset]{Items: each(page, wireOffset), Cursor: next}
 	out := &asText{ContentType: v1.OffsetsMedia[in.Format]}
 	if next != "" {
-		out.Link = "<?" + url.Values{"episode": {in.Episode}, "format": {in.Format}, "cursor": {next}}.Encode() +
+		out.Link = "<?" +
+			url.Values{"episode": {in.Episode}, "format": {in.Format}, "cursor": {next}}.Encode() +
 			`>; rel="next"`
 	}
+
 	if in.Format == "json" {
 		out.ContentType = "application/json"
 		out.Body, err = json.Marshal(all)
 		return out, err
 	}
+
 	var text bytes.Buffer
 	err = v1.WriteOffsets(&text, in.Format, in.Cursor == "", all.Items)
 	out.Body = text.Bytes()
@@ -211,6 +309,11 @@ func (a *API) export(ctx context.Context, in *OffsetsInput) (*asText, error) {
 }
 
 func wireOffset(f research.Found) v1.ResearchOffset {
-	return v1.ResearchOffset{Episode: f.Episode, Clip: f.Clip, Title: f.ClipTitle, At: timestamp(f.At),
-		ResearchHit: v1.ResearchHit{Offset: f.Offset, Length: f.Length, Score: f.Score}}
+	return v1.ResearchOffset{
+		Episode:     f.Episode,
+		Clip:        f.Clip,
+		Title:       f.ClipTitle,
+		At:          timestamp(f.At),
+		ResearchHit: v1.ResearchHit{Offset: f.Offset, Length: f.Length, Score: f.Score},
+	}
 }

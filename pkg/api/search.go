@@ -6,10 +6,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/browse"
-	"archivist/pkg/fault"
-	"archivist/pkg/inventory"
-	"archivist/pkg/search"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/views/browse"
+	"archivist/pkg/views/search"
 )
 
 // SearchInput is a search for objects.
@@ -29,21 +29,31 @@ type BrowseInput struct {
 	Cursor     string `query:"cursor"`
 }
 
+// searching registers the search and the lists of all objects.
 func (a *API) searching(h huma.API) {
 	get(a, h, "/v1/search", "searchObjects", "Search for objects", a.search)
 	get(a, h, "/v1/browse", "browseObjects", "Browse the objects", a.browse)
 }
 
+// search finds objects by their index, and shows each as its row is now. So an object that the index
+// still has, and that was deleted, is left out, although Total counts it.
 func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err error) {
 	out.Items = []v1.Object{}
 	q, err := search.ParseQuery(in.Query)
 	if err != nil {
 		return out, err
 	}
-	found, err := a.Index.Search(ctx, search.Request{Query: q, Order: in.Sort, Limit: in.Limit, After: in.Cursor})
+
+	found, err := a.Index.Search(ctx, search.Request{
+		Query: q,
+		Order: in.Sort,
+		Limit: in.Limit,
+		After: in.Cursor,
+	})
 	if err != nil {
 		return out, err
 	}
+
 	for _, ark := range found.ARKs {
 		o, err := a.row(ctx, ark)
 		if err != nil {
@@ -53,17 +63,27 @@ func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err er
 			out.Items = append(out.Items, wireObject(o))
 		}
 	}
+
 	out.Total, out.Cursor = found.Total, found.Cursor
 	for _, c := range found.Collections {
-		out.Collections = append(out.Collections, v1.CollectionCount{Name: c.Collection, Objects: c.Objects})
+		out.Collections = append(out.Collections,
+			v1.CollectionCount{Name: c.Collection, Objects: c.Objects})
 	}
 	return out, nil
 }
 
+// browse lists objects in an order. An entry whose object was deleted is left out, so a page can be
+// short before the end.
 func (a *API) browse(ctx context.Context, in *BrowseInput) (v1.List[v1.BrowseEntry], error) {
 	out := v1.List[v1.BrowseEntry]{Items: []v1.BrowseEntry{}}
-	page, next, err := a.Browse.Read(ctx, browse.Page{By: in.By, From: in.From, In: in.Collection, Limit: in.Limit,
-		Cursor: in.Cursor})
+	page, next, err := a.Browse.Read(ctx, browse.Page{
+		By:     in.By,
+		From:   in.From,
+		In:     in.Collection,
+		Limit:  in.Limit,
+		Cursor: in.Cursor,
+	})
+
 	out.Cursor = next
 	for _, e := range page {
 		o, err := a.row(ctx, e.Owner)

@@ -10,13 +10,13 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/browse"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/inventory"
-	"archivist/pkg/search"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/views/browse"
+	"archivist/pkg/views/search"
 )
 
 // finder is an index that finds the same objects for every query.

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/ark"
-	"archivist/pkg/checkm"
-	"archivist/pkg/fault"
-	"archivist/pkg/fetch"
+	"archivist/pkg/formats/ark"
+	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
-	"archivist/pkg/notify"
-	"archivist/pkg/source"
+	"archivist/pkg/ingest/notify"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/kernel/source"
 )
 
 // Submission is a request to submit a batch.
@@ -33,48 +33,59 @@ type Accepted struct {
 	Body     v1.Accepted
 }
 
+// submit checks a request and makes a batch of it, in the state Pending. Nothing is downloaded: that
+// what the URL names can be used is found out later. With a key, a request that is repeated within 7
+// days gets the same batch, also after a crash between commit and answer.
 func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 	b, err := batchOf(in.Body)
-	if err == nil {
-		err = a.admissible(ctx, &b)
-	}
 	if err != nil {
 		return nil, a.problem(err)
 	}
+
+	if err := a.admissible(ctx, &b); err != nil {
+		return nil, a.problem(err)
+	}
+
 	// A key stands for the meaning of a request, not for its bytes: the order of names,
 	// white space and empty fields are ignored.
 	meaning, err := json.Marshal(in.Body)
 	if err != nil {
 		return nil, a.problem(err)
 	}
+
 	row, err := a.Queue.Submit(ctx, b, in.Key, meaning, b.Submitter)
 	if err != nil {
 		return nil, a.problem(err)
 	}
+
 	warnings, err := a.otherForms(ctx, &b)
 	if err != nil { // the batch is accepted without this warning
-		a.Log.Warn("the local ids were not compared in other Unicode forms", "batch", row.Batch.ID, "error", err)
+		a.Log.Warn("the local ids were not compared in other Unicode forms", "batch", row.Batch.ID,
+			"error", err)
 	}
 	// Relative to the request: the API does not know under which path a gateway serves it.
 	return &Accepted{http.StatusAccepted, "batches/" + row.Batch.ID,
 		v1.Accepted{ID: row.Batch.ID, State: string(row.State), Warnings: warnings}}, nil
 }
 
-// otherForms warns of local ids that are known only in another Unicode normalization
-// form: they look the same but name another object.
+// otherForms warns of local ids that are known only in another Unicode normalization form: they look
+// the same but name another object. Unicode knows two forms of, e.g., é; keyboards and file systems
+// differ in which they make. The batch is accepted all the same, since the depositor may mean it.
 func (a *API) otherForms(ctx context.Context, b *ingest.Batch) (warnings []string, err error) {
 	for _, id := range b.LocalIDs {
 		for _, form := range []string{norm.NFC.String(id), norm.NFD.String(id)} {
 			if form == id {
 				continue
 			}
+
 			known, err := a.Inventory.ByLocalID(ctx, b.Collection, form)
 			if err != nil {
 				return warnings, err
 			}
+
 			if known != "" {
-				warnings = append(warnings,
-					fmt.Sprintf("identifiers.local: %q looks like a local id of %s, in another Unicode "+
+				warnings = append(warnings, fmt.Sprintf(
+					"identifiers.local: %q looks like a local id of %s, in another Unicode "+
 						"normalization form (NFC or NFD); it names another object", id, known))
 			}
 		}
@@ -85,14 +96,23 @@ func (a *API) otherForms(ctx context.Context, b *ingest.Batch) (warnings []strin
 // batchOf converts a request and makes the checks that its schema cannot express. An
 // Invalid error names the field.
 func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
-	b := ingest.Batch{Collection: in.Collection, Mode: "add", IfVersion: in.IfVersion, StopAfter: in.StopAfterFailures,
-		Submitter: strings.TrimSpace(in.Submitter), Note: strings.TrimSpace(in.Note)}
+	b := ingest.Batch{
+		Collection: in.Collection,
+		Mode:       "add",
+		IfVersion:  in.IfVersion,
+		StopAfter:  in.StopAfterFailures,
+		Submitter:  strings.TrimSpace(in.Submitter),
+		Note:       strings.TrimSpace(in.Note),
+	}
+
 	if err := ingest.CheckText("submitter", b.Submitter, ingest.MaxSubmitter); err != nil {
 		return b, err
 	}
+
 	if err := ingest.CheckText("note", b.Note, ingest.MaxNote); err != nil {
 		return b, err
 	}
+
 	for _, address := range in.Notification {
 		if err := notify.CheckAddress(address); err != nil {
 			return b, fault.New(fault.Invalid, "notification: %w", err)
@@ -101,93 +121,133 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 			b.Mail = append(b.Mail, address)
 		}
 	}
+
 	if len(b.Mail) > ingest.MaxMails {
-		return b, fault.New(fault.Invalid, "notification: %d addresses; at most %d are allowed", len(b.Mail),
+		return b, fault.New(fault.Invalid, "notification: %d addresses; at most %d are allowed",
+			len(b.Mail),
 			ingest.MaxMails)
 	}
+
 	var err error
 	if b.Payload, err = payloadOf(in.Payload); err != nil {
 		return b, err
 	}
+
 	if ids := in.Identifiers; ids != nil {
 		if err := identify(&b, *ids); err != nil {
 			return b, err
 		}
 	}
+
 	if m := in.Metadata; m != nil {
-		b.Metadata, err = ingest.Metadata{Who: m.Who, What: m.What, When: m.When, Where: m.Where}.Clean(
+		b.Metadata, err = ingest.Metadata{
+			Who:   m.Who,
+			What:  m.What,
+			When:  m.When,
+			Where: m.Where,
+		}.Clean(
 			[4]string{"metadata.who", "metadata.what", "metadata.when", "metadata.where"})
+		if err != nil {
+			return b, err
+		}
 	}
-	many := in.Payload.Type == ingest.TypeBatchManifest || in.Payload.Type == ingest.TypeSingleFileBatch
-	if why := b.ForOneObject(); err == nil && why != "" && many {
-		err = fault.New(fault.Invalid, "%s", why)
+
+	many := in.Payload.Type == ingest.TypeBatchManifest ||
+		in.Payload.Type == ingest.TypeSingleFileBatch
+	if why := b.ForOneObject(); why != "" && many {
+		return b, fault.New(fault.Invalid, "%s", why)
 	}
-	return b, err
+	return b, nil
 }
 
+// identify puts the identifiers of a request into the batch. An ARK is kept in its one form, whatever
+// form it was given in.
 func identify(b *ingest.Batch, ids v1.Identifiers) (err error) {
 	if b.LocalIDs, err = ingest.CleanLocalIDs(ids.Local); err != nil {
 		return fault.New(fault.Invalid, "identifiers.local: %w", err)
 	}
+
 	if ids.Primary == "" {
 		return nil
 	}
+
 	given, err := ark.Parse(ids.Primary)
 	if err != nil {
 		return fault.New(fault.Invalid, "identifiers.primary: %w", err)
 	}
+
 	b.Primary = given.String()
 	return nil
 }
 
+// payloadOf is the payload of a request. The URL is checked by its form only, and shown in errors
+// without its secrets. A size of 0 is not the same as none: it says that the file is empty. Without a
+// name, the last part of the URL is the file's name, which has to be one that a manifest can have.
 func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 	if err := source.Check(in.URL); err != nil {
-		return p, fault.New(fault.Invalid, "payload.url: found %q; %w", ingest.Cut(fetch.Redact(in.URL), 200), err)
+		return p, fault.New(fault.Invalid, "payload.url: found %q; %w",
+			ingest.Cut(fetch.Redact(in.URL), 200), err)
 	}
+
 	if len(in.URL) > ingest.MaxURL {
-		return p, fault.New(fault.Invalid, "payload.url: found %d bytes; expected at most %d", len(in.URL),
+		return p, fault.New(fault.Invalid, "payload.url: found %d bytes; expected at most %d",
+			len(in.URL),
 			ingest.MaxURL)
 	}
+
 	p = ingest.Payload{URL: in.URL, Type: in.Type, Filename: in.Filename}
 	if in.Size != nil {
 		p.Size, p.Empty = *in.Size, *in.Size == 0
 	}
+
 	if p.Filename == "" {
 		p.Filename = source.Base(in.URL)
 	}
+
 	if why := checkm.BadName(p.Filename); why != "" {
-		return p, fault.New(fault.Invalid, "payload.filename: %q %s; give a name under which to store the file",
+		return p, fault.New(fault.Invalid,
+			"payload.filename: %q %s; give a name under which to store the file",
 			ingest.Cut(p.Filename, 200), why)
 	}
+
 	if d := in.Digest; d != nil {
 		p.Algorithm, p.Digest = checkm.Canonical(d.Algorithm), strings.ToLower(d.Value)
 		n, known := checkm.Lengths[p.Algorithm]
 		if !known || len(p.Digest) != n || strings.Trim(p.Digest, "0123456789abcdef") != "" {
-			return p, fault.New(fault.Invalid, "payload.digest: %q is not a digest of the algorithm %q; "+
-				"expected hexadecimal of adler32, crc32, md5, sha1, sha256, sha384 or sha512",
+			return p, fault.New(fault.Invalid,
+				"payload.digest: %q is not a digest of the algorithm %q; "+
+					"expected hexadecimal of adler32, crc32, md5, sha1, sha256, sha384 or sha512",
 				ingest.Cut(d.Value, 200), ingest.Cut(d.Algorithm, 50))
 		}
 	}
 	return p, nil
 }
 
-// admissible checks a submission against its collection's profile and the stored objects.
+// admissible checks a submission against its collection's profile and the stored objects. It reads the
+// table, so it comes after all checks of the request itself.
 func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 	profile, _, err := a.Collections.Profile(ctx, b.Collection)
 	if err != nil {
 		return err
 	}
+
 	if profile.RequireDigest && b.Payload.Type == ingest.TypeFile && b.Payload.Digest == "" {
 		return fault.New(fault.Invalid,
 			"payload.digest: the collection %s requires a digest; give its algorithm and value",
 			b.Collection)
 	}
+
 	if b.Primary == "" {
 		return nil
 	}
+
 	why, err := a.Identity.Mistyped(ctx, b.Collection, b.Primary)
-	if err == nil && why != "" {
-		err = fault.New(fault.Invalid, "identifiers.primary: %s", why)
+	if err != nil {
+		return err
 	}
-	return err
+
+	if why != "" {
+		return fault.New(fault.Invalid, "identifiers.primary: %s", why)
+	}
+	return nil
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/revision"
-	"archivist/pkg/runner"
-	"archivist/pkg/workflow"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/runner"
+	"archivist/pkg/revisions/workflow"
 )
 
 // Ids of tasks have slashes, so they are in the query.
@@ -75,55 +75,56 @@ type TaskAction struct {
 	Body v1.TaskAction
 }
 
-// tasks registers the routes of tasks.
-func (a *API) tasks(h huma.API, archive string) {
-	const one = "/v1/task"
+// tasks registers the routes of tasks. A task is known by its id, ARCHIVE/REVISION/TASK or
+// ARCHIVE/REVISION/TASK/RUN, which has slashes and so is a parameter of the query.
+func (a *API) tasks(h huma.API) {
+	const archive, one = "/v1/archives/{archive}", "/v1/task"
 	get(a, h, archive+"/tasks", "listTasks", "List the tasks of an archive", a.listTasks)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: archive + "/tasks/{task}/runs",
-		OperationID: "runTask", Summary: "Run a task"}, a.runTask)
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        archive + "/tasks/{task}/runs",
+		OperationID: "runTask",
+		Summary:     "Run a task",
+	}, a.runTask)
+
 	get(a, h, one, "getTask", "Get a task with its attempts", a.task)
 	get(a, h, one+"/explain", "explainTask", "Explain what a task waits for",
 		func(ctx context.Context, in *TaskInput) (v1.WaitExplanation, error) {
 			return wireWaits(a.Revisions.Explain(ctx, in.ID))
 		})
+
 	get(a, h, one+"/events", "listTaskEvents", "List the events of a task",
 		func(ctx context.Context, in *TaskCursor) (v1.List[v1.Event], error) {
 			return a.events(event.Task)(ctx, &IDCursor{ID: in.ID, Cursor: in.Cursor})
 		})
+
 	get(a, h, one+"/log", "getTaskLog", "Read the output of a task", a.taskLog)
-	get(a, h, one+"/outputs", "listTaskOutputs", "List the files that a task has left", a.taskOutputs)
+	get(a, h, one+"/outputs", "listTaskOutputs", "List the files that a task has left",
+		a.taskOutputs)
 	redirect(a, h, one+"/output", "getTaskOutput", "Get a file that a task has left", a.taskOutput)
-	register(a, h, huma.Operation{Method: http.MethodPost, Path: one + "/actions", OperationID: "actOnTask",
-		Summary: "Cancel a task, or run it again"}, a.actOnTask)
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        one + "/actions",
+		OperationID: "actOnTask",
+		Summary:     "Cancel a task, or run it again",
+	}, a.actOnTask)
 }
 
-func wireTask(in revision.Instance) v1.Task {
-	id, _ := revision.ParseID(in.ID)
-	name, _, _ := strings.Cut(id.Ref, "@")
-	out := v1.Task{ID: in.ID, Archive: name, Revision: in.Revision, Name: in.Task, Run: in.Run,
-		Trigger: in.Trigger, State: string(in.State), Since: timestamp(in.Since), Created: timestamp(in.Created),
-		Reason: in.Reason, Root: in.Root, By: in.By, Told: in.Told, Edges: []v1.TaskEdge{}, Cancels: in.Cancels,
-		Lock: in.Lock, Uninterruptible: in.Fixed, Attempt: in.Attempt, Base: in.Base}
-	for _, e := range in.Edges {
-		out.Edges = append(out.Edges, v1.TaskEdge{Task: e.Task, Prev: e.Prev, On: string(e.On), ID: e.ID,
-			Verdict: verdictOf(e.Verdict), End: string(e.End)})
-	}
-	return out
-}
-
-// known reads a task by its id, which must be that of one.
+// knownTask reads a task by its id, which must be that of one: an Invalid says what is expected.
 func (a *API) knownTask(ctx context.Context, text string) (in revision.Instance, err error) {
 	id, err := revision.ParseID(text)
-	if err == nil && id.Task == "" {
-		err = fault.New(fault.Invalid, "id: found %q; expected ARCHIVE/REVISION/TASK or ARCHIVE/REVISION/TASK/RUN",
-			text)
-	}
 	if err != nil {
 		return in, err
+	}
+
+	if id.Task == "" {
+		return in, fault.New(fault.Invalid,
+			"id: found %q; expected ARCHIVE/REVISION/TASK or ARCHIVE/REVISION/TASK/RUN", text)
 	}
 	return a.Revisions.Instance(ctx, text)
 }
 
+// task is a task with its attempts, the oldest first.
 func (a *API) task(ctx context.Context, in *TaskInput) (out v1.TaskDetails, err error) {
 	t, err := a.knownTask(ctx, in.ID)
 	if err != nil {
@@ -133,34 +134,59 @@ func (a *API) task(ctx context.Context, in *TaskInput) (out v1.TaskDetails, err 
 	return v1.TaskDetails{Task: wireTask(t), Attempts: each(tries, wireAttempt)}, err
 }
 
+// wireAttempt is the wire form of an attempt. Outputs is how many files it has left, of which the row
+// may have only the first.
 func wireAttempt(t revision.Attempt) v1.TaskAttempt {
-	return v1.TaskAttempt{Attempt: t.Number, Execution: revision.Execution{Exec: t.Exec}.Name(),
-		Started: timestamp(t.Asked), Began: timestamp(t.Began), Ended: timestamp(t.Ended), End: t.End, Exit: t.Exit,
-		Reason: t.Reason, Outputs: t.Kept}
+	return v1.TaskAttempt{
+		Attempt:   t.Number,
+		Execution: revision.Execution{Exec: t.Exec}.Name(),
+		Started:   timestamp(t.Asked),
+		Began:     timestamp(t.Began),
+		Ended:     timestamp(t.Ended),
+		End:       t.End,
+		Exit:      t.Exit,
+		Reason:    t.Reason,
+		Outputs:   t.Kept,
+	}
 }
 
+// listTasks lists the tasks of an archive that a filter selects, the newest first. A page may be empty
+// before the end.
 func (a *API) listTasks(ctx context.Context, in *TasksInput) (out v1.List[v1.Task], err error) {
-	page, next, err := a.Revisions.Instances(ctx, in.Archive, revision.Filter{Revision: in.Revision, Task: in.Task,
-		State: workflow.State(strings.ToLower(in.State))}, in.Cursor)
+	page, next, err := a.Revisions.Instances(ctx, in.Archive, revision.Filter{
+		Revision: in.Revision,
+		Task:     in.Task,
+		State:    workflow.State(strings.ToLower(in.State)),
+	}, in.Cursor)
 	out.Items, out.Cursor = each(page, wireTask), next
 	return out, err
 }
 
+// runTask runs a task by hand. The key makes a repetition return the same run.
 func (a *API) runTask(ctx context.Context, in *TaskRun) (v1.Task, error) {
 	by, err := in.asks(in.Body.Reason)
 	if err != nil {
 		return v1.Task{}, err
 	}
-	t, err := a.Revisions.StartRun(ctx, in.Archive, revision.Run{Task: in.Task, Revision: in.Body.Revision,
-		Force: in.Body.Force, Key: in.Key}, by)
+
+	t, err := a.Revisions.StartRun(ctx, in.Archive, revision.Run{
+		Task:     in.Task,
+		Revision: in.Body.Revision,
+		Force:    in.Body.Force,
+		Key:      in.Key,
+	}, by)
 	return wireTask(t), err
 }
 
+// actOnTask cancels a task or runs it again. A run again is a new run of the same task and revision, so
+// the archive has to be in the epoch of the task; it answers with the new run. Commit is not run: it is
+// the revision itself.
 func (a *API) actOnTask(ctx context.Context, in *TaskAction) (v1.Task, error) {
 	t, err := a.knownTask(ctx, in.ID)
 	if err != nil {
 		return v1.Task{}, err
 	}
+
 	by, err := in.asks(in.Body.Reason)
 	switch {
 	case err != nil:
@@ -173,79 +199,105 @@ func (a *API) actOnTask(ctx context.Context, in *TaskAction) (v1.Task, error) {
 	case t.Task == workflow.Commit:
 		return v1.Task{}, fault.New(fault.Conflict, "COMMIT is no task that can be run")
 	case !t.State.Over():
-		return v1.Task{}, fault.New(fault.Conflict, "the task %s has not ended: it is %s", t.ID, t.State)
+		return v1.Task{},
+			fault.New(fault.Conflict, "the task %s has not ended: it is %s", t.ID, t.State)
 	}
+
 	archive, err := a.Revisions.Archive(ctx, wireTask(t).Archive)
-	if err == nil && archive.Ref() != t.Archive {
-		err = fault.New(fault.Conflict, "the archive %s has begun anew since: %s is of an earlier epoch", archive.Name,
-			t.ID)
-	}
 	if err != nil {
 		return v1.Task{}, err
 	}
-	t, err = a.Revisions.StartRun(ctx, archive.Name, revision.Run{Task: t.Task, Revision: t.Revision,
-		Force: in.Body.Force, Key: in.Key}, by)
+
+	if archive.Ref() != t.Archive {
+		return v1.Task{}, fault.New(fault.Conflict,
+			"the archive %s has begun anew since: %s is of an earlier epoch", archive.Name, t.ID)
+	}
+
+	t, err = a.Revisions.StartRun(ctx, archive.Name, revision.Run{
+		Task:     t.Task,
+		Revision: t.Revision,
+		Force:    in.Body.Force,
+		Key:      in.Key,
+	}, by)
 	return wireTask(t), err
 }
 
-// attempt is an attempt of a task; the number 0 is the newest. ok is false if there is none yet.
-func (a *API) attempt(ctx context.Context, in AttemptInput) (t revision.Attempt, ok bool, err error) {
+// attempt is an attempt of a task; the number 0 is the newest. ok is false if there is none yet. A
+// NotFound is for a number that no attempt has. Attempts are in the order of time; one number can be
+// there twice.
+func (a *API) attempt(ctx context.Context,
+	in AttemptInput) (t revision.Attempt, ok bool, err error) {
 	_, err = a.knownTask(ctx, in.ID)
 	if err != nil {
 		return t, false, err
 	}
+
 	tries, err := a.Revisions.Attempts(ctx, in.ID)
 	for _, one := range tries { // of one number, the newest: one that never began was no attempt
 		if in.Attempt == 0 || one.Number == in.Attempt {
 			t, ok = one, true
 		}
 	}
-	if err == nil && !ok && in.Attempt > 0 {
-		err = fault.New(fault.NotFound, "attempt: the task %s has no attempt %d", in.ID, in.Attempt)
+
+	if err != nil || ok || in.Attempt == 0 {
+		return t, ok, err
 	}
-	return t, ok, err
+	return t, ok, fault.New(fault.NotFound, "attempt: the task %s has no attempt %d", in.ID,
+		in.Attempt)
 }
 
 // logPage bounds the bytes of a page of output. A gateway takes 6 MiB.
 const logPage = 1 << 20
 
+// taskLog is a page of what an attempt has written: stored parts, whose names are numbers of six
+// digits, so that they sort as they were written. Next is the last part of the page, from which the
+// following request goes on. The attempt is read before its parts are listed: if it had ended by then,
+// no part is missing, and Ended may be said.
 func (a *API) taskLog(ctx context.Context, in *LogInput) (out v1.TaskLog, err error) {
 	out.Parts = []v1.TaskLogPart{}
 	t, ok, err := a.attempt(ctx, in.AttemptInput)
 	if err != nil || !ok {
 		return out, err
 	}
+
 	out.Attempt, out.Next = t.Number, in.From
 	folder := t.Prefix(in.ID) + runner.LogFolder
 	after := ""
 	if in.From != "" {
 		after = folder + in.From
 	}
+
 	page, more, err := a.Work.ListAfter(ctx, folder, after)
 	if err != nil {
 		return out, err
 	}
+
 	size, n := 0, 0
 	for _, part := range page {
 		if size >= logPage {
 			break
 		}
+
 		data, _, err := a.Work.Read(ctx, part.Key)
 		if err != nil {
 			return out, err
 		}
+
 		size, n = size+len(data), n+1
 		out.Parts, err = logParts(out.Parts, data)
 		if err != nil {
 			return out, err
 		}
+
 		out.Next = strings.TrimPrefix(part.Key, folder)
 	}
+
 	out.Ended = t.Ended > 0 && n == len(page) && more == ""
 	return out, nil
 }
 
-// logParts adds what a stored part says.
+// logParts adds what a stored part says. A stored part is a sequence of JSON values; Time has
+// nanoseconds.
 func logParts(to []v1.TaskLogPart, data []byte) ([]v1.TaskLogPart, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	for d.More() {
@@ -254,42 +306,59 @@ func logParts(to []v1.TaskLogPart, data []byte) ([]v1.TaskLogPart, error) {
 		if err != nil {
 			return to, err
 		}
-		to = append(to, v1.TaskLogPart{Time: p.Time.UTC().Format(time.RFC3339Nano), Stream: p.Stream, Text: p.Text})
+		to = append(to, v1.TaskLogPart{
+			Time:   p.Time.UTC().Format(time.RFC3339Nano),
+			Stream: p.Stream,
+			Text:   p.Text,
+		})
 	}
 	return to, nil
 }
 
-func (a *API) taskOutputs(ctx context.Context, in *AttemptInput) (out v1.List[v1.TaskOutput], err error) {
+// taskOutputs lists the files that an attempt has left, none for a task that has no attempt yet. The
+// row has all of a few, and otherwise the result in the work bucket has.
+func (a *API) taskOutputs(ctx context.Context,
+	in *AttemptInput) (out v1.List[v1.TaskOutput], err error) {
 	out.Items = []v1.TaskOutput{}
 	t, ok, err := a.attempt(ctx, *in)
 	if err != nil || !ok {
 		return out, err
 	}
+
 	if t.Kept == len(t.Outputs) {
-		out.Items = each(t.Outputs, func(o revision.Output) v1.TaskOutput { return v1.TaskOutput(o) })
+		out.Items = each(t.Outputs,
+			func(o revision.Output) v1.TaskOutput { return v1.TaskOutput(o) })
 		return out, nil
 	}
-	data, _, err := a.Work.Read(ctx, t.Prefix(in.ID)+runner.ResultKey) // the row has only the first ones
-	var res runner.Result
-	if err == nil {
-		err = json.Unmarshal(data, &res)
+
+	// The row has only the first ones.
+	data, _, err := a.Work.Read(ctx, t.Prefix(in.ID)+runner.ResultKey)
+	if err != nil {
+		return out, err
 	}
+
+	var res runner.Result
+	err = json.Unmarshal(data, &res)
 	out.Items = each(res.Outputs, func(o runner.Output) v1.TaskOutput { return v1.TaskOutput(o) })
 	return out, err
 }
 
+// taskOutput is the signed URL of a file. Only files of the result are given out, so that no path leads
+// to other keys of the bucket.
 func (a *API) taskOutput(ctx context.Context, in *OutputInput) (string, error) {
 	outputs, err := a.taskOutputs(ctx, &in.AttemptInput)
 	if err != nil {
 		return "", err
 	}
+
 	for _, o := range outputs.Items {
 		if o.Path == in.Path {
 			t, _, err := a.attempt(ctx, in.AttemptInput)
 			if err != nil {
 				return "", err
 			}
-			return a.Work.Presign(ctx, t.Prefix(in.ID)+runner.OutputFolder+in.Path, path.Base(in.Path), contentFor)
+			return a.Work.Presign(ctx, t.Prefix(in.ID)+runner.OutputFolder+in.Path,
+				path.Base(in.Path), contentFor)
 		}
 	}
 	return "", fault.New(fault.NotFound, "path: the task %s has left no file %q", in.ID, in.Path)

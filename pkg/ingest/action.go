@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // ActionName is what a person asks the system to do.
@@ -46,7 +46,8 @@ const (
 
 // Actions lists the actions on each kind of target.
 var Actions = map[TargetKind][]ActionName{
-	TargetJob:        {ActHold, ActRelease, ActRequeue, ActFail, ActDelete, ActPrioritize, ActCleanUp},
+	TargetJob: {ActHold, ActRelease, ActRequeue, ActFail, ActDelete, ActPrioritize,
+		ActCleanUp},
 	TargetBatch:      {ActHold, ActRelease, ActCancel, ActDelete, ActUpdateReport, ActCleanUp},
 	TargetCollection: {ActHold, ActRelease},
 	TargetQueue:      {ActPause, ActResume},
@@ -154,18 +155,23 @@ func (a *Action) Check() error {
 	if err := a.Target.check(); err != nil {
 		return err
 	}
+
 	if err := checkName(a.Name, a.Target.Kind); err != nil {
 		return err
 	}
+
 	if err := CheckActionReason(a.Reason); err != nil {
 		return err
 	}
+
 	if err := CheckText("request", a.Request, MaxRequest); err != nil {
 		return err
 	}
+
 	if err := CheckPriority(a.Name, a.Priority); err != nil {
 		return err
 	}
+
 	if a.Until != 0 && a.Name != ActHold && a.Name != ActPause {
 		return fault.New(fault.Invalid, "until: only hold and pause have an end")
 	}
@@ -178,7 +184,8 @@ func checkName(name ActionName, kind TargetKind) error {
 	if slices.Contains(allowed, name) {
 		return nil
 	}
-	return fault.New(fault.Invalid, "action: found %q; a %s has %s", Cut(string(name), 100), kind, listOf(allowed))
+	return fault.New(fault.Invalid, "action: found %q; a %s has %s", Cut(string(name), 100), kind,
+		listOf(allowed))
 }
 
 // CheckPriority returns an Invalid if prioritize has no valid priority, or another action
@@ -188,16 +195,19 @@ func CheckPriority(name ActionName, priority *int) error {
 	case name != ActPrioritize && priority != nil:
 		return fault.New(fault.Invalid, "priority: only prioritize has one")
 	case name == ActPrioritize && priority == nil:
-		return fault.New(fault.Invalid, "priority: none is given; expected 0 (first) to %d", WorstPriority)
+		return fault.New(fault.Invalid, "priority: none is given; expected 0 (first) to %d",
+			WorstPriority)
 	case name == ActPrioritize && (*priority < 0 || *priority > WorstPriority):
-		return fault.New(fault.Invalid, "priority: found %d; expected 0 (first) to %d", *priority, WorstPriority)
+		return fault.New(fault.Invalid, "priority: found %d; expected 0 (first) to %d", *priority,
+			WorstPriority)
 	}
 	return nil
 }
 
 // WrongState refuses an action because its target is not in a state that the action needs.
 // becomes is what the target can become: see [State.Becomes].
-func WrongState[S ~string](kind TargetKind, id string, is S, name ActionName, needs, becomes string) error {
+func WrongState[S ~string](kind TargetKind, id string, is S, name ActionName, needs,
+	becomes string) error {
 	return fault.New(fault.Conflict, "%s %s is %s; %s needs %s; %s", kind, id, is, name, needs, becomes)
 }
 

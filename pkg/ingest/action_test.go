@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 const (

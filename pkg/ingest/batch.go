@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/envelope"
-	"archivist/pkg/fault"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/fault"
 )
 
 // Batch is one submission.
@@ -44,6 +44,19 @@ type Batch struct {
 	// Mails are the results of the mails that were sent or given up.
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }
+
+// Stops returns why none of the batch's jobs starts or continues at a gate, "" if they may: it is
+// cancelled, and its jobs have not ended yet. A job that is requeued after the batch has ended may.
+// The gates, requeue and explain ask this; see also MayStart.
+func (b *Batch) Stops() string {
+	if b.Cancelled == nil || b.State != BatchPending && b.State != BatchProcessing {
+		return ""
+	}
+	return "batch " + b.ID + " was " + b.Cancelled.String("cancelled")
+}
+
+// MayStart is Stops as a condition of the batch's row, which the transactions have that let a job start.
+const MayStart = "attribute_not_exists(cancelled) OR (batch_state <> ? AND batch_state <> ?)"
 
 // HasEnded reports whether nothing more happens with the batch by itself.
 func (b *Batch) HasEnded() bool {
@@ -126,15 +139,19 @@ func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
 func (r Rules) UpdateReport(b Batch, c Counts, now time.Time) (Batch, error) {
 	switch {
 	case b.State != BatchFailed:
-		return b, WrongState(TargetBatch, b.ID, b.State, ActUpdateReport, "Failed", b.State.Becomes())
+		return b, WrongState(TargetBatch, b.ID, b.State, ActUpdateReport, "Failed",
+			b.State.Becomes())
 	case c.Sum() == 0:
-		return b, fault.New(fault.Conflict, "batch %s has no jobs, so there is nothing to report: %s. Correct the "+
-			"submission and submit it again", b.ID, strings.TrimSuffix(b.Message, "."))
+		return b, fault.New(fault.Conflict,
+			"batch %s has no jobs, so there is nothing to report: %s. Correct the "+
+				"submission and submit it again", b.ID, strings.TrimSuffix(b.Message, "."))
 	case c.Open() > 0:
-		return b, fault.New(fault.Conflict, "batch %s cannot report. Jobs that have not ended: %s of %s, %s of them "+
-			"on hold. To list its jobs: archivist job list -b %s. Repeat update-report when all have ended", b.ID,
+		return b, fault.New(fault.Conflict,
+			"batch %s cannot report. Jobs that have not ended: %s of %s, %s of them "+
+				"on hold. To list its jobs: archivist job list -b %s. Repeat update-report when all have ended", b.ID,
 			Number(c.Open()), Number(c.Sum()), Number(c.Held), b.ID)
 	}
+
 	b.Message, b.Changes = "", 0
 	return r.EnterBatch(b, BatchUpdateReporting, now), nil
 }

@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // Limits of a depositor's input, in bytes. Every later step can store what is within
@@ -35,7 +35,8 @@ func CheckText(field, text string, most int) error {
 	case !utf8.ValidString(text):
 		return fault.New(fault.Invalid, "%s is not valid UTF-8", field)
 	case strings.ContainsFunc(text, Unstorable):
-		return fault.New(fault.Invalid, "%s has a control character or a line break (%q); expected one line of text",
+		return fault.New(fault.Invalid,
+			"%s has a control character or a line break (%q); expected one line of text",
 			field, Cut(text, 100))
 	}
 	return nil

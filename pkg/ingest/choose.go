@@ -41,9 +41,11 @@ func Choose(free Free, waiting []Want) ([]Want, Free) {
 		if free.Slots <= 0 {
 			break
 		}
+
 		if free.Share > 0 && free.Taken[w.Collection] >= free.Share {
 			continue
 		}
+
 		if !w.HasSpace {
 			if !free.Fits(w) {
 				free.Kept = free.Kept || free.reservesFor(w)
@@ -51,11 +53,13 @@ func Choose(free Free, waiting []Want) ([]Want, Free) {
 			}
 			free.Space -= w.Space
 		}
+
 		free.Slots--
 		if free.Share > 0 {
 			free.Taken = maps.Clone(free.Taken) // the caller's map must not change
 			free.Taken[w.Collection]++
 		}
+
 		out = append(out, w)
 	}
 	return out, free
@@ -78,7 +82,8 @@ func (f Free) Fits(w Want) bool {
 
 // reservesFor reports whether freed space is reserved for a job that does not fit.
 func (f Free) reservesFor(w Want) bool {
-	return f.Patience > 0 && w.Waited >= f.Patience && w.Space <= f.Capacity && (w.Known || f.Reserve <= f.Capacity)
+	return f.Patience > 0 && w.Waited >= f.Patience && w.Space <= f.Capacity &&
+		(w.Known || f.Reserve <= f.Capacity)
 }
 
 // TooLarge returns why a job can never get its space out of capacity bytes, "" if it

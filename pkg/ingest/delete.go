@@ -34,7 +34,10 @@ func (r Rules) CleanAt(j *Job, now time.Time) int64 {
 
 // Unrecorded reports whether the job's version is stored, but perhaps not yet recorded in
 // the inventory.
-func (j *Job) Unrecorded() bool { return j.ObjectVersion > 0 && !isAfter(j.LastSuccessful, Storing) }
+func (j *Job) Unrecorded() bool {
+	return j.ObjectVersion > 0 &&
+		!isAfter(j.LastSuccessful, Storing)
+}
 
 // Decision is what a person has decided about a batch.
 type Decision struct {

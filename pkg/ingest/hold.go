@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // Hold is why something does not continue: a hold of a job, a batch or a collection, or a
@@ -41,7 +41,8 @@ func CheckUntil(until int64, now time.Time) error {
 	case until <= now.UnixMilli():
 		return fault.New(fault.Invalid, "until: %s is in the past", Timestamp(until))
 	case until > now.Add(MaxHold).UnixMilli():
-		return fault.New(fault.Invalid, "until: expected a time within 10 years; give none for a hold without an end")
+		return fault.New(fault.Invalid,
+			"until: expected a time within 10 years; give none for a hold without an end")
 	}
 	return nil
 }
@@ -73,7 +74,8 @@ func (r Rules) HeldBy(j Job, h Hold) Job {
 // Released is a Held job that waits again.
 func (r Rules) Released(j Job, now time.Time) (Job, error) {
 	if j.State != Held {
-		return j, fault.New(fault.Conflict, "job %s is %s; only a Held job can be released; %s", j.ID, j.State,
+		return j, fault.New(fault.Conflict, "job %s is %s; only a Held job can be released; %s",
+			j.ID, j.State,
 			j.State.Becomes())
 	}
 	return r.enter(j, Pending, now), nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // TestHeldJob: a Pending job that is held keeps its priority, leaves its line, has a place by

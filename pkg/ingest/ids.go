@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // Limits of local ids. A job has a lock and a place in its line for each id, all written
@@ -24,7 +24,8 @@ func CheckLocalID(id string) error {
 	case id == "":
 		why = "is empty"
 	case len(id) > MaxLocalIDBytes:
-		return fault.New(fault.Invalid, "the local id that begins with %q has %d bytes; at most %d are allowed",
+		return fault.New(fault.Invalid,
+			"the local id that begins with %q has %d bytes; at most %d are allowed",
 			Cut(id, 40), len(id), MaxLocalIDBytes)
 	case !utf8.ValidString(id) || strings.ContainsRune(id, utf8.RuneError):
 		why = "is not valid UTF-8"
@@ -35,6 +36,7 @@ func CheckLocalID(id string) error {
 	case strings.TrimSpace(id) != id:
 		why = "has leading or trailing blanks"
 	}
+
 	if why == "" {
 		return nil
 	}
@@ -51,11 +53,14 @@ func CleanLocalIDs(ids []string) ([]string, error) {
 		if err := CheckLocalID(id); err != nil {
 			return nil, err
 		}
+
 		if !slices.Contains(out, id) {
 			out = append(out, id)
 		}
+
 		if len(out) > MaxLocalIDs {
-			return nil, fault.New(fault.Invalid, "an object has at most %d local ids in one submission; %d are given",
+			return nil, fault.New(fault.Invalid,
+				"an object has at most %d local ids in one submission; %d are given",
 				MaxLocalIDs, len(ids))
 		}
 	}

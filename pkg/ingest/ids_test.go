@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 func TestCheckLocalID(t *testing.T) {

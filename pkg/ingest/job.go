@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/envelope"
+	"archivist/pkg/events/envelope"
 )
 
 // Payload is what is to be ingested, by reference.
@@ -98,9 +98,67 @@ type Job struct {
 	// this job may replace.
 	Permitted int `dynamo:"permitted,omitempty"`
 
+	Healed *Healed `dynamo:"healed,omitempty"` // nil: no stored file was damaged
+
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory
+}
+
+// Healed are the stored files that the job found damaged or missing, and that the bytes of its
+// submission replace. They are noted before they are replaced.
+type Healed struct {
+	Paths   []string `dynamo:"paths"`                   // below the object's prefix; the first of them
+	More    int      `dynamo:"more,omitempty"`          // the number of the others
+	Segment int      `dynamo:"noted_segment,omitempty"` // of the plan, from 1, whose damaged files are noted
+	Told    bool     `dynamo:"told,omitempty"`          // the event of the object is written
+}
+
+// mostHealed is the number of paths that a Healed names.
+const mostHealed = 20
+
+// Noting returns h with the damaged files of a segment, from 1. h may be nil.
+func (h *Healed) Noting(segment int, paths []string) *Healed {
+	var next Healed
+	if h != nil {
+		next = *h
+	}
+
+	n := min(len(paths), mostHealed-len(next.Paths))
+	next.Paths = slices.Concat(next.Paths, paths[:n])
+	next.More, next.Segment, next.Told = next.More+len(paths)-n, segment, false
+	return &next
+}
+
+// Noted reports whether the damaged files of a segment, from 1, are noted.
+func (h *Healed) Noted(segment int) bool { return h != nil && h.Segment == segment }
+
+// Replanned is h once another plan begins, whose segments are others. h may be nil.
+func (h *Healed) Replanned() *Healed {
+	if h == nil {
+		return nil
+	}
+	next := *h
+	next.Segment = 0
+	return &next
+}
+
+// warnings are what the depositor is told; none of a nil Healed.
+func (h *Healed) warnings() []string {
+	if h == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d stored files of the object were damaged or missing, and were replaced by the "+
+		"bytes of this submission, whose digests were verified: %s", len(h.Paths)+h.More, listed(h.Paths, h.More))}
+}
+
+// listed is a list of names with the number of those that it leaves out.
+func listed(names []string, more int) string {
+	text := strings.Join(names, ", ")
+	if more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // Submitted are the local ids that the submission named. Only these identify the object;

@@ -25,6 +25,7 @@ func Mails(prev, next Batch) []MailKind {
 	if prev.Unpacked == 0 && next.Unpacked > 0 {
 		out = append(out, MailQueued)
 	}
+
 	ended := func(s BatchState) bool { return s == BatchCompleted || s == BatchFailed }
 	switch {
 	case !ended(next.State) || ended(prev.State):
@@ -122,7 +123,8 @@ func (m *Mail) delivery(to string) *Delivery {
 
 // Keep is the mail without the failed deliveries to former recipients: those not in to.
 func (m Mail) Keep(to []string) Mail {
-	m.To = slices.DeleteFunc(slices.Clone(m.To), func(d Delivery) bool { return !d.Sent && !slices.Contains(to, d.To) })
+	m.To = slices.DeleteFunc(slices.Clone(m.To),
+		func(d Delivery) bool { return !d.Sent && !slices.Contains(to, d.To) })
 	return m
 }
 
@@ -133,8 +135,14 @@ func (m Mail) Note(to, problem string, refused bool) Mail {
 	if m.delivery(to) == nil {
 		m.To = append(m.To, Delivery{To: to})
 	}
+
 	last := m.Tries >= MailTries || refused && m.Tries >= MailRefusedTries
-	*m.delivery(to) = Delivery{To: to, Sent: problem == "", GivenUp: problem != "" && last, Problem: problem}
+	*m.delivery(to) = Delivery{
+		To:      to,
+		Sent:    problem == "",
+		GivenUp: problem != "" && last,
+		Problem: problem,
+	}
 	return m
 }
 
@@ -148,6 +156,7 @@ func (m *Mail) Result(now time.Time) MailResult {
 			r.Failed = append(r.Failed, d)
 		}
 	}
+
 	if m.Problem != "" {
 		r.Failed = append(r.Failed, Delivery{Problem: m.Problem})
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // Outcome is how a step ended.
@@ -75,7 +75,8 @@ func (r Rules) grace(stage Stage) int64 { return r.Timing.Times(stage).Grace.Mil
 // enter puts a job into a state at now: a running state gets a due time, a gate
 // its entry time.
 func (r Rules) enter(j Job, to State, now time.Time) Job {
-	j.State, j.Entered, j.Parked, j.Waits, j.WaitsOn, j.Hold = to, now.UnixMilli(), false, "", "", nil
+	j.State, j.Entered, j.Parked, j.Waits, j.WaitsOn, j.Hold = to, now.UnixMilli(), false, "", "",
+		nil
 	j.Turn = r.turn(j)
 	j.progress()
 	return r.due(j, now)
@@ -133,7 +134,8 @@ func failure(j Job, reason string) string {
 	if j.ObjectVersion == 0 {
 		return reason
 	}
-	text := fmt.Sprintf("preserved as %s v%d; %s", j.Primary, j.ObjectVersion, strings.TrimSuffix(reason, "."))
+	text := fmt.Sprintf("preserved as %s v%d; %s", j.Primary, j.ObjectVersion,
+		strings.TrimSuffix(reason, "."))
 	if j.State == Deleted {
 		return text + ". Do not submit again"
 	}
@@ -168,9 +170,12 @@ func release(j Job) Job {
 	if !j.Running() {
 		j.HasSlot = false
 	}
-	if j.Parked || !slices.Contains([]State{Provisioning, Downloading, Processing, Storing, Recording}, j.State) {
+
+	if j.Parked || !slices.Contains([]State{Provisioning, Downloading, Processing, Storing,
+		Recording}, j.State) {
 		j.Locks = nil
 	}
+
 	if j.State == Completed {
 		j.HasSpace = false
 	}
@@ -218,11 +223,14 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	case j.State != Failed:
 		return j, WrongState(TargetJob, j.ID, j.State, ActRequeue, "Failed", j.State.Becomes())
 	case j.NotRecoverable:
-		return j, fault.New(fault.Conflict, "job %s cannot be requeued: %s. A new submission is needed", j.ID,
+		return j, fault.New(fault.Conflict,
+			"job %s cannot be requeued: %s. A new submission is needed", j.ID,
 			j.Message)
 	case j.Cleaning:
-		return j, fault.New(fault.Held, "job %s: its work files are being removed; requeue it when that is done", j.ID)
+		return j, fault.New(fault.Held,
+			"job %s: its work files are being removed; requeue it when that is done", j.ID)
 	}
+
 	to := After(j.LastSuccessful)
 	j.RetryCount++
 	j = r.enter(j, to, now)
@@ -230,6 +238,7 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 		j.Exec++
 		j.HasSlot, j.HasSpace, j.Locks = true, true, j.QueuedLocks()
 	}
+
 	j.Message = ""
 	return j, nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // Filter selects jobs. A job must match every field that is set.
@@ -35,7 +35,13 @@ func (f Filter) Matches(j *Job) bool {
 // MatchesBatch reports whether the filter selects a batch that has no jobs yet.
 func (f Filter) MatchesBatch(b *Batch) bool {
 	return !f.keeps(b.Hold, TargetBatch) &&
-		f.Matches(&Job{Batch: b.ID, Collection: b.Collection, State: f.State, Message: b.Message, Work: b.Work})
+		f.Matches(&Job{
+			Batch:      b.ID,
+			Collection: b.Collection,
+			State:      f.State,
+			Message:    b.Message,
+			Work:       b.Work,
+		})
 }
 
 // keeps reports whether the filter leaves out an item of a kind because of its hold.
@@ -53,7 +59,8 @@ var BulkActions = map[ActionName][]State{
 	ActDelete:     {Failed, Held},
 	ActPrioritize: {Pending, Held, Provisioning},
 	ActCleanUp:    {Failed},
-	ActCancel:     {Pending, Held, Estimating, Provisioning, Downloading, Processing, Storing, Recording, Notify},
+	ActCancel: {Pending, Held, Estimating, Provisioning, Downloading, Processing, Storing,
+		Recording, Notify},
 }
 
 // Bulk is an action on all jobs that a filter selects.
@@ -70,15 +77,19 @@ type Bulk struct {
 // only these can be found without reading every job of the archive.
 func (b Bulk) Check(now time.Time) error {
 	if _, known := BulkActions[b.Name]; !known {
-		return fault.New(fault.Invalid, "action: found %q; a bulk operation has clean-up, delete, fail, hold, "+
-			"prioritize, release or requeue", Cut(string(b.Name), 100))
+		return fault.New(fault.Invalid,
+			"action: found %q; a bulk operation has clean-up, delete, fail, hold, "+
+				"prioritize, release or requeue", Cut(string(b.Name), 100))
 	}
+
 	if err := b.checkFilter(now); err != nil {
 		return err
 	}
+
 	if b.Until != 0 && b.Name != ActHold {
 		return fault.New(fault.Invalid, "until: only hold has an end")
 	}
+
 	if err := CheckUntil(b.Until, now); err != nil {
 		return err
 	}
@@ -93,7 +104,8 @@ func (b Bulk) checkFilter(now time.Time) error {
 	case f.State != "" && !slices.Contains(states, f.State):
 		return fault.New(fault.Invalid, "filter.state: found %q; %s acts on jobs that are %s",
 			Cut(string(f.State), 100), b.Name, listOf(states))
-	case f.Batch == "" && f.Collection == "" && !slices.Contains([]State{Held, Failed, Pending, Provisioning}, f.State):
+	case f.Batch == "" && f.Collection == "" &&
+		!slices.Contains([]State{Held, Failed, Pending, Provisioning}, f.State):
 		return fault.New(fault.Invalid,
 			"filter: expected a batch, a collection, or one of the states Held, Failed, Pending and Provisioning")
 	case f.Before < 0 || f.Before > now.UnixMilli():
@@ -101,8 +113,10 @@ func (b Bulk) checkFilter(now time.Time) error {
 	case f.KeepOwnHolds && b.Name != ActRelease:
 		return fault.New(fault.Invalid, "filter.keepOwnHolds: only release has it")
 	}
+
 	for _, t := range []struct{ field, text string }{
-		{"filter.batch", f.Batch}, {"filter.collection", f.Collection}, {"filter.message", f.Message}} {
+		{"filter.batch", f.Batch}, {"filter.collection", f.Collection},
+		{"filter.message", f.Message}} {
 		if err := CheckText(t.field, t.text, MaxActionReason); err != nil {
 			return err
 		}

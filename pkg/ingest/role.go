@@ -1,6 +1,6 @@
 package ingest
 
-import "archivist/pkg/fault"
+import "archivist/pkg/kernel/fault"
 
 // Role is what a caller may do. Each role may also do what the ones before it may.
 type Role int

@@ -3,7 +3,7 @@ package ingest
 import "slices"
 
 // Stage is a step with a worker: one queue, one function, one state of a
-// definition. A new stage is a row here, a file in pkg/stage and a state in the
+// definition. A new stage is a row here, a file in pkg/ingest/stage and a state in the
 // definition; a test requires the three sets to be equal.
 type Stage struct {
 	Name  string     // of the queue and of the function: "download"

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // State of a job. Stored strings are never renamed.
@@ -31,7 +31,8 @@ const (
 )
 
 // Order is the states of the successful path, in order.
-var Order = []State{Pending, Estimating, Provisioning, Downloading, Processing, Storing, Recording, Notify, Completed}
+var Order = []State{Pending, Estimating, Provisioning, Downloading, Processing, Storing, Recording,
+	Notify, Completed}
 
 var nextJob = map[State][]State{
 	"":           {Pending, Failed}, // Failed: a row that cannot be ingested
@@ -45,7 +46,8 @@ var nextJob = map[State][]State{
 	Recording:    {Notify, Failed},
 	Notify:       {Completed, Failed},
 	// requeue: the state after the last successful one
-	Failed:    {Pending, Provisioning, Downloading, Processing, Storing, Recording, Notify, Deleted},
+	Failed: {Pending, Provisioning, Downloading, Processing, Storing, Recording, Notify,
+		Deleted},
 	Completed: {},
 	Deleted:   {},
 }

@@ -3,7 +3,7 @@ package ingest
 import (
 	"strings"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // CheckSubmission trims the identifiers of one object and removes duplicates. It returns an
@@ -13,13 +13,15 @@ func CheckSubmission(primary *string, local *[]string, p Payload) error {
 	if err != nil {
 		return err
 	}
+
 	*primary, *local = strings.TrimSpace(*primary), ids
 	switch {
 	case len(*primary) > MaxLocalIDBytes:
-		return fault.New(fault.Invalid, "the primary identifier has %d bytes; expected an ARK", len(*primary))
+		return fault.New(fault.Invalid, "the primary identifier has %d bytes; expected an ARK",
+			len(*primary))
 	case p.Size < 0:
-		return fault.New(fault.Invalid, "the size of the payload is %d bytes; expected a positive number, or none",
-			p.Size)
+		return fault.New(fault.Invalid,
+			"the size of the payload is %d bytes; expected a positive number, or none", p.Size)
 	}
 	return nil
 }
@@ -43,15 +45,19 @@ func (b *Batch) ForOneObject() string {
 	if b.Primary != "" {
 		names = append(names, "identifiers.primary")
 	}
+
 	if len(b.LocalIDs) > 0 {
 		names = append(names, "identifiers.local")
 	}
+
 	if b.Where != "" {
 		names = append(names, "metadata.where")
 	}
+
 	if b.IfVersion != 0 {
 		names = append(names, "ifVersion")
 	}
+
 	if len(names) == 0 {
 		return ""
 	}
@@ -63,8 +69,19 @@ func (b *Batch) ForOneObject() string {
 // the submission.
 func Refused(j Job) Job {
 	const most = 2000
-	return Job{ID: j.ID, Batch: j.Batch, Row: j.Row, Collection: j.Collection, Submitter: Cut(j.Submitter, most),
-		Mode: j.Mode, Priority: j.Priority,
-		Payload:  Payload{URL: Cut(j.URL, most), Type: j.Payload.Type, Filename: Cut(j.Filename, most)},
-		Metadata: Metadata{What: Cut(j.What, most)}}
+	return Job{
+		ID:         j.ID,
+		Batch:      j.Batch,
+		Row:        j.Row,
+		Collection: j.Collection,
+		Submitter:  Cut(j.Submitter, most),
+		Mode:       j.Mode,
+		Priority:   j.Priority,
+		Payload: Payload{
+			URL:      Cut(j.URL, most),
+			Type:     j.Payload.Type,
+			Filename: Cut(j.Filename, most),
+		},
+		Metadata: Metadata{What: Cut(j.What, most)},
+	}
 }

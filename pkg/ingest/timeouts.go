@@ -17,17 +17,45 @@ type Timing struct {
 	MaxBackoff  time.Duration // of repeated repairs
 	Scheduler   time.Duration // time-out of the scheduler function
 	Pause       time.Duration // a long step's time budget ends this long before its function's time-out
+	Lost        time.Duration // after it, a wake-up of a consumer of events counts as lost
 }
 
 // Timings by name: production; quick for local tests; slow, with a time budget of 20 s for
 // long steps. The chain holds for each.
 var Timings = map[string]Timing{
-	"production": {Short: 60 * time.Second, Long: 5 * time.Minute, Margin: 5 * time.Second, Return: 30 * time.Second,
-		Sweep: 2 * time.Minute, MaxBackoff: time.Hour, Scheduler: 50 * time.Second, Pause: time.Minute},
-	"quick": {Short: 6 * time.Second, Long: 10 * time.Second, Margin: time.Second, Return: 3 * time.Second,
-		Sweep: 4 * time.Second, MaxBackoff: 20 * time.Second, Scheduler: 20 * time.Second, Pause: 2 * time.Second},
-	"slow": {Short: 20 * time.Second, Long: 30 * time.Second, Margin: time.Second, Return: 3 * time.Second,
-		Sweep: 4 * time.Second, MaxBackoff: 20 * time.Second, Scheduler: 20 * time.Second, Pause: 10 * time.Second},
+	"production": {
+		Short:      60 * time.Second,
+		Long:       5 * time.Minute,
+		Margin:     5 * time.Second,
+		Return:     30 * time.Second,
+		Sweep:      2 * time.Minute,
+		MaxBackoff: time.Hour,
+		Scheduler:  50 * time.Second,
+		Pause:      time.Minute,
+		Lost:       time.Minute,
+	},
+	"quick": {
+		Short:      6 * time.Second,
+		Long:       10 * time.Second,
+		Margin:     time.Second,
+		Return:     3 * time.Second,
+		Sweep:      4 * time.Second,
+		MaxBackoff: 20 * time.Second,
+		Scheduler:  20 * time.Second,
+		Pause:      2 * time.Second,
+		Lost:       5 * time.Second,
+	},
+	"slow": {
+		Short:      20 * time.Second,
+		Long:       30 * time.Second,
+		Margin:     time.Second,
+		Return:     3 * time.Second,
+		Sweep:      4 * time.Second,
+		MaxBackoff: 20 * time.Second,
+		Scheduler:  20 * time.Second,
+		Pause:      10 * time.Second,
+		Lost:       5 * time.Second,
+	},
 }
 
 // Times are the times of one stage.
@@ -60,16 +88,27 @@ const (
 // Wake derives the times of the queue that wakes the scheduler: only those of a queue.
 func (t Timing) Wake() Times {
 	v := t.Scheduler + t.Return
-	return Times{Timeout: t.Scheduler, Visibility: v, Receives: wakeReceives, Retention: (wakeReceives + 1) * v,
-		DeadLetter: deadLetters}
+	return Times{
+		Timeout:    t.Scheduler,
+		Visibility: v,
+		Receives:   wakeReceives,
+		Retention:  (wakeReceives + 1) * v,
+		DeadLetter: deadLetters,
+	}
 }
 
 // Research derives the times of the queues of research and of the functions that they feed: only those of
 // a queue, and a time budget. What curators and researchers say is kept there for days, because it cannot
 // be had again.
 func (t Timing) Research() Times {
-	return Times{Timeout: t.Scheduler, Visibility: t.Scheduler + t.Return, Receives: researchReceives,
-		Retention: 4 * 24 * time.Hour, DeadLetter: deadLetters, Budget: t.Scheduler * 9 / 10}
+	return Times{
+		Timeout:    t.Scheduler,
+		Visibility: t.Scheduler + t.Return,
+		Receives:   researchReceives,
+		Retention:  4 * 24 * time.Hour,
+		DeadLetter: deadLetters,
+		Budget:     t.Scheduler * 9 / 10,
+	}
 }
 
 // Admin derives the times of the function admin-action, whose state machine waits for it. A
@@ -86,12 +125,20 @@ type EventTimes struct {
 	ConsumerBudget time.Duration // after which a consumer's run begins nothing more
 	Call           time.Duration // of a target, at most: it ends within the function's time-out
 	Lease          time.Duration // of a consumer in a partition: it outlives the function
+	Lost           time.Duration // after it, a wake-up that was sent counts as lost
 }
 
 // Events derives the times of the functions that bring events to their consumers.
 func (t Timing) Events() EventTimes {
-	return EventTimes{Relay: t.Scheduler, RelayBudget: t.Scheduler * 9 / 10, Consumer: t.Long,
-		ConsumerBudget: t.Long - t.Pause, Call: t.Pause * 3 / 4, Lease: t.Long + t.Margin}
+	return EventTimes{
+		Relay:          t.Scheduler,
+		RelayBudget:    t.Scheduler * 9 / 10,
+		Consumer:       t.Long,
+		ConsumerBudget: t.Long - t.Pause,
+		Call:           t.Pause * 3 / 4,
+		Lease:          t.Long + t.Margin,
+		Lost:           t.Lost,
+	}
 }
 
 // deadLetters are kept as long as SQS can.
@@ -103,11 +150,20 @@ func (t Timing) Times(s Stage) Times {
 	if s.Long {
 		l, budget = t.Long, t.Long-t.Pause
 	}
+
 	v := l + t.Return
 	q := max((stageReceives+1)*v, time.Minute)
-	return Times{Timeout: l, Lease: l + t.Margin, Visibility: v, Receives: stageReceives, Retention: q,
+	return Times{
+		Timeout:    l,
+		Lease:      l + t.Margin,
+		Visibility: v,
+		Receives:   stageReceives,
+		Retention:  q,
 		State:      q + l + t.Margin + time.Second,
-		DeadLetter: deadLetters, Grace: v + t.Sweep, Budget: budget}
+		DeadLetter: deadLetters,
+		Grace:      v + t.Sweep,
+		Budget:     budget,
+	}
 }
 
 // Redrives reports whether a message that crashes its function becomes a dead letter before

@@ -3,7 +3,7 @@ package ingest
 import (
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // Timestamp formats milliseconds since 1970 as ISO 8601 in UTC, to the second.
@@ -15,13 +15,16 @@ func ReadTime(field, text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
+
 	at, err := time.Parse(time.RFC3339, text)
 	switch {
 	case err != nil:
-		return 0, fault.New(fault.Invalid, "%s: found %q; expected a time in ISO 8601, e.g. 2026-11-22T18:00:00Z",
+		return 0, fault.New(fault.Invalid,
+			"%s: found %q; expected a time in ISO 8601, e.g. 2026-11-22T18:00:00Z",
 			field, Cut(text, 50))
 	case at.UnixMilli() <= 0:
-		return 0, fault.New(fault.Invalid, "%s: found %q; expected a time after 1970-01-01T00:00:00Z", field, text)
+		return 0, fault.New(fault.Invalid,
+			"%s: found %q; expected a time after 1970-01-01T00:00:00Z", field, text)
 	}
 	return at.UnixMilli(), nil
 }

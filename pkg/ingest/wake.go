@@ -31,9 +31,11 @@ func Wakes(prev, next Job) []Wake {
 	if next.Running() && next.Exec != prev.Exec {
 		out = append(out, Wake{StartJob, next.ID, next.Exec, string(next.State)})
 	}
+
 	if next.Waiting() || frees(prev, next) {
 		out = append(out, Wake{Kind: LookGates})
 	}
+
 	if !next.State.Open() && (prev.State == "" || prev.State.Open()) {
 		out = append(out, Wake{Kind: CloseBatch, ID: next.Batch})
 	}
@@ -42,7 +44,8 @@ func Wakes(prev, next Job) []Wake {
 
 // frees reports whether a change of a job releases something that others wait for.
 func frees(prev, next Job) bool {
-	return prev.HasSlot && !next.HasSlot || prev.HasSpace && !next.HasSpace || len(prev.Locks) > len(next.Locks)
+	return prev.HasSlot && !next.HasSlot || prev.HasSpace && !next.HasSpace ||
+		len(prev.Locks) > len(next.Locks)
 }
 
 // BatchWakes are the wake-ups that are due after a change of a batch.
@@ -51,12 +54,15 @@ func BatchWakes(prev, next Batch) []Wake {
 	if stage, ok := StageOfBatch(next.State); ok && next.Exec != prev.Exec {
 		out = append(out, Wake{StartBatch, next.ID, next.Exec, stage.Name})
 	}
+
 	if next.Unpacked != prev.Unpacked {
 		out = append(out, Wake{Kind: LookGates})
 	}
+
 	if next.State == BatchProcessing && next.Sealed {
 		out = append(out, Wake{Kind: CloseBatch, ID: next.ID})
 	}
+
 	for _, kind := range Mails(prev, next) { // last: nothing waits for a mail
 		out = append(out, Wake{SendMail, next.ID, next.Exec, string(kind)})
 	}

@@ -36,5 +36,8 @@ func (w *Warnings) List(others string) []string {
 	return w.first
 }
 
-// Warnings are those of the job's manifest, and of its files.
-func (j *Job) Warnings() []string { return slices.Concat(j.ManifestWarnings, j.FileWarnings) }
+// Warnings are those of the stored object, which come first since a mail shows only some, of the job's
+// manifest, and of its files.
+func (j *Job) Warnings() []string {
+	return slices.Concat(j.Healed.warnings(), j.ManifestWarnings, j.FileWarnings)
+}

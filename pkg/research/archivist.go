@@ -6,109 +6,82 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/fault"
-	"archivist/pkg/lease"
-	"archivist/pkg/table"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
-// Metrics of research, in numbers.
-const (
-	MetricExpired = "ResearchLeasesExpired"
-	MetricResent  = "ResearchResent"
-	MetricAside   = "ResearchSetAside"
-)
-
-// Passed says what a pass of the archivist did.
-type Passed struct {
-	Assigned int  // work items
-	Resent   int  // work items whose message perhaps was not sent
-	Ended    int  // leases and deferrals whose time had passed
-	Looked   int  // episodes, because clips came, came back or went away
-	More     bool // there is more to do; the time is over
-	Busy     bool // another archivist is at this project
-}
-
-// walkRow says how far the closed episodes have been looked at since the catalog grew.
-type walkRow struct {
-	table.Head
-	Catalog int64  `dynamo:"catalog_no"` // of the project when it began
-	After   string `dynamo:"after_sk"`   // the last closed episode that was looked at
-
-	// After a clip was withdrawn, set aside or brought back, the pairs of all episodes are counted again: of the
-	// closed ones, then of those that are ready. The closed ones are left out if they were looked at since.
-	Recount int64  `dynamo:"recount_ms"`     // that of the project when it began
-	Counted string `dynamo:"count_after_sk"` // the last that was counted
-}
-
-func walkKey(project string) table.Key { return table.Key{PK: "RESEARCHWALK#" + project, SK: "WALK"} }
-
-// pass is one pass of the archivist of pending work, under its lease.
-type pass struct {
-	*Store
-	project string
-	lease   lease.Lease
-	until   time.Time
-	walk    *walkRow
-	moved   bool // the walk
-	paused  bool
-	recount int64 // of the project
-	shrunk  int64 // of the project
-	done    Passed
-}
-
-// Pass is what the archivist of pending work does when it is started: it ends what has expired, sends
-// again what was perhaps not sent, and adds work items to the queue as the requirement says ("Work
-// Assignment Process"). One pass at a time works on a project. It starts nothing after until.
+// Pass is what the archivist of pending work does when it is started: it ends what has expired,
+// sends again what was perhaps not sent, and adds work items to the queue as the requirement says
+// ("Work Assignment Process"). One pass at a time works on a project. It starts nothing after
+// until.
+//
+// Another pass that is at work is no error (Passed.Busy), nor is a project that was not applied
+// yet. After an error what was done stays done, and the next pass goes on from there. A pass can
+// die anywhere: a lease that was made and not sent is sent by the next one, a step of the walk is
+// repeated.
 func (s *Store) Pass(ctx context.Context, project string, until time.Time) (Passed, error) {
 	l, err := s.Leases.Acquire(ctx, "research-"+project, s.Times.Pass)
 	if fault.Is(err, fault.Held) {
 		return Passed{Busy: true}, nil
 	}
+
 	if err != nil {
 		return Passed{}, err
 	}
+
 	p := &pass{Store: s, project: project, lease: l, until: until}
 	err = p.run(ctx)
 	released := s.Leases.Release(ctx, l) // also after an error: the next pass need not wait
 	return p.done, cmp.Or(err, released)
 }
 
-func (p *pass) over() bool {
-	p.done.More = p.done.More || !p.Now().Before(p.until)
-	return p.done.More
-}
-
+// run makes the steps of a pass. What people wait for is first; looking at episodes in the
+// background takes what time is left. The walk is saved also when the time is over, but not after
+// an error: its steps are repeated.
 func (p *pass) run(ctx context.Context) error {
 	err := p.begin(ctx)
 	if fault.Is(err, fault.NotFound) {
 		return nil // it is not configured yet
 	}
+
+	if err != nil {
+		return err
+	}
+
 	for _, step := range []func(context.Context) error{p.assignAll, p.look} {
-		if err != nil || p.over() {
+		if p.over() {
 			break
 		}
 		err = step(ctx)
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil && p.moved {
-		err = p.saveWalk(ctx)
+
+	if !p.moved {
+		return nil
 	}
-	return err
+	return p.saveWalk(ctx)
 }
 
-// begin reads the project, how far the closed episodes were looked at, and the samples, of which it takes one.
+// begin reads the project, how far the closed episodes were looked at, and the samples, of which it
+// takes one. It is a NotFound if the project was not applied yet.
 func (p *pass) begin(ctx context.Context) error {
 	all, err := p.read(ctx, projectKey(p.project), walkKey(p.project), sampleKey(p.project))
 	if err != nil {
 		return err
 	}
+
 	row, err := all.project(p.project)
 	if err != nil {
 		return err
 	}
+
 	p.walk, err = all.walk(p.project)
 	if err != nil {
 		return err
 	}
+
 	p.see(row)
 	kept, err := all.samples(p.project)
 	if err != nil {
@@ -117,127 +90,74 @@ func (p *pass) begin(ctx context.Context) error {
 	return p.sample(ctx, row, kept)
 }
 
-// see notes what the row of the project says now. When the catalog has grown, the walk begins again. A clip that
-// goes away or changes its place in the order makes no pair due, so it opens no closed episode.
-func (p *pass) see(row *projectRow) {
-	p.paused, p.recount, p.shrunk = row.Paused != "", row.Recount, row.Shrunk
-	if p.walk.Catalog < row.grown() {
-		p.walk.Catalog, p.walk.After, p.moved = row.Catalog, closed+"#", true
+// sample keeps the number of results, if the newest sample is old enough. Samples of an earlier
+// round are dropped.
+func (p *pass) sample(ctx context.Context, row *projectRow, kept *sampleRow) error {
+	if n := len(kept.Times); kept.Round == row.Round && n > 0 &&
+		p.now() < kept.Times[n-1]+sampleEvery.Milliseconds() {
+		return nil
 	}
-}
 
-// endDue ends the leases and deferrals whose time has passed, the earliest first.
-func (p *pass) endDue(ctx context.Context) error {
-	q := table.Query{PK: linePK(p.project), From: dueSK + "#", To: dueKey(p.now(), "~", ""), Limit: 50}
-	for !p.over() {
-		var rows []lineRow
-		next, err := p.Table.Page(ctx, q, &rows)
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			err = p.endOne(ctx, r.SK)
-			if fault.Is(err, fault.NotFound) {
-				p.warn("a row of the line is about a lease that there is not; the doctor removes it", "row", r.SK)
-				continue
-			}
-			if err != nil || p.over() {
-				return err
-			}
-			p.done.Ended++
-		}
-		if next == "" {
-			return nil
-		}
-		q.Cursor = next
-	}
-	return nil
-}
-
-// endOne ends what a row in the line says is over.
-func (p *pass) endOne(ctx context.Context, sk string) error {
-	part := strings.SplitN(sk, "#", 4) // due, time, kind, id
-	if part[2] == "lease" {
-		return p.expire(ctx, part[3])
-	}
-	return p.endDeferral(ctx, Kind(part[2]), p.project, part[3])
-}
-
-// waiting lists the work items in the queue that nobody has accepted: they are counted exactly.
-func (p *pass) waiting(ctx context.Context) (ids []string, err error) {
-	q := table.Query{PK: linePK(p.project), From: pendingKey(p.now()+1, ""), To: pending + "#~", Limit: 1000}
-	for {
-		var rows []lineRow
-		next, err := p.Table.Page(ctx, q, &rows)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range rows {
-			ids = append(ids, r.Owner)
-		}
-		if next == "" {
-			return ids, nil
-		}
-		q.Cursor = next
-	}
-}
-
-// resend sends the work items again that an earlier pass did not record as sent. A message that comes
-// twice does no harm: one is accepted.
-func (p *pass) resend(ctx context.Context, ids []string) error {
-	all, err := p.leases(ctx, ids)
-	if err != nil {
+	_, results, err := p.sums(ctx, row)
+	if err != nil || !kept.add(row.Round, p.now(), results) {
 		return err
 	}
-	for _, r := range all {
-		if p.over() {
-			return nil
-		}
-		if r.Published > 0 || r.waits() == 0 {
-			continue
-		}
-		err = p.publish(ctx, r)
-		if err != nil {
-			return err
-		}
-		p.done.Resent++
-		p.count(MetricResent, 1)
-	}
-	return nil
+
+	tx := p.Table.Begin(p.NewID())
+	p.lease.Guard(tx)
+	tx.InsertOrSave(kept)
+	return tx.Commit(ctx)
 }
 
-// assignAll adds work items while the requirement's loop says so. What has expired meanwhile is ended before
-// each: an expired lease does not count. What waits in the queue is sent again first, if need be.
+// assignAll adds work items while the requirement's loop says so. What has expired meanwhile is
+// ended before each: an expired lease does not count. What waits in the queue is sent again first,
+// if need be.
 func (p *pass) assignAll(ctx context.Context) error {
 	for first := true; !p.over(); first = false {
 		err := p.endDue(ctx)
 		if err != nil {
 			return err
 		}
+
 		waiting, err := p.waiting(ctx)
-		if err == nil && first {
-			err = p.resend(ctx, waiting)
-		}
-		if err != nil || p.paused {
+		if err != nil {
 			return err
 		}
+
+		if first {
+			err = p.resend(ctx, waiting)
+			if err != nil {
+				return err
+			}
+		}
+
+		if p.paused {
+			return nil
+		}
+
 		present, err := p.Present(ctx, p.project)
 		if err != nil {
 			return err
 		}
+
 		_, add := Position(present, len(waiting))
 		if !add {
 			return nil
 		}
+
 		l, err := p.next(ctx)
 		if err != nil || l == nil {
 			return err
 		}
+
 		p.done.Assigned++
 		err = p.publish(ctx, l)
 		if err != nil {
 			return err
 		}
+
+		// The next turn would read all again to find this out. Who comes or accepts meanwhile wakes
+		// a pass, or waits for the one of the next minute.
 		_, add = Position(present, len(waiting)+1)
 		if !add {
 			return nil
@@ -246,18 +166,139 @@ func (p *pass) assignAll(ctx context.Context) error {
 	return nil
 }
 
-// next makes the lease of the next work item: of the first episode, in order, that has a pair that is
-// due. nil: there is none, or the time is over.
-func (p *pass) next(ctx context.Context) (*leaseRow, error) {
+// endDue ends the leases and deferrals whose time has passed, the earliest first. A row of the line
+// about a lease that does not exist is passed over: it must not hold up the project. The end of the
+// query is the time when it began, so it ends also if leases expire as fast as they are read.
+func (p *pass) endDue(ctx context.Context) error {
+	q := table.Query{
+		PK:    linePK(p.project),
+		From:  dueSK + "#",
+		To:    dueKey(p.now(), "~", ""),
+		Limit: 50,
+	}
+
 	for !p.over() {
-		first, err := p.first(ctx, ready+"#")
-		var stale *lineRow
-		if err == nil && (first == nil || p.walk.After < ended) { // else assign finds out whether the catalog has grown
-			stale, err = p.stale(ctx)
+		var rows []lineRow
+		next, err := p.Table.Page(ctx, q, &rows)
+		if err != nil {
+			return err
 		}
+
+		for _, r := range rows {
+			err = p.endOne(ctx, r.SK)
+			if fault.Is(err, fault.NotFound) {
+				p.warn("a row of the line is about a lease that does not exist; the doctor removes it",
+					"row", r.SK)
+				continue
+			}
+			if err != nil || p.over() {
+				return err
+			}
+			p.done.Ended++
+		}
+
+		if next == "" {
+			return nil
+		}
+
+		q.Cursor = next
+	}
+	return nil
+}
+
+// endOne ends what a row in the line says is over. sk is as dueKey makes it. Whether it is still
+// over is decided by the row of the lease or of the media.
+func (p *pass) endOne(ctx context.Context, sk string) error {
+	part := strings.SplitN(sk, "#", 4) // due, time, kind, id
+	if part[2] == "lease" {
+		return p.expire(ctx, part[3])
+	}
+	return p.endDeferral(ctx, Kind(part[2]), p.project, part[3])
+}
+
+// waiting lists the work items in the queue that nobody has accepted: they are counted exactly, in
+// the table. The number of messages that SQS gives is approximate ("GetQueueAttributes"), and does
+// not have those that are being received. What has left the queue at the end of its time does not
+// count, also before its lease has ended.
+func (p *pass) waiting(ctx context.Context) (ids []string, err error) {
+	q := table.Query{
+		PK:    linePK(p.project),
+		From:  pendingKey(p.now()+1, ""), // what leaves the queue now is no longer in it
+		To:    pending + "#~",
+		Limit: 1000,
+	}
+	for {
+		var rows []lineRow
+		next, err := p.Table.Page(ctx, q, &rows)
 		if err != nil {
 			return nil, err
 		}
+
+		for _, r := range rows {
+			ids = append(ids, r.Owner)
+		}
+
+		if next == "" {
+			return ids, nil
+		}
+
+		q.Cursor = next
+	}
+}
+
+// resend sends the work items again that an earlier pass did not record as sent. A message that
+// comes twice does no harm: one is accepted.
+func (p *pass) resend(ctx context.Context, ids []string) error {
+	all, err := p.leases(ctx, ids)
+	if err != nil {
+		return err
+	}
+
+	for _, r := range all {
+		if p.over() {
+			return nil
+		}
+
+		// It was sent; or it was accepted or has ended since the line was read.
+		if r.Published > 0 || r.waits() == 0 {
+			continue
+		}
+
+		err = p.publish(ctx, r)
+		if err != nil {
+			return err
+		}
+
+		p.done.Resent++
+		p.count(MetricResent, 1)
+	}
+	return nil
+}
+
+// next makes the lease of the next work item: of the first episode, in order, that has a pair that
+// is due (source: the requirement, "Selecting Work"). nil: there is none, the project is paused, or
+// the time is over.
+//
+// While closed episodes are left that were not looked at since the catalog grew, the first of them
+// may have a pair that is due, too. If it comes before the first one that is ready, it is looked
+// at, which moves it to "ready" or leaves it closed, and all is compared again. So the selection is
+// exact at once, and each closed episode is looked at once per growth.
+func (p *pass) next(ctx context.Context) (*leaseRow, error) {
+	for !p.over() {
+		first, err := p.first(ctx, ready+"#")
+		if err != nil {
+			return nil, err
+		}
+
+		var stale *lineRow
+		// Otherwise assign finds out whether the catalog has grown.
+		if first == nil || p.walk.After < ended {
+			stale, err = p.stale(ctx)
+			if err != nil {
+				return nil, err
+			}
+		}
+
 		switch {
 		case p.paused:
 			return nil, nil
@@ -271,118 +312,10 @@ func (p *pass) next(ctx context.Context) (*leaseRow, error) {
 				return l, err
 			}
 		}
+
 		if err != nil {
 			return nil, err
 		}
 	}
 	return nil, nil
-}
-
-// rank is the order of an episode in the line.
-func rank(r *lineRow) string {
-	_, order, _ := strings.Cut(r.SK, "#")
-	return order
-}
-
-// first is the first row of the line from a place of one class on, nil if there is none.
-func (p *pass) first(ctx context.Context, from string) (*lineRow, error) {
-	var rows []lineRow
-	_, err := p.Table.Page(ctx, table.Query{PK: linePK(p.project), From: from, To: class(from) + "#~", Limit: 1}, &rows)
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	return &rows[0], nil
-}
-
-func (p *pass) saveWalk(ctx context.Context) error {
-	tx := p.Table.Begin(p.NewID())
-	p.lease.Guard(tx)
-	tx.InsertOrSave(p.walk)
-	return tx.Commit(ctx)
-}
-
-// Behind the last places of closed and of ready episodes.
-const (
-	ended   = closed + "#~"
-	counted = ready + "#~"
-)
-
-// stale is the first closed episode that was not looked at since the catalog grew, nil if there is none.
-func (p *pass) stale(ctx context.Context) (*lineRow, error) {
-	row, err := p.projectRow(ctx, p.project)
-	if err != nil {
-		return nil, err
-	}
-	p.see(row)
-	if p.walk.After >= ended {
-		return nil, nil
-	}
-	r, err := p.first(ctx, p.walk.After+"!") // the next place
-	if err == nil && r == nil {
-		p.walk.After, p.moved = ended, true
-	}
-	return r, err
-}
-
-// decide decides the place of an episode by the catalog as it is now, and counts its pairs.
-func (s *Store) decide(ctx context.Context, project, key string) error {
-	return s.change(ctx, want{project: project, episode: key}, By{}, func(*change) error { return nil })
-}
-
-// lookAt decides the place of an episode of the line, and notes how far a walk is.
-func (p *pass) lookAt(ctx context.Context, r *lineRow, walked *string) error {
-	err := p.decide(ctx, p.project, r.Owner)
-	if err != nil {
-		return err
-	}
-	p.done.Looked++
-	p.moved, *walked = true, r.SK
-	return nil
-}
-
-// settled is how long after a change of a clip no transaction runs any more that was decided before: more
-// than the time-out of a function.
-const settled = 5 * time.Minute
-
-// uncounted is the first episode whose pairs are to be counted again, nil if there is none.
-func (p *pass) uncounted(ctx context.Context) (*lineRow, error) {
-	if p.walk.Recount < p.recount && p.now() >= p.recount+settled.Milliseconds() {
-		p.walk.Recount, p.walk.Counted, p.moved = p.recount, ready+"#", true
-		if p.walk.Catalog < p.shrunk {
-			p.walk.Counted = closed + "#"
-		}
-	}
-	for p.walk.Counted != "" && p.walk.Counted < counted {
-		r, err := p.first(ctx, p.walk.Counted+"!")
-		if err != nil || r != nil {
-			return r, err
-		}
-		p.moved = true
-		p.walk.Counted = map[string]string{closed: ready + "#", ready: counted}[class(p.walk.Counted)]
-	}
-	return nil, nil
-}
-
-// lookMost bounds the episodes that one pass looks at after its assignments.
-const lookMost = 200
-
-// look looks at episodes in the background: first at closed ones, then at those to be counted again.
-func (p *pass) look(ctx context.Context) error {
-	for range lookMost {
-		walked := &p.walk.After
-		r, err := p.stale(ctx)
-		if err == nil && r == nil {
-			walked = &p.walk.Counted
-			r, err = p.uncounted(ctx)
-		}
-		if err != nil || r == nil || p.over() {
-			return err
-		}
-		err = p.lookAt(ctx, r, walked)
-		if err != nil {
-			return err
-		}
-	}
-	p.done.More = true
-	return nil
 }

@@ -4,153 +4,43 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
-	"hash/fnv"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"archivist/pkg/definition"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/table"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/definition"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
-// episodeRow is the row of an episode.
-type episodeRow struct {
-	table.Head
-	Project    string `dynamo:"project_name"`
-	Name       string `dynamo:"media_key"`
-	Number     int64  `dynamo:"version"` // of its events
-	Text       string `dynamo:"media_json"`
-	Round      int64  `dynamo:"round_no"`             // of what follows
-	Researched []byte `dynamo:"researched,omitempty"` // numbers of clips, a roaring bitmap
-	Held       []held `dynamo:"held,omitempty"`       // by leases that have not ended
-	Place      string `dynamo:"place_in"`             // in the line of the project
-	Counted    int64  `dynamo:"counted_n"`            // researched pairs with clips that are live, as in roundRow
-
-	media      Media
-	researched *roaring.Bitmap
-}
-
-// held is a lease on pairs of an episode.
-type held struct {
-	Lease string `dynamo:"lease_id"`
-	Until int64  `dynamo:"until_ms"`
-	Clips []byte `dynamo:"clip_nos"`
-}
-
-// clipRow is the row of a clip.
-type clipRow struct {
-	table.Head
-	Project string `dynamo:"project_name"`
-	Name    string `dynamo:"media_key"`
-	Number  int64  `dynamo:"version"` // of its events
-	Text    string `dynamo:"media_json"`
-	Clip    uint32 `dynamo:"clip_no"`    // in bitmaps
-	Listed  int64  `dynamo:"catalog_no"` // where it is in the catalog
-
-	media Media
-}
-
-// placesRow has the numbers of a part of the episodes at each place of the line.
-type placesRow struct {
-	table.Head
-	Ready  int64 `dynamo:"ready_n"`
-	Closed int64 `dynamo:"closed_n"`
-	Away   int64 `dynamo:"away_n"`
-}
-
-// roundRow has numbers of a part of the pairs in one round.
-type roundRow struct {
-	table.Head
-	Pairs   int64 `dynamo:"pairs_n"`   // researched, of episodes and clips that are live
-	Results int64 `dynamo:"results_n"` // stored, problems too
-}
-
-func countsPK(project string) string { return "RESEARCHCOUNTS#" + project }
-
-func placesKey(project string, shard uint32) table.Key {
-	return table.Key{PK: countsPK(project), SK: fmt.Sprintf("places#%02d", shard)}
-}
-
-func roundKey(project string, round int64, shard uint32) table.Key {
-	return table.Key{PK: countsPK(project), SK: fmt.Sprintf("round#%06d#%02d", round, shard)}
-}
-
-// shard is the part of the counts in which an episode is counted.
-func shard(key string) uint32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(key))
-	return h.Sum32() % countShards
-}
-
-func mediaSubject(t event.Type, project, key string) event.Subject {
-	return subject(t, project+"/"+key)
-}
-
-// bits decodes a bitmap.
-func bits(data []byte) (*roaring.Bitmap, error) {
-	b := roaring.New()
-	if len(data) == 0 {
-		return b, nil
-	}
-	_, err := b.FromBuffer(slices.Clone(data))
-	if err == nil {
-		err = b.Validate()
-	}
-	return b, err
-}
-
-// packed encodes a bitmap; the same numbers always give the same bytes.
-func packed(b *roaring.Bitmap) ([]byte, error) {
-	if b.IsEmpty() {
-		return nil, nil
-	}
-	b.RunOptimize()
-	return b.ToBytes()
-}
-
-// taken are the clips of an episode that are researched, or under a lease that has not ended. A lease whose
-// time has passed must be ended first: a result that is on its way could still extend it.
-func (e *episodeRow) taken() (*roaring.Bitmap, error) {
-	b := e.researched.Clone()
-	for _, h := range e.Held {
-		clips, err := bits(h.Clips)
-		if err != nil {
-			return nil, err
-		}
-		b.Or(clips)
-	}
-	return b, nil
-}
-
-// change is one change, being composed. What is set in the rows that were read is written.
+// change is one try of a change, being composed. What is set in the rows that were read is written;
+// what belongs to them is derived when they are saved: places in the line, the catalog, the index,
+// counts. So no function that changes a row can forget one of these.
 type change struct {
 	ctx context.Context
 	s   *Store
 	tx  *table.Tx
-	now int64
+	now int64 // milliseconds since 1970; one time for all that is written
 	by  By
 
 	project *projectRow
-	cat     *catalog
-	episode *episodeRow
+	cat     *catalog    // of the project; not to be changed
+	episode *episodeRow // nil if it is not wanted; likewise the next two
 	clip    *clipRow
 	lease   *leaseRow
-	rows    rows  // that were read
-	stored  int64 // the round of the result that is stored; 0: none is
+	rows    rowSet // all that were read, also the one of another kind
+	stored  int64  // the round of the result that is stored; 0: none is
 
-	was struct{ episode, clip, lease string } // as they were read
+	was struct{ episode, clip, lease string } // as they were read (rowText)
 }
 
-// want names the rows that a change is about. Empty: none. Without a project it is that of the lease.
+// want names the rows that a change is about: the name of a project, the keys of an episode and a
+// clip, the id of a lease. Empty: none. Without a project it is that of the lease.
 type want struct {
 	project, episode, clip, lease string
-	also                          table.Key // one of another kind, which f decodes
+	also                          table.Key // one of another kind, which f decodes from change.rows
 }
 
 // keys are the rows that are read together.
@@ -158,26 +48,34 @@ func (w want) keys() (all []table.Key) {
 	if w.lease != "" {
 		all = append(all, leaseKey(w.lease))
 	}
+
 	if w.clip != "" {
 		all = append(all, clipKey(w.project, w.clip))
 	}
+
 	if w.episode != "" {
 		all = append(all, episodeKey(w.project, w.episode))
 	}
+
 	if w.also != (table.Key{}) {
 		all = append(all, w.also)
 	}
 	return all
 }
 
-// apart is how much longer a change may wait before each further try: else many researchers of one episode
-// would meet at its row again and again. The second try is made at once.
+// apart is how much longer a change may wait before each further try: else many researchers of one
+// episode would meet at its row again and again. The second try is made at once.
 const apart = 10 * time.Millisecond
 
-// change reads rows, lets f change them, and writes them with their places, counts and events in one
-// transaction. If another change was first, all is done again. A change that leaves everything as it
-// was writes nothing. Rows that do not exist are given to f with Rev 0; what f leaves at Number 0 is
-// not written.
+// change reads rows, lets f change them, and writes them with their places, counts and events in
+// one transaction. If another change was first, all is done again. A change that leaves everything
+// as it was writes nothing. Rows that do not exist are given to f with Rev 0; what f leaves at
+// Number 0 is not written.
+//
+// f can be called several times, each time with rows that were read anew: it must set what it
+// returns in variables of its caller from the beginning, and have no effect of its own. An error of
+// f ends the change and is returned. After maxTries the error is an Unavailable: nothing is wrong,
+// and the request can be repeated.
 func (s *Store) change(ctx context.Context, w want, by By, f func(c *change) error) error {
 	var err error
 	for n := range maxTries {
@@ -187,9 +85,11 @@ func (s *Store) change(ctx context.Context, w want, by By, f func(c *change) err
 		}
 		err = cmp.Or(s.Table.Wait(ctx, time.Duration(s.Table.Jitter()*float64(apart)*float64(n))), err)
 	}
-	return fault.New(fault.Unavailable, "research %+v keeps changing; try again in a moment (%v)", w, err)
+	return fault.New(fault.Unavailable, "research %+v keeps changing; try again in a moment (%v)",
+		w, err)
 }
 
+// tryChange is one try of a change. A Stale means that another was first.
 func (s *Store) tryChange(ctx context.Context, w want, by By, f func(c *change) error) error {
 	c := &change{ctx: ctx, s: s, tx: s.Table.Begin(s.NewID()), now: s.now(), by: by}
 	// The catalog is read last: it is not older than the rows that were decided by it.
@@ -197,6 +97,7 @@ func (s *Store) tryChange(ctx context.Context, w want, by By, f func(c *change) 
 	if err != nil {
 		return err
 	}
+
 	err = f(c)
 	if err != nil {
 		return err
@@ -204,43 +105,75 @@ func (s *Store) tryChange(ctx context.Context, w want, by By, f func(c *change) 
 	return c.save()
 }
 
-// read reads the rows. Each is as it is at some moment of the read, and not all are at the same.
+// decide decides the place of an episode by the catalog as it is now, and counts its pairs. A save
+// does both, so nothing else is to be done; nothing is written if both are as they should be.
+func (s *Store) decide(ctx context.Context, project, key string) error {
+	return s.change(ctx, want{project: project, episode: key}, By{},
+		func(*change) error { return nil })
+}
+
+// read reads the rows. Each is as it is at some moment of the read, and not all are at the same;
+// the conditions of the transaction find out whether that matters.
 func (c *change) read(w want) error {
 	all, err := c.s.read(c.ctx, w.keys()...)
+	if err != nil {
+		return err
+	}
+
 	c.rows = all
-	if err == nil && w.lease != "" {
+	if w.lease != "" {
 		c.lease, err = all.lease(w.lease)
-		c.was.lease = text(c.lease)
+		if err != nil {
+			return err
+		}
+		c.was.lease = rowText(c.lease)
 	}
-	if err == nil && w.project == "" {
-		w.project, err = c.lease.Project, c.lease.found()
+
+	if w.project == "" {
+		err = c.lease.found()
+		if err != nil {
+			return err
+		}
+		w.project = c.lease.Project
 	}
-	if err == nil && w.clip != "" {
+
+	if w.clip != "" {
 		c.clip, err = all.clip(w.project, w.clip)
-		c.was.clip = text(c.clip)
+		if err != nil {
+			return err
+		}
+		c.was.clip = rowText(c.clip)
 	}
-	if err == nil && w.episode != "" {
+
+	if w.episode != "" {
 		c.episode, err = all.episode(w.project, w.episode)
-		c.was.episode = text(c.episode)
+		if err != nil {
+			return err
+		}
+		c.was.episode = rowText(c.episode)
 	}
-	if err == nil {
-		c.project, c.cat, err = c.s.load(c.ctx, w.project)
+
+	c.project, c.cat, err = c.s.load(c.ctx, w.project)
+	if err != nil {
+		return err
 	}
-	if err == nil && c.episode != nil && c.episode.Round < c.project.Round { // the analysis is another
+
+	if c.episode != nil && c.episode.Round < c.project.Round { // the analysis is another
 		c.episode.Round, c.episode.researched = c.project.Round, roaring.New()
 		c.episode.Held = nil // pairs of the analysis before exclude none of these
 		c.episode.Counted = 0
 	}
-	return err
+	return nil
 }
 
-// text is what a row says, to find out whether it changed.
-func text(row any) string {
+// rowText is what a row says, to find out whether it changed. Fields that are not stored are left
+// out, so what was decoded has to be packed before.
+func rowText(row any) string {
 	data, _ := json.Marshal(row) // rows have only plain fields
 	return string(data)
 }
 
-// put writes a row that f has changed.
+// put writes a row that f has changed. rev is the row's as it was read, 0 for a new one.
 func (c *change) put(row table.Row, rev int64) {
 	if rev == 0 {
 		c.tx.Insert(row)
@@ -249,7 +182,8 @@ func (c *change) put(row table.Row, rev int64) {
 	}
 }
 
-// save commits what has changed.
+// save commits what has changed. The clip is first: it may write the row of the project, which the
+// episode then does not require.
 func (c *change) save() error {
 	changed := false
 	for _, part := range []func() (bool, error){c.saveClip, c.saveEpisode, c.saveLease} {
@@ -259,44 +193,63 @@ func (c *change) save() error {
 		}
 		changed = changed || did
 	}
+
 	if !changed {
 		return nil
 	}
 	return c.tx.Commit(c.ctx)
 }
 
-// saveClip writes the clip, and its new row in the catalog if selection sees the difference.
+// saveClip writes the clip, and its new row in the catalog if selection sees the difference:
+// another order, or another state. A new title moves nothing. It reports whether there is something
+// to commit.
 func (c *change) saveClip() (bool, error) {
 	r := c.clip
 	if r == nil || r.Number == 0 {
 		return false, nil
 	}
+
 	data, err := json.Marshal(r.media)
 	if err != nil {
 		return false, err
 	}
-	before := due{}
-	if r.Rev > 0 {
-		var m Media
-		err = json.Unmarshal([]byte(r.Text), &m)
-		before = due{r.Name, m.Deferred}
-	}
-	r.Text = string(data)
-	setAway(&r.Head, Clip, r.Project, r.Name, &r.media)
-	if err != nil || text(r) == c.was.clip {
+
+	before, err := deferralOf(&r.Head, r.Name, r.Text)
+	if err != nil {
 		return false, err
 	}
-	c.moveDue("clip", before, due{r.Name, r.media.Deferred})
+
+	r.Text = string(data)
+	setAway(&r.Head, Clip, r.Project, r.Name, &r.media)
+	if rowText(r) == c.was.clip {
+		return false, nil
+	}
+
+	c.moveDue("clip", before, dueAt{r.Name, r.media.Deferred})
 	now := listed{r.Clip, r.media.order(), r.media.live()}
 	was, _ := c.cat.clips.Get(r.Clip)
 	if r.Rev == 0 || was != now {
 		c.list(now)
 	}
+
 	c.put(r, r.Rev)
 	return true, nil
 }
 
-// list gives the clip a new row in the catalog.
+// deferralOf is the end of the deferral of an episode or clip as its row was read, before its text
+// is replaced.
+func deferralOf(h *table.Head, name, text string) (dueAt, error) {
+	if h.Rev == 0 {
+		return dueAt{}, nil
+	}
+	var m Media
+	err := json.Unmarshal([]byte(text), &m)
+	return dueAt{name, m.Deferred}, err
+}
+
+// list gives the clip a new row in the catalog, and a number if it is new, and writes the project's
+// row. It notes there what the change does: whether pairs may have become due, and whether pairs
+// count otherwise.
 func (c *change) list(now listed) {
 	r, p := c.clip, c.project
 	if r.Rev == 0 {
@@ -306,97 +259,70 @@ func (c *change) list(now listed) {
 	} else {
 		c.tx.RemoveOwned(catalogKey(p.Name, r.Listed), r.Name)
 	}
+
 	p.Catalog++
 	was, known := c.cat.clips.Get(r.Clip)
 	if known && was.live != now.live {
 		p.Recount = max(p.Recount+1, c.now) // pairs of it that are researched count, or do not count any more
 	}
+
 	if now.live && !was.live {
 		p.Grown = p.Catalog
 	}
+
 	if was.live && !now.live {
 		p.Shrunk = p.Catalog
 	}
+
 	r.Listed = p.Catalog
 	k := catalogKey(p.Name, p.Catalog)
-	c.tx.Insert(&catalogRow{Head: newHead(k), Owner: r.Name, Number: now.number, Order: now.order, Live: now.live})
+	c.tx.Insert(&catalogRow{
+		Head:   newHead(k),
+		Owner:  r.Name,
+		Number: now.number,
+		Order:  now.order,
+		Live:   now.live,
+	})
+
 	c.tx.Save(p)
 }
 
-// due is the end of a deferral.
-type due struct {
-	id string
-	at int64
-}
-
-// moveDue keeps the row in the line that ends a deferral.
-func (c *change) moveDue(kind string, from, to due) {
-	if from.at == to.at {
-		return
-	}
-	if from.at > 0 {
-		c.removeLine(dueKey(from.at, kind, from.id), from.id)
-	}
-	if to.at > 0 {
-		c.addLine(dueKey(to.at, kind, to.id), to.id)
-	}
-}
-
-// class is the kind of a place in the line.
-func class(place string) string {
-	name, _, _ := strings.Cut(place, "#")
-	return cmp.Or(name, away)
-}
-
-// place is where the episode belongs in the line.
-func (c *change) place() (string, error) {
-	e := c.episode
-	if !e.media.live() {
-		return "", nil
-	}
-	taken, err := e.taken()
-	if err != nil {
-		return "", err
-	}
-	if len(c.cat.due(taken, 1)) > 0 && len(e.Held) < MaxHeld {
-		return ready + "#" + e.media.order(), nil
-	}
-	return closed + "#" + e.media.order(), nil
-}
-
-// saveEpisode writes the episode, its place in the line and its counts.
+// saveEpisode writes the episode, its place in the line and its counts. It reports whether there is
+// something to commit.
 func (c *change) saveEpisode() (bool, error) {
 	e := c.episode
 	if e == nil || e.Number == 0 {
 		return false, nil
 	}
+
 	to, err := c.place()
 	if err != nil {
 		return false, err
 	}
-	from, before, pairs := e.Place, due{}, e.Counted
-	if e.Rev > 0 {
-		var m Media
-		err = json.Unmarshal([]byte(e.Text), &m)
-		before = due{e.Name, m.Deferred}
-	}
-	e.Place, e.Counted = to, 0
-	if e.media.live() {
-		e.Counted = int64(e.researched.AndCardinality(c.cat.live))
-	}
-	if err == nil {
-		err = e.pack()
-	}
-	if err != nil || text(e) == c.was.episode {
+
+	before, err := deferralOf(&e.Head, e.Name, e.Text)
+	if err != nil {
 		return false, err
 	}
-	c.moveDue("episode", before, due{e.Name, e.media.Deferred})
+
+	from, pairs := e.Place, e.Counted
+	e.Place, e.Counted = to, 0
+	if e.media.live() { // what is away has no pairs that count
+		e.Counted = int64(e.researched.AndCardinality(c.cat.live))
+	}
+
+	err = e.pack()
+	if err != nil || rowText(e) == c.was.episode {
+		return false, err
+	}
+
+	c.moveDue("episode", before, dueAt{e.Name, e.media.Deferred})
 	c.move(from, to, e.Counted-pairs)
 	c.put(e, e.Rev)
 	return true, nil
 }
 
-// pack puts what is known of the episode into the attributes of its row.
+// pack puts what is known of the episode into the attributes of its row; unpack is the reverse.
 func (e *episodeRow) pack() error {
 	data, err := json.Marshal(e.media)
 	if err != nil {
@@ -408,19 +334,44 @@ func (e *episodeRow) pack() error {
 	return err
 }
 
-// move moves the episode in the line, and counts it there. An episode that has nothing due stays closed
-// until the catalog grows, so it must have been decided by the newest one.
+// place is where the episode belongs in the line, as a sort key; "" if it is away. It does not
+// depend on the time: a lease or a deferral that is over counts until it has been ended.
+func (c *change) place() (string, error) {
+	e := c.episode
+	if !e.media.live() {
+		return "", nil
+	}
+
+	taken, err := e.taken()
+	if err != nil {
+		return "", err
+	}
+
+	if len(c.cat.due(taken, 1)) > 0 && len(e.Held) < MaxHeld {
+		return ready + "#" + e.media.order(), nil
+	}
+	return closed + "#" + e.media.order(), nil
+}
+
+// move moves the episode in the line, and counts it there. An episode that has nothing due stays
+// closed until the catalog grows, so it must have been decided by the newest one: if a clip came
+// meanwhile, the condition fails, and all is decided again. One that is ready needs no condition: a
+// wrong place costs a look.
 func (c *change) move(from, to string, pairs int64) {
 	e := c.episode
 	if from != to && from != "" {
 		c.removeLine(from, e.Name)
 	}
+
 	if from != to && to != "" {
 		c.addLine(to, e.Name)
 	}
-	if class(to) == closed && c.project.Catalog == c.cat.number { // else the project's row is written: its rev decides
+
+	// Otherwise the project's row is written, and its revision decides.
+	if class(to) == closed && c.project.Catalog == c.cat.number {
 		c.tx.Require(c.project.Key(), "catalog_no = ?", c.cat.number)
 	}
+
 	k := placesKey(c.project.Name, shard(e.Name))
 	switch {
 	case e.Rev == 0:
@@ -428,50 +379,133 @@ func (c *change) move(from, to string, pairs int64) {
 	case class(from) != class(to):
 		c.tx.Count(k, map[string]int64{class(from) + "_n": -1, class(to) + "_n": 1})
 	}
+
 	c.addRound(e, pairs)
 }
 
-// addRound counts what is stored of the round.
+// addRound counts what is stored of the round: pairs is how many more are researched than were
+// counted. A row of counts may be written once in a transaction, so both numbers of one row are
+// added together.
 func (c *change) addRound(e *episodeRow, pairs int64) {
 	add := map[string]int64{}
 	if pairs != 0 {
 		add["pairs_n"] = pairs
 	}
+
 	switch c.stored {
 	case 0:
 	case e.Round:
 		add["results_n"] = 1
 	default: // of an earlier analysis
-		c.tx.Count(roundKey(c.project.Name, c.stored, shard(e.Name)), map[string]int64{"results_n": 1})
+		c.tx.Count(roundKey(c.project.Name, c.stored, shard(e.Name)),
+			map[string]int64{"results_n": 1})
 	}
+
 	if len(add) > 0 {
 		c.tx.Count(roundKey(c.project.Name, e.Round, shard(e.Name)), add)
 	}
 }
 
-// event adds an event to the change.
-func (c *change) event(t event.Type, id string, number *int64, eventType string, detail any) error {
-	*number++
-	return event.Append(c.tx, subject(t, id), *number, event.New{Type: eventType, Time: c.now, Detail: detail,
-		Actor: c.by.Actor, Component: c.by.Component,
-		Parents: []envelope.Ref{{Type: event.ResearchProject.String(), ID: c.project.Name}}})
+// keptDays is how long the row of a lease that has ended is kept, for people who ask what became of
+// it. Its events stay.
+const keptDays = 30
+
+// saveLease writes the lease, and its rows in the line: its end, and its place in the queue while
+// nobody has accepted it. It reports whether there is something to commit.
+func (c *change) saveLease() (bool, error) {
+	r := c.lease
+	if r == nil || r.Number == 0 || rowText(r) == c.was.lease {
+		return false, nil
+	}
+
+	var was leaseRow
+	err := json.Unmarshal([]byte(c.was.lease), &was)
+	if err != nil {
+		return false, err
+	}
+
+	c.moveDue("lease", dueAt{r.ID, was.ends()}, dueAt{r.ID, r.ends()})
+	if was.waits() != r.waits() && was.waits() > 0 {
+		c.removeLine(pendingKey(was.waits(), r.ID), r.ID)
+	}
+
+	if was.waits() != r.waits() && r.waits() > 0 {
+		c.addLine(pendingKey(r.waits(), r.ID), r.ID)
+	}
+
+	if r.Ended > 0 && was.Ended == 0 {
+		r.ExpiresAt = r.Ended/1000 + keptDays*24*3600
+	}
+
+	c.put(r, r.Rev)
+	return true, nil
 }
 
+// dueAt is the end of a lease or of a deferral.
+type dueAt struct {
+	id string // of the lease, or the key of the media
+	at int64  // milliseconds since 1970; 0: there is no end
+}
+
+// moveDue moves the row in the line by which the archivist ends a lease or a deferral. kind is as
+// in dueKey.
+func (c *change) moveDue(kind string, from, to dueAt) {
+	if from.at == to.at {
+		return
+	}
+	if from.at > 0 {
+		c.removeLine(dueKey(from.at, kind, from.id), from.id)
+	}
+	if to.at > 0 {
+		c.addLine(dueKey(to.at, kind, to.id), to.id)
+	}
+}
+
+// addLine adds a row to the line. The place is free: it has the name of its owner, or its rank, in
+// it.
+func (c *change) addLine(sk, owner string) {
+	k := lineKey(c.project.Name, sk)
+	c.tx.Insert(&lineRow{Head: newHead(k), Owner: owner})
+}
+
+// removeLine removes a row of the line, on the condition that it is the owner's.
+func (c *change) removeLine(sk, owner string) {
+	c.tx.RemoveOwned(lineKey(c.project.Name, sk), owner)
+}
+
+// event adds an event to the change, and raises the version of its subject. It names the project as
+// parent, so that the history of a project has what happened to its episodes, clips and leases.
+func (c *change) event(t event.Type, id string, number *int64, eventType string, detail any) error {
+	*number++
+	return event.Append(c.tx, subject(t, id), *number, event.New{
+		Type:      eventType,
+		Time:      c.now,
+		Detail:    detail,
+		Actor:     c.by.Actor,
+		Component: c.by.Component,
+		Parents:   []envelope.Ref{{Type: event.ResearchProject.String(), ID: c.project.Name}},
+	})
+}
+
+// episodeEvent adds an event of the episode.
 func (c *change) episodeEvent(eventType string, detail any) error {
 	e := c.episode
 	return c.event(event.Episode, e.Project+"/"+e.Name, &e.Number, eventType, detail)
 }
 
+// clipEvent adds an event of the clip.
 func (c *change) clipEvent(eventType string, detail any) error {
 	return c.event(event.Clip, c.clip.Project+"/"+c.clip.Name, &c.clip.Number, eventType, detail)
 }
 
+// leaseEvent adds an event of the lease.
 func (c *change) leaseEvent(eventType string, detail any) error {
 	return c.event(event.ResearchLease, c.lease.ID, &c.lease.Number, eventType, detail)
 }
 
-// missing is the answer to a request about an episode or a clip that there is not.
+// missing is the answer to a request about an episode or a clip that does not exist.
 func missing(kind Kind, project, key string) error {
-	return fault.New(fault.NotFound, "there is no %s %s in the project %s", kind, definition.Clip(key, 60),
+	return fault.New(fault.NotFound, "there is no %s %s in the project %s", kind,
+		definition.Clip(key, 60),
 		definition.Clip(project, 60))
 }

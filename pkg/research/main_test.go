@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"archivist/pkg/event/eventtest"
+	"archivist/pkg/events/event/eventtest"
 )
 
 // TestMain compares every event with the schema of its type.

@@ -3,55 +3,69 @@ package research
 import (
 	"context"
 
-	"archivist/pkg/definition"
-	"archivist/pkg/fault"
-	"archivist/pkg/table"
+	"archivist/pkg/kernel/definition"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
 // Researcher is one that has said that it is present. Times are in milliseconds since 1970.
 type Researcher struct {
-	Name     string `dynamo:"researcher"`
-	Capacity int    `dynamo:"takes_n"` // work items at once
+	Name     string `dynamo:"researcher"` // unique in its project: two with one name count as one
+	Capacity int    `dynamo:"takes_n"`    // work items at once
 	Host     string `dynamo:"host,omitempty"`
 	Software string `dynamo:"software,omitempty"`
 	Since    int64  `dynamo:"since_ms"`
 	Until    int64  `dynamo:"until_ms"` // it is absent from then on
 }
 
-// researcherRow is the presence of a researcher. It is no change of the archive, so it has no events.
+// researcherRow is the presence of a researcher. It is no change of the archive, so it has no
+// events. The table removes it a day after its newest renewal; whether it is present is decided by
+// Until alone.
 type researcherRow struct {
 	table.Head
 	Researcher
 }
 
+// researcherKey is the key of the presence of a researcher.
 func researcherKey(project, name string) table.Key {
 	return table.Key{PK: "RESEARCHERS#" + project, SK: name}
 }
 
-// Hello says that a researcher is present for a while, and how many work items it takes at once.
+// Hello says that a researcher is present for a while, and how many work items it takes at once. It
+// is said again at each renewal. The first one wakes the archivist, so that there is work soon. It
+// returns an Invalid for a name, capacity, host or software that cannot be kept, and a NotFound if
+// there is no such project.
 func (s *Store) Hello(ctx context.Context, project string, r Researcher) error {
 	err := r.check()
 	if err != nil {
 		return err
 	}
+
 	var row researcherRow
 	k := researcherKey(project, r.Name)
 	all, err := s.read(ctx, projectKey(project), k)
-	if err == nil {
-		_, err = all.project(project)
-	}
-	if err == nil {
-		err = all.decode(k, &row)
-	}
 	if err != nil {
 		return err
 	}
+
+	_, err = all.project(project)
+	if err != nil {
+		return err
+	}
+
+	err = all.decode(k, &row)
+	if err != nil {
+		return err
+	}
+
+	// Since is the beginning of this presence: one that was absent for a while arrives again.
 	now := s.now()
 	r.Since = now
 	arrives := row.Rev == 0 || row.Until <= now
 	if !arrives {
 		r.Since = row.Since
 	}
+
 	r.Until = now + s.Times.Presence.Milliseconds()
 	row.PK, row.SK, row.Researcher, row.ExpiresAt = k.PK, k.SK, r, now/1000+24*3600
 	tx := s.Table.Begin(s.NewID())
@@ -60,27 +74,36 @@ func (s *Store) Hello(ctx context.Context, project string, r Researcher) error {
 	if fault.Is(err, fault.Stale) {
 		return nil // the same researcher has just said so
 	}
-	if err == nil && arrives {
-		s.wake(ctx, project)
-	}
-	return err
-}
 
-func (r *Researcher) check() error {
-	switch {
-	case !line("researcher", r.Name, maxResearcher):
-		return fault.New(fault.Invalid, "researcher: found %q; expected a name of at most %d bytes",
-			definition.Clip(r.Name, 60), maxResearcher)
-	case r.Capacity < 1 || r.Capacity > MaxWorkers:
-		return fault.New(fault.Invalid, "capacity: found %d; expected 1 to %d", r.Capacity, MaxWorkers)
-	case len(r.Host) > 200 || printable("host", r.Host) != nil || len(r.Software) > 100 ||
-		printable("software", r.Software) != nil:
-		return fault.New(fault.Invalid, "host and software: expected a line of at most 200 and 100 characters")
+	if err != nil {
+		return err
+	}
+
+	if arrives {
+		s.wake(ctx, project)
 	}
 	return nil
 }
 
-// Bye says that a researcher leaves. Its leases stay until their ends or their final reports.
+// check returns an Invalid for what cannot be kept.
+func (r *Researcher) check() error {
+	switch {
+	case !oneLine("researcher", r.Name, maxResearcher):
+		return fault.New(fault.Invalid, "researcher: found %q; expected a name of at most %d bytes",
+			definition.Clip(r.Name, 60), maxResearcher)
+	case r.Capacity < 1 || r.Capacity > MaxWorkers:
+		return fault.New(fault.Invalid, "capacity: found %d; expected 1 to %d", r.Capacity,
+			MaxWorkers)
+	case len(r.Host) > 200 || printable("host", r.Host) != nil || len(r.Software) > 100 ||
+		printable("software", r.Software) != nil:
+		return fault.New(fault.Invalid,
+			"host and software: expected a line of at most 200 and 100 characters")
+	}
+	return nil
+}
+
+// Bye says that a researcher leaves. Its leases stay until their ends or their final reports. One
+// that is not known is no error. A Stale means that it has said hello meanwhile.
 func (s *Store) Bye(ctx context.Context, project, name string) error {
 	var row researcherRow
 	k := researcherKey(project, name)
@@ -88,15 +111,17 @@ func (s *Store) Bye(ctx context.Context, project, name string) error {
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
+
 	if err != nil {
 		return err
 	}
+
 	tx := s.Table.Begin(s.NewID())
 	tx.Remove(&row)
 	return tx.Commit(ctx)
 }
 
-// Researchers lists those who are present.
+// Researchers lists those who are present, by name.
 func (s *Store) Researchers(ctx context.Context, project string) (present []Researcher, err error) {
 	q := table.Query{PK: "RESEARCHERS#" + project, Limit: 1000}
 	for {
@@ -105,19 +130,23 @@ func (s *Store) Researchers(ctx context.Context, project string) (present []Rese
 		if err != nil {
 			return nil, err
 		}
+
 		for _, r := range rows {
 			if s.now() < r.Until {
 				present = append(present, r.Researcher)
 			}
 		}
+
 		if next == "" {
 			return present, nil
 		}
+
 		q.Cursor = next
 	}
 }
 
-// Present is the number of researchers who are present: each counts as often as it takes work items.
+// Present is the number of researchers who are present: each counts as often as it takes work
+// items. It is the number of researchers of the requirement ("Checking Capacity", step 1).
 func (s *Store) Present(ctx context.Context, project string) (n int, err error) {
 	all, err := s.Researchers(ctx, project)
 	for _, r := range all {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // problem reports that the first clip of a work item, or its episode, could not be researched.

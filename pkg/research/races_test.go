@@ -10,9 +10,9 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"archivist/pkg/fault"
-	"archivist/pkg/lease"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // raced makes the next store of the bench one whose reads of partitions with a prefix are preceded by

@@ -7,31 +7,25 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"archivist/pkg/definition"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/table"
+	"archivist/pkg/kernel/definition"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
-func episodeKey(project, key string) table.Key {
-	return mediaSubject(event.Episode, project, key).Key()
-}
+// A rowSet is rows of some kinds that were read together, as they are stored. Its methods decode
+// them: a row that does not exist is one with Rev 0 and its key, so that it can be filled and
+// inserted.
+type rowSet map[table.Key]table.Raw
 
-func clipKey(project, key string) table.Key { return mediaSubject(event.Clip, project, key).Key() }
-
-func leaseKey(id string) table.Key { return subject(event.ResearchLease, id).Key() }
-
-func projectKey(name string) table.Key { return subject(event.ResearchProject, name).Key() }
-
-// rows are rows of some kinds that were read together. Those that do not exist have Rev 0.
-type rows map[table.Key]table.Raw
-
-func (s *Store) read(ctx context.Context, keys ...table.Key) (rows, error) {
+// read reads rows consistently, in one request for each hundred. Each is as it was at some moment
+// of the read: a change that depends on several is safe only because it has a condition on each of
+// them.
+func (s *Store) read(ctx context.Context, keys ...table.Key) (rowSet, error) {
 	return s.Table.Many(ctx, keys)
 }
 
-// decode decodes a row, if it exists.
-func (all rows) decode(k table.Key, row any) error {
+// decode decodes a row, if it exists; else row stays as it is.
+func (all rowSet) decode(k table.Key, row any) error {
 	raw, ok := all[k]
 	if !ok {
 		return nil
@@ -39,55 +33,20 @@ func (all rows) decode(k table.Key, row any) error {
 	return raw.Decode(row)
 }
 
-func newHead(k table.Key) table.Head { return table.Head{PK: k.PK, SK: k.SK} }
-
-// episode is an episode of a project.
-func (all rows) episode(project, key string) (*episodeRow, error) {
-	k := episodeKey(project, key)
-	r := &episodeRow{Head: newHead(k), Project: project, Name: key, researched: roaring.New()}
-	err := all.decode(k, r)
-	if err == nil && r.Rev > 0 {
-		err = json.Unmarshal([]byte(r.Text), &r.media)
-	}
-	if err == nil {
-		r.researched, err = bits(r.Researched)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("episode %s of %s: %w", key, project, err)
-	}
-	return r, nil
-}
-
-// clip is a clip of a project.
-func (all rows) clip(project, key string) (*clipRow, error) {
-	k := clipKey(project, key)
-	r := &clipRow{Head: newHead(k), Project: project, Name: key}
-	err := all.decode(k, r)
-	if err == nil && r.Rev > 0 {
-		err = json.Unmarshal([]byte(r.Text), &r.media)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("clip %s of %s: %w", key, project, err)
-	}
-	return r, nil
-}
-
-func (all rows) lease(id string) (*leaseRow, error) {
-	k := leaseKey(id)
-	r := &leaseRow{Head: newHead(k), Lease: Lease{ID: id}}
-	return r, all.decode(k, r)
-}
-
-// project is a project; one that does not exist is a NotFound.
-func (all rows) project(name string) (*projectRow, error) {
+// project is a project; one that does not exist is a NotFound, and a definition that cannot be read
+// an Invalid.
+func (all rowSet) project(name string) (*projectRow, error) {
 	r := &projectRow{}
 	err := all.decode(projectKey(name), r)
 	if err != nil {
 		return nil, err
 	}
+
 	if r.Rev == 0 {
-		return nil, fault.New(fault.NotFound, "there is no research project %q", definition.Clip(name, 60))
+		return nil, fault.New(fault.NotFound, "there is no research project %q",
+			definition.Clip(name, 60))
 	}
+
 	err = json.Unmarshal([]byte(r.Text), &r.def)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "project %s: its row is damaged: %w", name, err)
@@ -95,20 +54,73 @@ func (all rows) project(name string) (*projectRow, error) {
 	return r, nil
 }
 
-func (all rows) walk(project string) (*walkRow, error) {
-	k := walkKey(project)
-	r := &walkRow{Head: newHead(k)}
+// episode is an episode of a project. An error without a kind means that its row is damaged.
+func (all rowSet) episode(project, key string) (*episodeRow, error) {
+	k := episodeKey(project, key)
+	r := &episodeRow{Head: newHead(k), Project: project, Name: key, researched: roaring.New()}
+	err := all.decode(k, r)
+	if err != nil {
+		return nil, fmt.Errorf("episode %s of %s: %w", key, project, err)
+	}
+
+	err = r.unpack()
+	if err != nil {
+		return nil, fmt.Errorf("episode %s of %s: %w", key, project, err)
+	}
+	return r, nil
+}
+
+// unpack decodes what the attributes of an episode say, if its row exists.
+func (e *episodeRow) unpack() (err error) {
+	if e.Rev > 0 {
+		err = json.Unmarshal([]byte(e.Text), &e.media)
+	}
+	if err != nil {
+		return err
+	}
+	e.researched, err = bits(e.Researched)
+	return err
+}
+
+// clip is a clip of a project. An error without a kind means that its row is damaged.
+func (all rowSet) clip(project, key string) (*clipRow, error) {
+	k := clipKey(project, key)
+	r := &clipRow{Head: newHead(k), Project: project, Name: key}
+	err := all.decode(k, r)
+	if err != nil {
+		return nil, fmt.Errorf("clip %s of %s: %w", key, project, err)
+	}
+
+	if r.Rev == 0 {
+		return r, nil
+	}
+
+	err = json.Unmarshal([]byte(r.Text), &r.media)
+	if err != nil {
+		return nil, fmt.Errorf("clip %s of %s: %w", key, project, err)
+	}
+	return r, nil
+}
+
+// lease is the lease of that id.
+func (all rowSet) lease(id string) (*leaseRow, error) {
+	k := leaseKey(id)
+	r := &leaseRow{Head: newHead(k), Lease: Lease{ID: id}}
 	return r, all.decode(k, r)
 }
 
-func (all rows) samples(project string) (*sampleRow, error) {
-	k := sampleKey(project)
-	r := &sampleRow{Head: newHead(k)}
-	return r, all.decode(k, r)
+// projectRow reads a project; a NotFound if there is none.
+func (s *Store) projectRow(ctx context.Context, name string) (*projectRow, error) {
+	all, err := s.read(ctx, projectKey(name))
+	if err != nil {
+		return nil, err
+	}
+	return all.project(name)
 }
 
 // The same rows, each read alone.
 
+// episodeRow reads an episode; Rev 0 if there is none.
 func (s *Store) episodeRow(ctx context.Context, project, key string) (*episodeRow, error) {
 	all, err := s.read(ctx, episodeKey(project, key))
 	if err != nil {
@@ -117,6 +129,7 @@ func (s *Store) episodeRow(ctx context.Context, project, key string) (*episodeRo
 	return all.episode(project, key)
 }
 
+// clipRow reads a clip; Rev 0 if there is none.
 func (s *Store) clipRow(ctx context.Context, project, key string) (*clipRow, error) {
 	all, err := s.read(ctx, clipKey(project, key))
 	if err != nil {
@@ -125,6 +138,7 @@ func (s *Store) clipRow(ctx context.Context, project, key string) (*clipRow, err
 	return all.clip(project, key)
 }
 
+// leaseRow reads a lease; Rev 0 if there is none.
 func (s *Store) leaseRow(ctx context.Context, id string) (*leaseRow, error) {
 	all, err := s.read(ctx, leaseKey(id))
 	if err != nil {
@@ -133,10 +147,47 @@ func (s *Store) leaseRow(ctx context.Context, id string) (*leaseRow, error) {
 	return all.lease(id)
 }
 
-func (s *Store) projectRow(ctx context.Context, name string) (*projectRow, error) {
-	all, err := s.read(ctx, projectKey(name))
+// leases reads leases by their ids, in that order. Those that do not exist are left out.
+func (s *Store) leases(ctx context.Context, ids []string) (found []*leaseRow, err error) {
+	var at []table.Key
+	for _, id := range ids {
+		at = append(at, leaseKey(id))
+	}
+
+	all, err := s.read(ctx, at...)
 	if err != nil {
 		return nil, err
 	}
-	return all.project(name)
+
+	for _, id := range ids {
+		r, err := all.lease(id)
+		if err != nil {
+			return nil, err
+		}
+		if r.Rev > 0 {
+			found = append(found, r)
+		}
+	}
+	return found, nil
+}
+
+// Lease returns a lease; a NotFound also means one that ended some weeks ago (keptDays).
+func (s *Store) Lease(ctx context.Context, id string) (Lease, error) {
+	r, err := s.leaseRow(ctx, id)
+	if err != nil {
+		return Lease{}, err
+	}
+	return r.Lease, r.found()
+}
+
+// sums are the numbers of researched pairs, and of results, of the present analysis: the sum of its
+// shards.
+func (s *Store) sums(ctx context.Context, row *projectRow) (pairs, results int64, err error) {
+	var rows []roundRow
+	q := table.Query{PK: countsPK(row.Name), Prefix: fmt.Sprintf("round#%06d#", row.Round)}
+	_, err = s.Table.Page(ctx, q, &rows)
+	for _, r := range rows {
+		pairs, results = pairs+r.Pairs, results+r.Results
+	}
+	return pairs, results, err
 }

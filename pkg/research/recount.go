@@ -5,33 +5,14 @@ import (
 	"fmt"
 	"strings"
 
-	"archivist/pkg/fault"
-	"archivist/pkg/table"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
-// The numbers that are counted of the episodes of a shard.
-const (
-	nReady = iota
-	nClosed
-	nAway
-	nPairs   // of the present round
-	nResults // of all rounds
-	nCounts
-)
-
-var countNames = [nCounts]string{"ready episodes", "closed episodes", "episodes away from the line",
-	"researched pairs", "results"}
-
-// Recount is what the rows of a project add up to, as far as they were read. Its fields are kept between
-// the pages of a run of the doctor.
-type Recount struct {
-	Round int64                       `json:"round"`
-	Revs  int64                       `json:"revs"` // of the project and its counts, when it began
-	Clips int64                       `json:"clips"`
-	Parts [countShards][nCounts]int64 `json:"parts"`
-}
-
-// BeginRecount begins to count the rows of all projects, by their names.
+// BeginRecount begins to count the rows of all projects, by their names. The caller then reads all
+// rows of the table, gives each to AddTo, and calls Compare. It notes the revisions of the counts
+// before: if one of them is another afterwards, something was counted while the rows were read, and
+// nothing can be said.
 func (s *Store) BeginRecount(ctx context.Context) (map[string]*Recount, error) {
 	all := map[string]*Recount{}
 	q := table.Query{Index: "list", PK: projectList}
@@ -41,28 +22,34 @@ func (s *Store) BeginRecount(ctx context.Context) (map[string]*Recount, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		for _, r := range rows {
 			p, err := s.projectRow(ctx, r.ListSK)
 			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
 				continue // its row says what is wrong
 			}
+
 			if err != nil {
 				return nil, err
 			}
+
 			_, revs, err := s.counted(ctx, p)
 			if err != nil {
 				return nil, err
 			}
+
 			all[p.Name] = &Recount{Round: p.Round, Revs: revs}
 		}
+
 		if next == "" {
 			return all, nil
 		}
+
 		q.Cursor = next
 	}
 }
 
-// countRow is a row of counts of either kind.
+// countRow is a row of counts of either kind: its numbers are those of placesRow and of roundRow.
 type countRow struct {
 	table.Head
 	Ready   int64 `dynamo:"ready_n"`
@@ -72,8 +59,10 @@ type countRow struct {
 	Results int64 `dynamo:"results_n"`
 }
 
-// counted reads the rows of counts of a project, and the sum of their revisions and the project's.
-func (s *Store) counted(ctx context.Context, p *projectRow) (all map[table.Key]*countRow, revs int64, err error) {
+// counted reads the rows of counts of a project, by their keys, and the sum of their revisions and
+// the project's. Revisions only rise, so the sum is the same only if each is.
+func (s *Store) counted(ctx context.Context,
+	p *projectRow) (all map[table.Key]*countRow, revs int64, err error) {
 	all, revs = map[table.Key]*countRow{}, p.Rev
 	q := table.Query{PK: countsPK(p.Name)}
 	for {
@@ -82,18 +71,22 @@ func (s *Store) counted(ctx context.Context, p *projectRow) (all map[table.Key]*
 		if err != nil {
 			return nil, 0, err
 		}
+
 		for i := range rows {
 			all[rows[i].Key()] = &rows[i]
 			revs += rows[i].Rev
 		}
+
 		if next == "" {
 			return all, revs, nil
 		}
+
 		q.Cursor = next
 	}
 }
 
-// AddTo adds a row to the recounts of projects. A row that cannot be read is not counted.
+// AddTo adds a row to the recounts of projects. A row that cannot be read is not counted, nor is
+// one of a project that is not among them. Results of all rounds are counted together.
 func AddTo(all map[string]*Recount, row table.Raw) {
 	kind, id, _ := strings.Cut(row.PK, "#")
 	project, key, _ := strings.Cut(id, "/")
@@ -101,6 +94,7 @@ func AddTo(all map[string]*Recount, row table.Raw) {
 	if r == nil {
 		return
 	}
+
 	switch {
 	case kind == "CLIP" && row.SK == "CLIP":
 		r.Clips++
@@ -113,56 +107,70 @@ func AddTo(all map[string]*Recount, row table.Raw) {
 		}
 		part := &r.Parts[shard(key)]
 		part[map[string]int{ready: nReady, closed: nClosed, away: nAway}[class(e.Place)]]++
-		if e.Round == r.Round {
+		if e.Round == r.Round { // else what it counts is of an earlier analysis
 			part[nPairs] += e.Counted
 		}
 	}
 }
 
 // Compare compares the counts of a project with its rows, after all were added. It says nothing if
-// something was counted meanwhile.
-func (s *Store) Compare(ctx context.Context, project string, r *Recount) (wrong []Wrong, err error) {
+// something was counted meanwhile, or if the project's row cannot be read, which is another
+// finding. The repair sets all counts that differ in one transaction, on the condition that none
+// has changed since.
+func (s *Store) Compare(ctx context.Context, project string,
+	r *Recount) (wrong []Wrong, err error) {
 	p, err := s.projectRow(ctx, project)
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
 		return nil, nil
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	rows, revs, err := s.counted(ctx, p)
 	if err != nil || revs != r.Revs {
 		return nil, err
 	}
+
+	// Numbers are given once, and clips are never removed: a difference means that rows are
+	// missing, which nobody can make again.
 	if r.Clips != p.Numbers {
-		wrong = append(wrong, Wrong{Rule: RuleCatalog, What: fmt.Sprintf("the project has given %d numbers to clips; "+
-			"there are %d clips", p.Numbers, r.Clips)})
+		wrong = append(wrong, Wrong{Rule: RuleCatalog,
+			What: fmt.Sprintf("the project has given %d numbers to clips; "+
+				"there are %d clips", p.Numbers, r.Clips)})
 	}
+
 	c := &comparison{project: p, rows: rows}
 	for n := range uint32(countShards) {
 		c.compare(n, r.Parts[n])
 	}
+
 	if len(c.what) == 0 {
 		return wrong, nil
 	}
-	return append(wrong, Wrong{RuleCounts, strings.Join(c.what, "; "), func(ctx context.Context) error {
-		tx := s.Table.Begin(s.NewID())
-		tx.Require(p.Key(), "rev = ?", p.Rev)
-		for _, put := range c.repairs {
-			put(tx)
-		}
-		return tx.Commit(ctx)
-	}}), nil
+	return append(wrong,
+		Wrong{RuleCounts, strings.Join(c.what, "; "), func(ctx context.Context) error {
+			tx := s.Table.Begin(s.NewID())
+			tx.Require(p.Key(), "rev = ?", p.Rev)
+			for _, put := range c.repairs {
+				put(tx)
+			}
+			return tx.Commit(ctx)
+		}}), nil
 }
 
 // comparison is a comparison of the counts of a project.
 type comparison struct {
 	project *projectRow
-	rows    map[table.Key]*countRow
-	what    []string
-	repairs []func(tx *table.Tx)
+	rows    map[table.Key]*countRow // of counts, by key
+	what    []string                // what differs
+	repairs []func(tx *table.Tx)    // each puts the rows of a shard into a transaction
 }
 
-// compare compares the counts of one shard.
+// compare compares the counts of one shard with what its rows are. Counts of results of earlier
+// rounds are taken as they are, because AddTo does not tell rounds apart: a difference is taken to
+// be one of the present round.
 func (c *comparison) compare(n uint32, is [nCounts]int64) {
 	at, of := placesKey(c.project.Name, n), roundKey(c.project.Name, c.project.Round, n)
 	places, round := c.rows[at], c.rows[of]
@@ -171,24 +179,39 @@ func (c *comparison) compare(n uint32, is [nCounts]int64) {
 			is[nResults] -= row.Results
 		}
 	}
+
 	says := [nCounts]int64{}
 	if places != nil {
 		says[nReady], says[nClosed], says[nAway] = places.Ready, places.Closed, places.Away
 	}
+
 	if round != nil {
 		says[nPairs], says[nResults] = round.Pairs, round.Results
 	}
+
+	// A row that is missing is made also if its numbers are 0: changes can count only in rows that
+	// exist.
 	if says == is && places != nil && round != nil {
 		return
 	}
+
 	c.what = append(c.what, fmt.Sprintf("part %d %s", n, differences(says, is)))
 	c.repairs = append(c.repairs, func(tx *table.Tx) {
-		set(tx, &placesRow{Head: headOf(places, at), Ready: is[nReady], Closed: is[nClosed], Away: is[nAway]}, places)
-		set(tx, &roundRow{Head: headOf(round, of), Pairs: is[nPairs], Results: is[nResults]}, round)
+		putCounts(tx, &placesRow{
+			Head:   headOf(places, at),
+			Ready:  is[nReady],
+			Closed: is[nClosed],
+			Away:   is[nAway],
+		}, places)
+		putCounts(tx, &roundRow{
+			Head:    headOf(round, of),
+			Pairs:   is[nPairs],
+			Results: is[nResults],
+		}, round)
 	})
 }
 
-// differences says which numbers differ.
+// differences says which numbers differ, for people. Without a difference a row is missing.
 func differences(says, is [nCounts]int64) string {
 	var all []string
 	for i, name := range countNames {
@@ -210,8 +233,9 @@ func headOf(r *countRow, k table.Key) table.Head {
 	return r.Head
 }
 
-// set writes a row of counts on the condition that nothing was counted since it was read.
-func set(tx *table.Tx, row table.Row, was *countRow) {
+// putCounts writes a row of counts on the condition that nothing was counted since it was read; was
+// is nil if it is missing.
+func putCounts(tx *table.Tx, row table.Row, was *countRow) {
 	if was == nil {
 		tx.Insert(row)
 	} else {

@@ -1,193 +1,71 @@
 // Package research hands out research: every clip is looked for in every episode of a project, by
 // researchers that come and go (source: the requirement "TBTL Archivist").
 //
-// Each pair of an episode and a clip is a unit of research. A pair is due unless its result is recorded
-// or a live lease covers it. The pending-work archivist (Pass) makes work items of pairs that are due: a
-// lease, and a message on the queue of pending work. A researcher accepts a work item, and reports the
-// result of each clip at once. The completed-work archivist (Record) stores results, whatever became of
-// their lease.
+// Each pair of an episode and a clip is a unit of research. A pair is due unless its result is
+// recorded or a live lease covers it. The pending-work archivist (Pass) makes work items of pairs
+// that are due: a lease, and a message on the queue of pending work. A researcher accepts a work
+// item, and reports the result of each clip at once. The completed-work archivist (Record) stores
+// results, whatever became of their lease.
 //
-// All changes go through Store.change: rows, places in the line, counts and events are written in one
-// transaction, on the condition that nothing of what was read has changed.
+// All changes of episodes, clips, leases and results go through Store.change: rows, places in the
+// line, counts and events are written in one transaction, on the condition that nothing of what was
+// read has changed.
+//
+// The rows of a project (rows.go, line.go, counts.go, catalog.go):
+//
+//	RESEARCHPROJECT#name      the project, the number of its catalog, the round of its analysis
+//	EPISODE#project/key       an episode: what is researched, the leases on it, its place in the line
+//	CLIP#project/key          a clip, and its number in bitmaps
+//	CLIPS#project             the catalog: one row for each clip, by the number of its last change
+//	RESEARCHLINE#project      the line: episodes by rank, ends of leases and deferrals by time
+//	RESEARCHLEASE#id          a lease, which is a work item
+//	RESULTS#project/key       the results of an episode
+//	RESEARCHCOUNTS#project    counts of episodes, pairs and results, in shards
+//	RESEARCHWALK#project      how far the archivist has looked at episodes; samples of the rate
+//
+// These invariants hold after each transaction, whatever crashed before:
+//
+//   - A pair is under at most one live lease of the present analysis: a lease is made by the
+//     transaction that writes the row of its episode, which lists all leases on it.
+//   - A pair of a live episode and a live clip is never lost: it is due unless the clip's number is
+//     in the bitmap of the episode, or a lease that has not ended covers it.
+//   - An episode is at "closed" only if it had no pair that is due by the catalog whose number the
+//     transaction required, or has the most leases. If the catalog has grown since, the archivist
+//     looks again.
+//   - Messages and wake-ups carry no state. One that is lost, late or doubled costs time only.
+//
+// The files stand in layers: definitions and rows at the bottom, then reads, then changes, then the
+// archivist, the researchers' requests and the doctor's rules, and the views on top.
 package research
 
-import (
-	"context"
-	"fmt"
-	"log/slog"
-	"regexp"
-	"sync"
-	"time"
-
-	"archivist/pkg/fault"
-	"archivist/pkg/lease"
-	"archivist/pkg/table"
-)
+import "regexp"
 
 // Limits, each with its reason.
 const (
 	MaxClips      = 100_000 // clips of a project: a process keeps the list of them in memory
-	MaxMaxClips   = 100     // clips of a work item: a lease names them all, and one request reads them
-	MaxPriority   = 999_999
-	MaxHeld       = 100 // live leases on one episode: they are part of its row
-	MaxHits       = 1000
-	MaxName       = 300  // characters of a source, of a stable id and of a title
-	MaxURL        = 2048 // bytes of the address of a recording
-	MaxReason     = 500
-	MaxAnalyses   = 100 // that a project has had
-	MaxFeeds      = 50
-	MaxWorkers    = 64  // work items at once of one researcher
-	maxResearcher = 100 // bytes of a researcher's name
-	maxTries      = 20  // of a change that meets others
-	countShards   = 16
-	failuresADay  = 3 // of the media of an episode or clip; then it is set aside
+	MaxMaxClips   = 100     // of a work item: a lease names them all, one request reads them
+	MaxPriority   = 999_999 // either sign; Media.order has seven digits for it
+	MaxHeld       = 100     // live leases on one episode: they are part of its row
+	MaxHits       = 1000    // of one result: it is one row
+	MaxName       = 300     // characters of a source, of a stable id and of a title
+	MaxURL        = 2048    // bytes of the address of a recording
+	MaxReason     = 500     // characters of a person's reason, bytes of a problem's
+	MaxAnalyses   = 100     // that a project has had
+	MaxFeeds      = 50      // of a project: each is looked at by its own request
+	MaxWorkers    = 64      // work items at once of one researcher
+	maxResearcher = 100     // bytes of a researcher's name
+	maxTries      = 20      // of a change that meets others
+	countShards   = 16      // of the counts of a project: transactions on one row conflict
+	failuresADay  = 3       // of the media of an episode or clip; then it is set aside
 )
 
-// Names are the names of projects. They are part of names of queues.
+// Names are the names of projects. They are part of names of queues, and of keys of rows, in which
+// "/" and "#" separate.
 var Names = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// Times are the durations of a deployment.
-type Times struct {
-	Lease     time.Duration // of a work item, from its assignment
-	Queue     time.Duration // how long a work item stays in the queue of pending work
-	Extension time.Duration // a live lease lasts at least so long after a result
-	Most      time.Duration // of a lease, with all extensions
-	Presence  time.Duration // a researcher that was not heard of for so long is absent
-	Renewal   time.Duration // how often a researcher says that it is present
-	Pass      time.Duration // the lease of one pass of the archivist; the time-out of its function is shorter
-}
-
-// Default are the times of a deployment that sets none. A lease is long enough for a recording of
-// several hours with 100 clips, and a lost researcher costs one lease. The queue's time is short, so that
-// a surplus of work items ends long before the leases.
-var Default = Times{Lease: 2 * time.Hour, Queue: 30 * time.Minute, Extension: 30 * time.Minute, Most: 12 * time.Hour,
-	Presence: 90 * time.Second, Renewal: 30 * time.Second, Pass: 90 * time.Second}
-
-// Check returns an Invalid if the times do not go together. A work item must leave the queue before its
-// lease ends: else a message could be accepted whose pairs are assigned to another researcher.
-func (t Times) Check() error {
-	switch {
-	case t.Queue < time.Minute: // the least that SQS takes ("SetQueueAttributes", MessageRetentionPeriod)
-		return fault.New(fault.Invalid, "the time to live of pending work is %s; it must be at least a minute", t.Queue)
-	case t.Queue >= t.Lease:
-		return fault.New(fault.Invalid, "the time to live of pending work (%s) must be shorter than the lease (%s)",
-			t.Queue, t.Lease)
-	case t.Extension <= 0 || t.Most < t.Lease:
-		return fault.New(fault.Invalid, "the longest lease (%s) must not be shorter than the lease (%s), and the "+
-			"extension (%s) must be positive", t.Most, t.Lease, t.Extension)
-	case t.Renewal <= 0 || t.Presence < 2*t.Renewal:
-		return fault.New(fault.Invalid, "the presence (%s) must last at least two renewals (%s)", t.Presence, t.Renewal)
-	case t.Pass <= 0:
-		return fault.New(fault.Invalid, "a pass of the archivist (%s) must take some time", t.Pass)
-	}
-	return nil
-}
-
-// By is who changes something, and why.
+// By is who changes something, and why. It goes into the event of the change.
 type By struct {
-	Actor     string
-	Reason    string
+	Actor     string // a person, a researcher, or a part of the system
+	Reason    string // of a person; at most MaxReason characters. Parts of the system give none
 	Component string // the part of the system that makes the change
 }
-
-// Store keeps projects, their episodes and clips, leases and results.
-type Store struct {
-	Table  *table.Table
-	Leases *lease.Store
-	Now    func() time.Time
-	NewID  func() string
-	Times  Times
-
-	// Projects are the names of the projects of this deployment: each has a queue of pending work.
-	Projects []string
-
-	// Analyses check the settings of an analysis, by its name.
-	Analyses map[string]func(settings []byte) error
-
-	// Send puts a message on the queue of pending work of its project.
-	Send func(ctx context.Context, m Message) error
-
-	// Wake starts a pass of the archivist soon. A wake-up that is lost costs time: the schedule starts
-	// one each minute. nil: it always does.
-	Wake func(ctx context.Context, project string) error
-
-	// Metric, if it is set, counts work items that were sent again, leases that expired, and what was set
-	// aside.
-	Metric func(name string, value float64)
-
-	// Log, if it is set, gets what could not be done and is tried again.
-	Log *slog.Logger
-
-	mu       sync.Mutex
-	catalogs map[string]*catalog
-}
-
-// Position decides whether one more work item is added to the queue of pending work (source: the
-// requirement, "Checking Capacity", steps 3 to 6). researchers are those who are present, items the work
-// items in the queue that nobody has accepted. position is researchers less items.
-func Position(researchers, items int) (position int, add bool) {
-	position = researchers - items
-	if researchers == 0 {
-		return position, items == 0
-	}
-	return position, position >= 0
-}
-
-func millis(t time.Time) int64 { return t.UnixMilli() }
-
-func (s *Store) now() int64 { return millis(s.Now()) }
-
-func (s *Store) count(metric string, n float64) {
-	if s.Metric != nil && n > 0 {
-		s.Metric(metric, n)
-	}
-}
-
-func (s *Store) warn(text string, args ...any) {
-	if s.Log != nil {
-		s.Log.Warn(text, args...)
-	}
-}
-
-// wake asks for a pass. The schedule repairs what is lost.
-func (s *Store) wake(ctx context.Context, project string) {
-	if s.Wake == nil {
-		return
-	}
-	err := s.Wake(ctx, project)
-	if err != nil {
-		s.warn("the archivist of pending work was not woken; the schedule starts it", "project", project, "error", err)
-	}
-}
-
-// lineSK are the sort keys in the line of a project.
-const (
-	ready   = "ready"   // episodes that may have a pair that is due, in order
-	closed  = "closed"  // those that have none
-	away    = "away"    // withdrawn, set aside or deferred: no row in the line
-	dueSK   = "due"     // ends of leases and of deferrals, by time
-	pending = "pending" // work items in the queue, by the end of their time to live
-)
-
-func linePK(project string) string { return "RESEARCHLINE#" + project }
-
-// lineRow is a row in the line of a project. Only its owner moves it.
-type lineRow struct {
-	table.Head
-	Owner string `dynamo:"owned_by"`
-}
-
-func lineKey(project, sk string) table.Key { return table.Key{PK: linePK(project), SK: sk} }
-
-func (c *change) addLine(sk, owner string) {
-	k := lineKey(c.project.Name, sk)
-	c.tx.Insert(&lineRow{Head: newHead(k), Owner: owner})
-}
-
-func (c *change) removeLine(sk, owner string) { c.tx.RemoveOwned(lineKey(c.project.Name, sk), owner) }
-
-func dueKey(ms int64, kind, id string) string {
-	return fmt.Sprintf("%s#%013d#%s#%s", dueSK, ms, kind, id)
-}
-
-func pendingKey(ms int64, id string) string { return fmt.Sprintf("%s#%013d#%s", pending, ms, id) }

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/lease"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 const songs = "songs"

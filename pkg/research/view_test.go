@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // recount counts the pairs of the project by their explanations.

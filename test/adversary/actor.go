@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing/synctest"
 	"time"
@@ -15,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // Actor is one process. Once it has died, each of its calls fails without an effect.
@@ -49,6 +48,14 @@ func (a *Actor) Now() time.Time { return time.Now().Add(a.Skew) }
 
 // Dead reports whether the process has died.
 func (a *Actor) Dead() bool { return a.dead.Load() }
+
+// Begin starts a function with that time-out, and returns until when it begins something.
+func (a *Actor) Begin(most time.Duration) time.Time {
+	if a.World.CutOff {
+		a.Until = time.Now().Add(most)
+	}
+	return a.Now().Add(most - 15*time.Second)
+}
 
 // awake is the call of an actor that a timer has woken.
 const awake = "awake"
@@ -241,26 +248,4 @@ func (c *Crowd[A]) Run() { c.World.run(&c.done, c.actors) }
 func (c *Crowd[A]) Alone(name string, f func(a A)) {
 	c.Spawn(name, 1, f)
 	c.Run()
-}
-
-// Seeds runs n seeds on both cores until bad finds one.
-func Seeds[W any](from uint64, n int, simulate func(seed uint64) W, bad func(seed uint64, w W) bool) {
-	var next atomic.Uint64
-	next.Store(from)
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for !stop.Load() {
-				seed := next.Add(1) - 1
-				if seed >= from+uint64(n) {
-					return
-				}
-				if bad(seed, simulate(seed)) {
-					stop.Store(true)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // Fault is the fault of one call.
@@ -36,10 +36,15 @@ type Throttling struct {
 	From, For int    // calls of the world: after how many it begins, and how many it lasts
 }
 
-// Throttled is the error of a request to a partition, nil if that is not throttled now.
-func (w *World) Throttled(t Throttling, partition string) error {
-	now := t.Of != "" && !w.Calm && t.From <= w.Calls && w.Calls < t.From+t.For
-	if now && strings.HasPrefix(partition, t.Of) {
+// Throttles reports whether requests to some partitions are throttled now.
+func (w *World) Throttles() bool {
+	t := w.Throttling
+	return t.Of != "" && !w.Calm && t.From <= w.Calls && w.Calls < t.From+t.For
+}
+
+// Throttle is the error of a request to a partition, nil if that is not throttled now.
+func (w *World) Throttle(partition string) error {
+	if w.Throttles() && strings.HasPrefix(partition, w.Throttling.Of) {
 		return tabletest.Throttled()
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // Client is a client of the table. A mutant breaks a rule by a wrapper of it, so that the

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2"
 
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // Text is a text of a row, "" if there is none.

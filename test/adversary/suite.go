@@ -3,13 +3,14 @@ package adversary
 import (
 	"context"
 	"flag"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
+
+	"archivist/test/adversary/seeds"
 )
 
 // Suite is the tests of a simulation. Simulate runs one seed, and returns its world and the first
@@ -19,12 +20,6 @@ type Suite struct {
 
 	// Covered is what must happen in 300 seeds, for a simulation in which nothing happens proves nothing.
 	Covered []string
-}
-
-// SeedFlags are the flags -seeds, how many seeds to run (without it that many), and -seed, the first of them.
-func SeedFlags(many int) (seeds *int, first *uint64) {
-	return flag.Int("seeds", many, "how many seeds to run"),
-		flag.Uint64("seed", 1, "the first seed; with -seeds=1 it replays one and prints its history")
 }
 
 // Simulate runs one seed in a bubble: it makes a world, and lets it go through its phases.
@@ -49,39 +44,59 @@ func (s Suite) run(seed uint64) ran {
 	return ran{w, err}
 }
 
-// Explore runs n seeds, none of which may violate an invariant. One that does prints its history, and
-// so does a single seed.
-func (s Suite) Explore(t *testing.T, from uint64, n int) {
-	started := time.Now()
-	var mu sync.Mutex
-	seen, calls, over := map[string]int{}, 0, 0
-	Seeds(from, n, s.run, func(seed uint64, r ran) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		calls, over = calls+r.w.Calls, over+1
+// Explore plays seeds, none of which may violate an invariant. One that does prints its history, and
+// so does a seed that is replayed. It returns what happened in them, and how often.
+func (s Suite) Explore(t *testing.T) (seen map[string]int, played seeds.Played) {
+	t.Helper()
+	calls, seen := 0, map[string]int{}
+	played = seeds.Play(t, s.run, func(seed uint64, r ran) error {
+		calls += r.w.Calls
 		for what, times := range r.w.Seen() {
 			seen[what] += times
 		}
-		if r.err != nil {
-			t.Errorf("seed %d: %v (replay with -seeds=1 -seed=%d)", seed, r.err, seed)
-		}
-		if r.err != nil || n == 1 {
+		if r.err != nil || seeds.Alone() {
 			var story strings.Builder
 			r.w.Story(&story)
 			t.Log("\n" + story.String())
 		}
-		return r.err != nil
+		return r.err
 	})
-	for _, what := range s.Covered {
-		if seen[what] == 0 && n >= 300 {
+	if played.All() >= seeds.Many && !t.Failed() {
+		for _, what := range s.unshown(t, seen, played.From+uint64(played.New)) {
 			t.Errorf("no seed had: %s", what)
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%-40s %d", what, seen[what])
 	}
-	t.Logf("%d of %d seeds, %d calls (%d a seed), in %s", over, n, calls, calls/max(over, 1),
-		time.Since(started).Round(time.Second))
+	t.Logf("%s: %d calls (%d a seed)", played, calls, calls/played.All())
+	return seen, played
+}
+
+// patience is how many more seeds are played for what was not seen: it can be as rare as one in a hundred seeds.
+const patience = 10 * seeds.Many
+
+// unshown are those of Covered that were not seen, and that no further seed shows, either.
+func (s Suite) unshown(t *testing.T, seen map[string]int, from uint64) (left []string) {
+	missing := func() []string {
+		return slices.DeleteFunc(slices.Clone(s.Covered), func(what string) bool { return seen[what] > 0 })
+	}
+	left = missing()
+	if len(left) == 0 {
+		return nil
+	}
+
+	seeds.Search(from, patience, s.run, func(seed uint64, r ran) bool {
+		if r.err != nil {
+			t.Errorf("seed %d: %v", seed, r.err)
+		}
+		for what, times := range r.w.Seen() {
+			seen[what] += times
+		}
+		left = missing()
+		return len(left) == 0 || r.err != nil
+	})
+	return left
 }
 
 // Replays runs the first n seeds twice: each gives the same history.
@@ -94,23 +109,49 @@ func (s Suite) Replays(t *testing.T, n uint64) {
 	}
 }
 
-// Catches runs up to n seeds of a mutant: one of them has to show it.
-func (s Suite) Catches(t *testing.T, mutant string, n int) {
-	var caught uint64
-	var why error
-	var mu sync.Mutex
-	Seeds(1, n, s.run, func(seed uint64, r ran) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if r.err == nil {
-			return false
-		}
-		caught, why = seed, r.err
-		return true
-	})
-	if caught == 0 {
-		t.Errorf("mutant %q was not caught", mutant)
-		return
+// Mutant is a way to break a rule, which some seed has to show.
+type Mutant interface {
+	// Known is its name, and a seed that has shown it, or 0. That seed is tried first: it saves the search until
+	// something changes what the seed does.
+	Known() (name string, shown uint64)
+}
+
+var quarter = flag.String("mutants", "none", "which mutants are to be caught: none, all, or a quarter of them: 0 to 3")
+
+// Catch runs up to n seeds of each mutant that is due: one of them has to show it.
+func Catch[M Mutant](t *testing.T, n int, mutants []M, suite func(t *testing.T, m M) Suite) {
+	switch *quarter {
+	case "none":
+		t.Skip("without -mutants")
+	case "all", "0", "1", "2", "3":
+	default:
+		t.Fatalf("-mutants=%s: expected none, all, 0, 1, 2 or 3", *quarter)
 	}
-	t.Logf("mutant %q: seed %d: %v", mutant, caught, why)
+	for i, m := range mutants {
+		if name, shown := m.Known(); *quarter == "all" || *quarter == fmt.Sprint(i%4) {
+			t.Run(name, func(t *testing.T) { suite(t, m).shows(t, shown, n) })
+		}
+	}
+}
+
+// shows fails unless one of the first n seeds, or the one that has done so before, violates an invariant.
+func (s Suite) shows(t *testing.T, before uint64, n int) {
+	if before > 0 {
+		if r := s.run(before); r.err != nil {
+			t.Logf("seed %d: %v", before, r.err)
+			return
+		}
+		t.Logf("seed %d, noted as shown, does not show it any more", before)
+	}
+	var shown error
+	seeds.Search(1, n, s.run, func(seed uint64, r ran) bool {
+		if r.err != nil && shown == nil {
+			shown = r.err
+			t.Logf("seed %d: %v", seed, shown)
+		}
+		return r.err != nil
+	})
+	if shown == nil {
+		t.Errorf("none of %d seeds shows it", n)
+	}
 }

@@ -33,6 +33,9 @@ type World struct {
 	Delays  [3]time.Duration // how long a call with the fault Slow takes
 	Rate    func() int       // percentage of calls with a fault
 	Reads   []string         // how the names of calls without an effect begin, beside those of the table
+	CutOff  bool             // functions are ended at their time-outs, as in Lambda
+	// Throttling is a while in which requests to some partitions are throttled.
+	Throttling Throttling
 	// Faults, if set, chooses the fault of some calls in another way than the others'.
 	Faults func(op string) (of []Fault, own bool)
 	// Hit, if set, is called for each fault that an actor meets.
@@ -45,6 +48,7 @@ type World struct {
 	History []Step
 
 	mu      sync.Mutex
+	ids     int
 	seen    map[string]int
 	waiting []*parked
 	ready   chan struct{}  // an actor waits, or has ended
@@ -109,6 +113,14 @@ func (w *World) Met(what string) {
 
 // Seen is what happened, and how often.
 func (w *World) Seen() map[string]int { return w.seen }
+
+// NewID is like an ULID: unique and rising.
+func (w *World) NewID() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return fmt.Sprintf("ID%06d", w.ids)
+}
 
 // Sleep sleeps in the time of the bubble. Who wakes by a timer is ordered after whoever ran
 // before only by the lock; without it, the race detector reports what ran in sequence.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/component"
-	"archivist/pkg/event"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 

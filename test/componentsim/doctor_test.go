@@ -5,27 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
-	"archivist/test/adversary"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // examine lets the doctor read all rows at the end. The objects of a simulation are no real ones.
 func (w *world) examine(ctx context.Context) {
-	if w.check.err != nil {
-		return
-	}
-	rows, err := adversary.Examine(ctx, w.fake, func() string { return "doctor" }, func(f queue.Finding) {
-		if !strings.HasPrefix(f.Subject, "OBJECT#") {
-			w.check.fail("the doctor finds %s of %s: %s", f.Invariant, f.Subject, f.Evidence)
-		}
-	})
-	if err != nil {
-		w.check.fail("the doctor: %v", err)
-	}
-	if rows > len(w.check.items) {
-		w.Met("rows read by the doctor")
-	}
+	w.Examine(ctx, w.fake, len(w.check.items), func(f queue.Finding) bool {
+		return !strings.HasPrefix(f.Subject, "OBJECT#")
+	}, w.check.fail)
 }
 
 // TestDoctorFindsDamage: at the end of a seed in which all is well, the row of an item is gone.

@@ -11,25 +11,29 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"archivist/pkg/component"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/components/component"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 
 // mutant breaks one rule from outside, by a wrapper: the production code has no switches for it.
 type mutant struct {
 	name     string
+	shown    uint64 // a seed that has shown it
 	client   func(*actor, adversary.Client) adversary.Client
 	unticked bool // components are not started by the clock
 
 	revisions bool // the revisions of rows are not compared, so that the rule itself has to find it
 }
 
+// Known is the mutant's name, and a seed that has shown it.
+func (m mutant) Known() (name string, shown uint64) { return m.name, m.shown }
+
 var mutants = []mutant{
 	{name: "a lease on an item ignored", client: reading(itemPrefix, unclaimed)},
-	{name: "a result stored without the claim", client: reading(itemPrefix, reclaimed)},
+	{name: "a result stored without the claim", shown: 86, client: reading(itemPrefix, reclaimed)},
 	{name: "a result stored by a run that lost its slot", client: reading("RUN#", open)},
-	{name: "a slot taken without its revision", revisions: true, client: unconditioned("SLOT#")},
+	{name: "a slot taken without its revision", shown: 35, revisions: true, client: unconditioned("SLOT#")},
 	{name: "an item not compared with its subject before the work", client: unaware},
 	{name: "an item's change committed piece by piece", client: pieces},
 	{name: "places written outside of the transaction", client: apart("ready#", "later#", "running#", "failed#")},

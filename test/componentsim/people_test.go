@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/component"
-	"archivist/pkg/event"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/event"
 )
 
 // by is who acts, and why.

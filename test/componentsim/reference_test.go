@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/component"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
 )
 
 // fact is one event of an item, or of its subject.

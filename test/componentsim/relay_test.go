@@ -4,10 +4,10 @@ import (
 	"context"
 	"log/slog"
 
-	"archivist/pkg/component"
-	"archivist/pkg/consumer"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
 )
 
 // connect wires the services as this process has them.
@@ -43,7 +43,7 @@ func (a *actor) relay(ctx context.Context) {
 	if len(subjects) == 0 {
 		return
 	}
-	a.begin(relayTime)
+	a.Begin(relayTime)
 	placed, err := a.log.Place(ctx, subjects)
 	a.relayed(ctx, placed, err)
 }
@@ -65,6 +65,6 @@ func (a *actor) consume(ctx context.Context) {
 }
 
 func (a *actor) consumeOne(ctx context.Context, u wakeUp) {
-	more, err := a.run.Run(ctx, u.consumer, u.partition, a.begin(relayTime))
+	more, err := a.run.Run(ctx, u.consumer, u.partition, a.Begin(relayTime))
 	a.w.Log("  (%s ran %s in %s: more %v: %v)", a.Name, u.consumer, u.partition, more, err)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/component"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/components/component"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 
@@ -44,14 +44,14 @@ func (a *actor) wake(_ context.Context, name string) error {
 // woken is one invocation of what starts a component.
 func (a *actor) woken(ctx context.Context) {
 	if name, ok := a.w.wakes.Arrive(a.Rng); ok {
-		a.begin(relayTime)
+		a.Begin(relayTime)
 		a.w.Log("  (%s wakes %s: %v)", a.Name, name, a.runner.Wake(ctx, name))
 	}
 }
 
 // tick is the rule of each minute.
 func (a *actor) tick(ctx context.Context) {
-	until := a.begin(relayTime)
+	until := a.Begin(relayTime)
 	placed, err := a.log.Sweep(ctx, until)
 	a.relayed(ctx, placed, err)
 	err = a.run.Tick(ctx, until)
@@ -94,7 +94,7 @@ func (a *actor) execute(ctx context.Context) {
 // drive makes the steps of an execution.
 func (a *actor) drive(ctx context.Context, ref component.RunRef, most int) {
 	for range most {
-		a.begin(relayTime)
+		a.Begin(relayTime)
 		page, err := a.runner.Find(ctx, ref)
 		a.w.Log("  (%s finds for %v: %s %v: %v)", a.Name, ref, page.Next, page.Lanes, err)
 		if err != nil {
@@ -107,7 +107,7 @@ func (a *actor) drive(ctx context.Context, ref component.RunRef, most int) {
 		case component.NextNone:
 			return
 		case component.NextEnd:
-			a.begin(relayTime)
+			a.Begin(relayTime)
 			err := a.runner.End(ctx, ref)
 			a.w.Log("  (%s ends %v: %v)", a.Name, ref, err)
 			if err == nil || a.Dead() {
@@ -166,7 +166,7 @@ func (a *actor) starts(most time.Duration, l lanes) bool {
 	if a.Dead() {
 		return false
 	}
-	a.begin(most)
+	a.Begin(most)
 	for _, id := range l.lane.Items {
 		a.saw[id] = int64(len(a.w.check.subjects[subjectPK(id)]))
 	}

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"archivist/pkg/component"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/table"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 	"archivist/test/adversary"
 )
 

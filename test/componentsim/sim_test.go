@@ -6,12 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/component"
-	"archivist/pkg/consumer"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/consumer"
 	"archivist/test/adversary"
 )
-
-var seeds, first = adversary.SeedFlags(100)
 
 // quiet is the time in which everything must come to rest after the faults have stopped, and
 // restSteps the number of ticks.
@@ -142,14 +140,10 @@ func suite(t *testing.T, m mutant) adversary.Suite {
 }
 
 // TestSimulation: no seed violates an invariant.
-func TestSimulation(t *testing.T) { suite(t, mutant{}).Explore(t, *first, *seeds) }
+func TestSimulation(t *testing.T) { suite(t, mutant{}).Explore(t) }
 
 // TestReplay: a seed gives the same history each time.
 func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 8) }
 
 // TestMutants: each way to break a rule is caught within 300 seeds.
-func TestMutants(t *testing.T) {
-	for _, m := range mutants {
-		suite(t, m).Catches(t, m.name, 300)
-	}
-}
+func TestMutants(t *testing.T) { adversary.Catch(t, 300, mutants, suite) }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/component"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
 )
 
 // work is one call of a component's function.
@@ -197,7 +197,7 @@ func (c *checker) loses(it *item, d *component.Definition, was component.Claim, 
 	case newest.Type == "item.release" && newest.detail.Component == d.Name:
 		c.w.Met("claim released by hand")
 	case newest.Type == "component.ran" && newest.detail.Component == d.Name:
-	case a.begun != nil && a.begun.Claim == was.ID:
+	case a.begun != nil && a.begun.Claim == was.ID, a.made[was.ID]: // it may not have begun: its component was not read
 		c.w.Met("claim given back")
 	case was.Live(a.Now().UnixMilli()):
 		c.fail("%s: the claim of %s until %d is gone at %d", it.id, d.Name, was.Until, a.Now().UnixMilli())

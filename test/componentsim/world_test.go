@@ -6,25 +6,25 @@
 // After each commit the checker compares all rows with the rules, by a fold and a judgement of its
 // own. Then the faults stop, only the ticks run, and everything must come to rest.
 //
-//	go test ./test/componentsim                     100 seeds
-//	go test ./test/componentsim -seeds=3000         3,000 seeds
+//	go test ./test/componentsim                     seeds for some seconds
+//	go test ./test/componentsim -for=1m -seed=N     for a minute, beginning with seed N
 //	go test ./test/componentsim -seeds=1 -seed=N    one seed again, with its history
+//	go test ./test/componentsim -mutants=all        with the mutants
 //
 // TestMutants breaks each rule in turn, to show that the checker detects it.
 package componentsim
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"archivist/pkg/component"
-	"archivist/pkg/consumer"
-	"archivist/pkg/event"
-	"archivist/pkg/eventlog"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/event"
+	"archivist/pkg/events/eventlog"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 
@@ -47,7 +47,6 @@ type world struct {
 	check  *checker
 
 	mu      sync.Mutex // of what the actors share
-	ids     int
 	metrics map[string]float64
 
 	stream     *adversary.Inbox[event.Subject]
@@ -66,7 +65,7 @@ func newWorld(seed uint64, m mutant) *world {
 	w.s = draw(w.Rng)
 	w.Log("%+v", w.s)
 	w.check = newChecker(w)
-	w.Latency = w.s.latency
+	w.Latency, w.CutOff, w.Throttling = w.s.latency, w.s.cutOff, w.s.throttling
 	w.Delays = [3]time.Duration{3 * time.Second, relayTime + 10*time.Second, 3 * time.Minute}
 	w.Reads = []string{"Query", "begin"}
 	w.Rate = func() int { return w.s.rate }
@@ -106,7 +105,7 @@ type actor struct {
 func (w *world) newActor(name string) *actor {
 	a := &actor{Actor: w.NewActor(name, w.s.skew), w: w, made: map[string]bool{}, saw: map[string]int64{}}
 	a.Owner = a
-	keyed := a.Client(w.fake, w.throttles)
+	keyed := a.Client(w.fake, w.Throttle)
 	keyed.Queries = true
 	var client adversary.Client = keyed
 	if w.mutant.client != nil {
@@ -118,13 +117,11 @@ func (w *world) newActor(name string) *actor {
 	return a
 }
 
-// newID is like an ULID: unique and rising.
+// newID makes an id, and remembers who made it.
 func (a *actor) newID() string {
-	w := a.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ids++
-	id := fmt.Sprintf("ID%06d", w.ids)
+	id := a.w.NewID()
+	a.w.mu.Lock()
+	defer a.w.mu.Unlock()
 	a.made[id] = true
 	return id
 }
@@ -137,16 +134,3 @@ func (w *world) count(name string, n float64) {
 
 // acting is the actor whose call runs now, nil if the call is late.
 func (w *world) acting() *actor { return adversary.Acting[actor](w.World) }
-
-// throttles refuses calls to the partitions that are throttled now.
-func (w *world) throttles(partition string) error {
-	return w.Throttled(w.s.throttling, partition)
-}
-
-// begin starts a function that may run so long.
-func (a *actor) begin(most time.Duration) time.Time {
-	if a.w.s.cutOff {
-		a.Until = time.Now().Add(most)
-	}
-	return a.Now().Add(most - 15*time.Second)
-}

@@ -13,17 +13,19 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/boot"
+	"archivist/pkg/app/boot"
 )
 
 var aws = flag.String("aws", "",
 	"path of the AWS command line (version 1): check the commands that need an AWS account")
 
-// buildCommandLine builds the command line as dist/archivist of a folder.
+// buildCommandLine builds the command line as dist/archivist of a folder, with the demo beside it.
 func buildCommandLine(t *testing.T, folder string) string {
 	t.Helper()
 	binary := filepath.Join(folder, "dist", "archivist")
-	if said, err := exec.Command("go", "build", "-o", binary, "archivist/cmd/archivist").CombinedOutput(); err != nil {
+	said, err := exec.Command("go", "build", "-o", filepath.Dir(binary)+"/", "archivist/cmd/archivist",
+		"archivist/cmd/archivist-demo").CombinedOutput()
+	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	return binary
@@ -134,8 +136,11 @@ func TestNamedCommands(t *testing.T) {
 	makefile := read(t, filepath.Join(root, "Makefile"))
 	known := map[string]bool{}
 	checked := 0
-	for _, document := range documents(t) {
-		prose := fenced.ReplaceAllString(read(t, filepath.Join(root, document)), "")
+	for _, document := range append(documents(t), screens) {
+		prose := "`" + strings.Join(shown, "`\n`") + "`"
+		if document != screens {
+			prose = fenced.ReplaceAllString(read(t, filepath.Join(root, document)), "")
+		}
 		for _, m := range inline.FindAllStringSubmatch(prose, -1) {
 			words := strings.Fields(m[2])
 			if end := slices.IndexFunc(words, func(w string) bool { return !firstWord.MatchString(w) }); end >= 0 {
@@ -180,7 +185,8 @@ func TestSettings(t *testing.T) {
 	for name := range limits.Named() {
 		settings[name] = true
 	}
-	for _, internal := range []string{"local", "timing", "crashes", "testArks"} { // of local stacks; of naan's row
+	// of local stacks; of naan's row
+	for _, internal := range []string{"local", "timing", "crashes", "code", "testArks"} {
 		delete(settings, internal)
 	}
 	described := describedSettings(t)

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/archive"
-	"archivist/pkg/archive/git"
+	"archivist/pkg/revisions/archive"
+	"archivist/pkg/revisions/archive/git"
 )
 
 // told is what a hook sends.
@@ -93,7 +93,7 @@ func await(t *testing.T, got chan told, n int) map[int64]told {
 				t.Errorf("told %+v", one)
 			}
 			all[one.Revision] = one
-		case <-time.After(20 * time.Second):
+		case <-time.After(3 * time.Minute):
 			t.Fatalf("the hook told of %v; %d notices are missing", all, n-len(all))
 		}
 	}

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"bufio"
 	"context"
 	"io/fs"
 	"os"
@@ -13,7 +14,7 @@ import (
 	"time"
 )
 
-// port is where the local AWS of these tests listens, and sources where its web server
+// port is where the API or the local AWS of these tests listens, and sources where its web server
 // for local content does; the documents have the usual ones.
 const (
 	port, sources           = "4766", "4780"
@@ -22,15 +23,22 @@ const (
 	more                    = "…" // stands for lines of output that are not shown
 	limit                   = 18 * time.Minute
 	startStack, endStack    = "make run", "make stop"
+	startDemo               = "make demo"
 )
 
 // TestCommands follows the documents as a newcomer does, in a fresh copy of the
 // repository: every command that needs no AWS account is run, and prints what the
-// document shows. A stack that is up is not started again by the next document, and is
-// stopped at the end.
+// document shows. What is up is not started again by the next document, and is
+// stopped at the end. Where a document says make run, the demo does: only for the README
+// the local AWS is started, too, with -on ministack.
 func TestCommands(t *testing.T) {
-	if *on != "ministack" {
-		t.Skip("deploys to a local stack; run it with -on ministack")
+	read := documents(t)
+	switch *on {
+	case "demo":
+	case "ministack":
+		read = []string{"README.md"}
+	default:
+		t.Skip("runs Archivist; run it with -on demo, and -on ministack")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
@@ -38,19 +46,76 @@ func TestCommands(t *testing.T) {
 	env := append(withoutMake(os.Environ()), "NO_COLOR=1", "TERM=xterm", "PORT="+port, "GOFLAGS=-trimpath",
 		"XDG_CONFIG_HOME="+t.TempDir())
 	r := reader{home: home, env: env}
-	t.Cleanup(func() {
-		stop := exec.Command("make", "stop")
-		stop.Dir, stop.Env = home, env
-		if said, err := stop.CombinedOutput(); err != nil {
-			t.Errorf("make stop: %v\n%s", err, said)
-		}
-	})
-	for _, document := range documents(t) {
+	t.Cleanup(func() { r.stop(t) })
+	if *on == "demo" {
+		r.startDemo(t, ctx)
+		t.Run(screens, func(t *testing.T) { r.record(t, ctx) })
+	}
+	for _, document := range read {
 		t.Run(document, func(t *testing.T) { r.follow(t, ctx, document) })
 	}
-	if r.started == nil || r.commands < 25 {
-		t.Errorf("%d commands were run; make run printed %q", r.commands, r.started)
+	if r.started == nil || r.commands < 8 || *on == "demo" && r.commands < 60 {
+		t.Errorf("%d commands were run; the start printed %q", r.commands, r.started)
 	}
+}
+
+// stop stops what is up, if anything is.
+func (r *reader) stop(t *testing.T) {
+	t.Helper()
+	stop := exec.Command("make", "stop")
+	stop.Dir, stop.Env = r.home, r.env
+	if said, err := stop.CombinedOutput(); err != nil {
+		t.Errorf("make stop: %v\n%s", err, said)
+	}
+}
+
+// startDemo starts the demo in another terminal, as a reader does.
+func (r *reader) startDemo(t *testing.T, ctx context.Context) {
+	t.Helper()
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "make", "demo") // it ends by make stop
+	cmd.Dir, cmd.Env, cmd.Stderr = r.home, r.env, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	t.Cleanup(func() {
+		r.stop(t)
+		if err := <-ended; err != nil {
+			t.Errorf("make demo: %v", err)
+		}
+	})
+	ready := make(chan bool)
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if r.started == nil || !isReady(r.started) {
+				r.started = append(r.started, lines.Text())
+				if isReady(r.started) {
+					close(ready)
+				}
+			}
+		}
+		ended <- cmd.Wait()
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		ended <- err
+		t.Fatalf("make demo ended: %v\n%s", err, strings.Join(r.started, "\n"))
+	}
+}
+
+// isReady reports whether the demo has said its last line.
+func isReady(said []string) bool { return strings.HasSuffix(said[len(said)-1], "Ctrl-C ends it.") }
+
+// elsewhere is a command that is left out: it starts or ends what is up, or is a part of make test itself.
+func elsewhere(text string) bool {
+	ofTests := strings.HasPrefix(text, "go test ./test/e2e ")
+	return ofTests || text == endStack || text == startDemo || *on == "demo" && text == startStack
 }
 
 // withoutMake leaves out what make sets for the commands of a target: a newcomer's make
@@ -78,7 +143,8 @@ func (r *reader) follow(t *testing.T, ctx context.Context, document string) {
 		}
 		var shown []string
 		for _, c := range b.commands() {
-			if c.text == endStack {
+			if elsewhere(c.text) {
+				shown = append(append(shown, typed(c.text)...), c.want...)
 				continue
 			}
 			output := r.started

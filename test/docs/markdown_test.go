@@ -22,8 +22,9 @@ const (
 )
 
 var (
-	on     = flag.String("on", "", "ministack: run the commands of the documents in a fresh copy of the repository")
-	update = flag.Bool("update", false, "with -on ministack: write the output of the commands into the documents")
+	on = flag.String("on", "", "demo: run the commands of the documents, on the system in one process; ministack: "+
+		"run those of the README, on the local AWS")
+	update = flag.Bool("update", false, "with -on: write the output of the commands into the documents")
 )
 
 // block is a fenced block of a document.

@@ -25,6 +25,8 @@ type session struct {
 	out  *bufio.Reader
 	dir  string // of scripts
 	next int
+
+	styled bool // what is printed keeps its styles
 }
 
 // done ends the output of a command; its exit status follows.
@@ -93,6 +95,9 @@ func (s *session) run(text string) (output []string, status int, err error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("the shell ended: %w", err)
 	}
+	if !s.styled {
+		printed = styles.ReplaceAllString(printed, "")
+	}
 	return lines(printed), status, nil
 }
 
@@ -112,12 +117,16 @@ func (s *session) untilDone() (printed string, status int, err error) {
 	}
 }
 
-var colours = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+// styles are the control codes of colours and bold text, moves all others.
+var (
+	styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
+	moves  = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-ln-z]")
+)
 
-// lines are what a reader sees of an output in the end: without colours, and of a line
-// that was drawn several times the last drawing.
+// lines are what a reader sees of an output in the end: of a line that was drawn several
+// times the last drawing.
 func lines(output string) (out []string) {
-	for line := range strings.SplitSeq(colours.ReplaceAllString(output, ""), "\n") {
+	for line := range strings.SplitSeq(moves.ReplaceAllString(output, ""), "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		line = line[strings.LastIndexByte(line, '\r')+1:]
 		out = append(out, strings.TrimRight(line, " "))

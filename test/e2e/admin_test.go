@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/checkm"
+	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
 )
 
@@ -41,6 +41,7 @@ func execution(t *testing.T, input string) *sfn.DescribeExecutionOutput {
 // TestAdminAction: the state machine admin-action, from its JSON alone, does an action, and
 // refuses another with its kind and the reason.
 func TestAdminAction(t *testing.T) {
+	begin(t)
 	src := newSource(t)
 	_, job := submit(t, src.URL+"/late.txt", "file", "admin")
 	ends(t, job, "Failed", soon)
@@ -90,7 +91,7 @@ func TestAdminAction(t *testing.T) {
 // TestAdminActionOnMany: a bulk operation, from its JSON alone: a dry run that says what it
 // would do, then the operation, whose execution ends with the counts.
 func TestAdminActionOnMany(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	const n = 3
 	src := newSource(t)
 	var rows []checkm.Row
@@ -130,15 +131,20 @@ func TestAdminActionOnMany(t *testing.T) {
 	for i := range n {
 		ends(t, ingest.JobID(batch, i+1), "Completed", 2*soon)
 	}
-	all := `{"action": "clean-up", "filter": {"collection": "e2e", "message": "not of any job"}, "reason": "r"}`
-	if x := execution(t, all); x.Status != types.ExecutionStatusSucceeded {
-		t.Errorf("%s ends %s: %s", all, x.Status, aws.ToString(x.Cause))
+	// By the list of a collection, and by the place where what is held waits: of neither there is any.
+	for _, all := range []string{
+		`{"action": "clean-up", "filter": {"collection": "e2e", "message": "not of any job"}, "reason": "r"}`,
+		`{"action": "release", "filter": {"collection": "e2e"}, "reason": "r"}`} {
+		if x := execution(t, all); x.Status != types.ExecutionStatusSucceeded {
+			t.Errorf("%s ends %s: %s", all, x.Status, aws.ToString(x.Cause))
+		}
 	}
 }
 
 // TestAdminActionThatTakesLong: an action that an operation completes ends the execution
 // when the operation is done.
 func TestAdminActionThatTakesLong(t *testing.T) {
+	begin(t)
 	src := newSource(t)
 	url := src.put("/wrong.txt", []byte("the wrong file"))
 	release := src.hold("/wrong.txt")

@@ -20,7 +20,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -39,7 +38,6 @@ var apiTools = sync.OnceValues(func() (toolchain.APITools, error) {
 
 func tools(t *testing.T) toolchain.APITools {
 	t.Helper()
-	miniStackOnly(t, ownCode)
 	tools, err := apiTools()
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +93,7 @@ func served(t *testing.T, path string) []byte {
 // TestDescriptionIsValid: two judges that are not ours find nothing to say about the
 // OpenAPI document of the deployment.
 func TestDescriptionIsValid(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	is, dir := tools(t), description(t)
 	runs(t, dir, is.Validator, "openapi.json")
 	if said := runs(t, dir, is.Linter, "lint", "openapi.json"); strings.Contains(said, "warning.") ||
@@ -107,7 +105,7 @@ func TestDescriptionIsValid(t *testing.T) {
 // TestGeneratedClient: a client that is made from the description alone submits, waits,
 // and reads the receipt and the object.
 func TestGeneratedClient(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	is, dir := tools(t), description(t)
 	// The generator knows no XML; it is told to take it as text.
 	const config = "post_hooks: []\ncontent_type_overrides:\n  application/xml: text/plain\n"
@@ -156,7 +154,7 @@ const (
 // TestRendererIsThePackages: the script that the deployment serves, through the gateway,
 // is byte for byte that of the npm package.
 func TestRendererIsThePackages(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	dir := t.TempDir()
 	name := strings.TrimSpace(runs(t, dir, "npm", "pack", "--silent", rendererPackage))
 	data, err := os.ReadFile(filepath.Join(dir, strings.Fields(name)[0]))
@@ -266,7 +264,7 @@ func trouble(event any) string {
 // TestPageInBrowser: the page at /docs shows each operation, in narrow and wide windows,
 // light and dark, asks nobody else for anything, and logs no error.
 func TestPageInBrowser(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	for _, window := range []struct {
 		width  int64
 		scheme string
@@ -276,7 +274,7 @@ func TestPageInBrowser(t *testing.T) {
 			t.Helper()
 			quoted, _ := json.Marshal(text)
 			there := fmt.Sprintf(`document.body.innerText.includes(%s)`, quoted)
-			_, err := chromedp.Run(ctx, chromedp.Poll[bool](there, chromedp.WithPollingTimeout(20*time.Second)))
+			_, err := chromedp.Run(ctx, chromedp.Poll[bool](there, chromedp.WithPollingTimeout(soon)))
 			if err != nil {
 				t.Fatalf("%d: the page does not show %q: %v; %q", window.width, text, err, wrong())
 			}

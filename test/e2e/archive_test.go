@@ -18,7 +18,7 @@ import (
 
 	"archivist/localstack"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // repositories serves the Git repositories of all tests, to read and to push to.

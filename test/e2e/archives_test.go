@@ -18,14 +18,14 @@ import (
 
 	"archivist/localstack"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/boot"
-	"archivist/pkg/fault"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/kernel/fault"
 )
 
 // TestRevisionNotifierKey: a key with the role of a notifier says that a revision of its archive was committed. It can
 // do nothing else, and nobody can without a key.
 func TestRevisionNotifierKey(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	a, other := newArchive(t, "notified"), newArchive(t, "unnotified")
 	a.commits("[]")
 	hook, admin := newKey(t, "hook"), newKey(t, "admin")

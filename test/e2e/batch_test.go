@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/checkm"
+	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
 )
 
@@ -22,7 +22,7 @@ func (s *source) list(t *testing.T, path, profile string, rows ...checkm.Row) st
 // TestBatchFailuresAreIsolated: of five objects in a batch manifest three are wrong. They
 // fail alone, each with its reason, and the one whose source is corrected is requeued.
 func TestBatchFailuresAreIsolated(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	src := newSource(t)
 	src.put("/good.txt", []byte("good content"))
 	wrong, missing := src.row("/good.txt"), src.row("/good.txt")
@@ -89,7 +89,7 @@ func TestBatchFailuresAreIsolated(t *testing.T) {
 // TestSingleFileBatchMakesAnObjectOfEachRow: each row of a single-file batch becomes an
 // object, and an invalid batch manifest makes no job.
 func TestSingleFileBatchMakesAnObjectOfEachRow(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	src := newSource(t)
 	var rows []checkm.Row
 	for _, name := range []string{"/a b.txt", "/c.txt"} {

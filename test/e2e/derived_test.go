@@ -12,14 +12,14 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/consumer"
-	"archivist/pkg/eventarchive"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/eventarchive"
 )
 
 // TestDerived: an object of an image is followed by what consumers make of its events: a thumbnail,
 // files of the archive of events, whose chain is whole, and a message in somebody's queue.
 func TestDerived(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	src := newSource(t)
 	received := newQueue(t, pingQueue)
 	queued := consumer.Definition{Name: "queued", Filter: "Object+Create{parent=derived}",

@@ -11,7 +11,7 @@ import (
 
 // checkHealth runs the doctor on the whole system. Its findings are the error.
 func checkHealth(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, soon)
 	defer cancel()
 	o, err := client.Start(ctx, v1.OperationRequest{Action: "doctor",
 		ActionOptions: v1.ActionOptions{Reason: "the end of the tests"}}, "")

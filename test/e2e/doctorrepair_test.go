@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/ocfl"
+	"archivist/pkg/objects/ocfl"
 )
 
 // findings runs the doctor and returns what it finds about these jobs, batches and objects;
@@ -42,7 +42,7 @@ func findings(t *testing.T, repair bool, about ...string) []v1.Finding {
 // TestDoctorRepairs: the doctor finds nothing about what the system has done; then it finds what
 // somebody has changed in the storage root, and repairs it.
 func TestDoctorRepairs(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	src := newSource(t)
 	batch, job := submit(t, src.put("/doctor.txt", []byte("content for the doctor")), "file", "doctor")
 	ark := ends(t, job, "Completed", soon).Identifiers.Primary

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"archivist/localstack"
+	"archivist/pkg/app/inprocess"
 )
 
 // What consumers may call in these tests: each has its own.
@@ -26,8 +27,11 @@ func functionARN(name string) string {
 	return fmt.Sprintf("arn:aws:lambda:%s:000000000000:function:%s", localstack.Region, name)
 }
 
-// queueURL is the URL that the emulator gives a queue.
+// queueURL is the URL that a queue has where the system runs.
 func queueURL(s *localstack.Stack, name string) string {
+	if inProcess() {
+		return inprocess.QueueURL(name)
+	}
 	if s.Core {
 		return fmt.Sprintf("%s/queue/%s/000000000000/%s", s.Endpoint(), localstack.Region, name)
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/checkm"
-	"archivist/pkg/consumer"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/formats/checkm"
 )
 
 // TestFilesAreEvents: a consumer whose filter names files is called with each file of a version, and one
 // whose filter names collections with the object that was added; a dry run selects the same. A
 // download of a file is counted.
 func TestFilesAreEvents(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	const files = 13
 	filter := "File+Create{parent=files}:Collection+Add{id=files}"
 	apply(t, consumer.Definition{Name: "each-file", Filter: filter, Target: own(t), Batch: 5})

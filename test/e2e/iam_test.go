@@ -18,7 +18,7 @@ import (
 
 	"archivist/events"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/checkm"
+	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
 )
 
@@ -26,7 +26,7 @@ import (
 // says which, and goes on when it has the grant again. So each function runs with its own
 // role, and this lane can fail.
 func TestMissingGrantIsReportedAndSurvived(t *testing.T) {
-	miniStackOnly(t, "LocalStack's core evaluates no policies")
+	begin(t)
 	// One call of each stage's step.
 	broken := []struct{ stage, operation string }{{"unpack", "PutObject"}, {"estimate", "PutObject"},
 		{"download", "PutObject"}, {"process", "PutObject"},
@@ -97,6 +97,7 @@ func refused(t *testing.T, name, action, event string) {
 // TestContentLinksAreLimited: a link to content is valid for one method, one key and a
 // limited time.
 func TestContentLinksAreLimited(t *testing.T) {
+	begin(t)
 	src := newSource(t)
 	_, job := submit(t, src.put("/signed.txt", []byte("signed content")), "file", "signed")
 	j := ends(t, job, "Completed", soon)

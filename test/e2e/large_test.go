@@ -15,8 +15,8 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/bucket"
 )
 
 // pattern is content of a size that need not be kept: byte n follows from n.
@@ -137,7 +137,8 @@ func watchMemory(t *testing.T) (peaks func() map[string]int64) {
 // TestKilledDownloadResumesAtTheLastPart: a file in many parts whose function is killed at half goes on
 // where the last part ended, and comes back whole.
 func TestKilledDownloadResumesAtTheLastPart(t *testing.T) {
-	size, patience := int64(100<<20), 3*time.Minute
+	begin(t)
+	size, patience := int64(100<<20), soon
 	if *gigabyte {
 		size, patience = 1<<30, 15*time.Minute
 	}

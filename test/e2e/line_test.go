@@ -15,9 +15,10 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"archivist/pkg/component"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
+	"archivist/test/e2e/users"
 )
 
 var delivered = flag.Int("delivered", 6, "ordinary items that TestAssemblyLine works on")
@@ -33,9 +34,7 @@ var forTest = component.By{Actor: "e2e", Reason: "a test"}
 // stationCalls is the file in which the station notes its calls.
 var stationCalls = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(filepath.Dir(crashes), "station.jsonl")
-	_, err := stack.Function(context.Background(), stationLambda, stack.Path("test", "e2e", "station"),
-		map[string]string{"STATION_FILE": file})
-	return file, err
+	return file, ofUser(stationLambda, "station", file, users.Station(file))
 })
 
 // line is an assembly line, in small.
@@ -148,6 +147,9 @@ func (l line) worked(name string) (items []string) {
 		l.t.Fatal(err)
 	}
 	for text := range strings.Lines(string(data)) {
+		if !strings.HasSuffix(text, "\n") {
+			break // it is being written
+		}
 		var w component.Work
 		l.must(json.Unmarshal([]byte(text), &w))
 		if w.Component == name {
@@ -160,7 +162,7 @@ func (l line) worked(name string) (items []string) {
 // TestAssemblyLine: items go through a line of components, each by its own history: those that are
 // stopped, forced, repaired and begun again, and first what is urgent.
 func TestAssemblyLine(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	l := newLine(t)
 	const whole = "item.create, Received, Structure_checked, Metadata_checked, Ingested, Counted"
 

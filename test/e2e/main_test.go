@@ -5,21 +5,24 @@
 //
 //	go test ./test/e2e -on ministack -run TestSampleIsPreserved
 //
-// They share that stack. So each submits items of its own and looks at nothing else;
-// their order does not matter (CI shuffles them). At the end the doctor checks the whole
-// system, and after a run of all, the grants of each function are compared with the calls
-// that it made.
+// They share that stack. Most submit items of their own, look at nothing else, and are
+// played side by side; the others are played before, alone. Their order does not matter
+// (CI shuffles them). The table suite says what each test is for, and when and where it is
+// played. At the end the doctor checks the whole system, and the grants of each function
+// are compared with the calls that it made.
 package e2e
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
-	"runtime"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,7 +37,6 @@ import (
 	"archivist/infra/toolchain"
 	"archivist/localstack"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/ingest"
 )
 
 // The system under test, and clients of it.
@@ -47,12 +49,12 @@ var (
 	crashes string      // the file that says where processes end
 	// evaluated is a file with each kind of request that a role made.
 	evaluated string
-	timing    = ingest.Timings["quick"]
 )
 
 const sender = "archive@example.org"
 
-const tickEach = 5 * time.Second
+// tickEach is how often the test plays the minute.
+const tickEach = 2 * time.Second
 
 // TestMain deploys the system, runs the tests, and compares the grants with the calls
 // that were made. Without a lane it does nothing of it, so that `go test ./...` is quick.
@@ -62,94 +64,115 @@ func TestMain(m *testing.M) {
 	case flag.Lookup("test.list").Value.String() != "":
 		os.Exit(m.Run())
 	case *lane == "":
-		os.Exit(skip(m, "they deploy a stack; run them by make e2e, or with -on ministack"))
-	case *lane != ministack && *lane != core:
-		fmt.Fprintf(os.Stderr, "-on is %q; expected %s or %s\n", *lane, ministack, core)
+		without("they deploy a stack; run them by make e2e, or with -on ministack")
+		os.Exit(m.Run())
+	case *lane != process && *lane != ministack && *lane != core:
+		fmt.Fprintf(os.Stderr, "-on is %q; expected %s, %s or %s\n", *lane, process, ministack, core)
 		os.Exit(2)
 	case *lane == core && localstack.CoreMissing() != "" && os.Getenv("CI") == "":
-		os.Exit(skip(m, "on this machine LocalStack lacks "+localstack.CoreMissing()))
+		without("on this machine LocalStack lacks " + localstack.CoreMissing())
+		os.Exit(m.Run())
 	}
-	os.Exit(run(m))
+	chosen, err := choose()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	os.Exit(run(m, chosen))
 }
 
-// skip runs no test, for a reason.
-func skip(m *testing.M, why string) int {
-	fmt.Println("SKIPPED: the end-to-end tests:", why)
-	if err := flag.Set("test.run", "^$"); err != nil {
-		panic(err)
-	}
-	return m.Run()
-}
-
-func run(m *testing.M) int {
+func run(m *testing.M, chosen bool) int {
 	ctx := context.Background()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		panic(err)
-	}
 	dir, err := os.MkdirTemp("", "archivist-e2e-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = configure(dir)
+	}
 	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	crashes, evaluated = filepath.Join(dir, "crashes.json"), filepath.Join(dir, "evaluated.jsonl")
-	stack = &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr},
-		Name: "e2e", Port: 4567, Enforce: true, Tags: []string{"crash"},
-		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender,
-			"researchProjects": researchNames, "researchTimes": researchTimes, "revisionQueue": "true"}}
-	stack.Context["consumerTargets"] = targets(stack)
-	stack.Env = []string{"EVALUATED=" + evaluated}
-	if *gigabyte {
-		timing = ingest.Timings["slow"]
-		stack.Context["timing"] = "slow"
-		stack.Env = append(stack.Env, "S3_PERSIST=1", "S3_DATA_DIR="+filepath.Join(dir, "s3")) // content on disk
-	}
-	if onCore() {
-		stack.Core, stack.Name, stack.Port = true, "e2e-localstack", 4600
-		timing = ingest.Timings["slow"] // it is slower
-		stack.Context["timing"] = "slow"
-		stack.Context["consumerTargets"] = targets(stack)
-	}
-	if *replica != "" {
-		stack.Context["replicaBucket"] = *replica
-	}
-	defer func() {
-		if err := stack.Stop(ctx); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}()
-	if out, err = stack.Up(ctx, runtime.GOARCH); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	client = &v1.Client{URL: out.APIURL, HTTP: http.DefaultClient}
-	cfg = aws.Config{Region: out.Region, BaseEndpoint: &out.EndpointURL, Credentials: localstack.Root}
-	if *replica != "" {
-		if _, err := buckets().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: replica}); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
+	up := deploy
+	if inProcess() {
+		up = startProcess
 	}
-	// Locally an identity is verified at once; on AWS its owner answers a mail.
-	if _, err := ses.NewFromConfig(cfg).VerifyEmailIdentity(ctx,
-		&ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)}); err != nil {
+	down, err := up(ctx)
+	if down != nil {
+		defer func() {
+			if err := down(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}()
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	ticking.Store(true)
-	scheduler, stop := context.WithCancel(ctx)
-	defer stop()
-	go play(scheduler)
 	code := m.Run()
 	if err := checkHealth(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "FAIL: %v\n", err)
 		code = max(code, 1)
 	}
-	if err := checkGrants(ctx); err != nil {
+	if err := checkGrants(ctx, chosen); err != nil {
 		fmt.Fprintf(os.Stderr, "FAIL: grants and calls differ:\n%v\n", err)
 		return max(code, 1)
 	}
 	return code
+}
+
+// configure says what is deployed. What the tests and the functions tell each other is in a folder.
+func configure(dir string) error {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return err
+	}
+	crashes, evaluated = filepath.Join(dir, "crashes.json"), filepath.Join(dir, "evaluated.jsonl")
+	stack = &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr},
+		Name: "e2e", Port: 4567, Enforce: true, Tags: []string{"crash"},
+		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender,
+			"researchProjects": researchNames, "researchTimes": researchTimes, "revisionQueue": "true"}}
+	stack.Env = []string{"EVALUATED=" + evaluated}
+	if *gigabyte {
+		stack.Context["timing"] = "slow"
+		stack.Env = append(stack.Env, "S3_PERSIST=1", "S3_DATA_DIR="+filepath.Join(dir, "s3")) // content on disk
+	}
+	if onCore() {
+		stack.Core, stack.Name, stack.Port = true, "e2e-localstack", 4600
+		stack.Context["timing"] = "slow" // as it is
+	}
+	stack.Context["consumerTargets"] = targets(stack)
+	if *replica != "" {
+		stack.Context["replicaBucket"] = *replica
+	}
+	return nil
+}
+
+// deploy deploys the system to an emulator, makes what it needs beside it, and plays its minutes.
+func deploy(ctx context.Context) (stop func() error, err error) {
+	if err := onlyOurs(ctx); err != nil {
+		return nil, err
+	}
+	minutes, cancel := context.WithCancel(ctx)
+	stop = func() error {
+		cancel()
+		return stack.Stop(ctx)
+	}
+	if out, err = stack.Up(ctx); err != nil {
+		return stop, err
+	}
+	client = &v1.Client{URL: out.APIURL, HTTP: http.DefaultClient}
+	cfg = aws.Config{Region: out.Region, BaseEndpoint: &out.EndpointURL, Credentials: localstack.Root}
+	if *replica != "" {
+		if _, err := buckets().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: replica}); err != nil {
+			return stop, err
+		}
+	}
+	// Locally an identity is verified at once; on AWS its owner answers a mail.
+	_, err = ses.NewFromConfig(cfg).VerifyEmailIdentity(ctx,
+		&ses.VerifyEmailIdentityInput{EmailAddress: aws.String(sender)})
+	ticking.Store(true)
+	go play(minutes)
+	return stop, err
 }
 
 // play invokes the scheduler, the relay and the revision queue more often than their rule does, as the rule would.
@@ -180,6 +203,21 @@ func play(ctx context.Context) {
 	}
 }
 
+// onlyOurs stops an emulator that an earlier run has left, and this one's when this run is interrupted.
+func onlyOurs(ctx context.Context) error {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-interrupted
+		fmt.Fprintln(os.Stderr, errors.Join(errors.New("interrupted"), stack.Stop(ctx)))
+		os.Exit(130)
+	}()
+	if !stack.Healthy() {
+		return nil
+	}
+	return stack.Stop(ctx)
+}
+
 func payloadOf(r *lambda.InvokeOutput) []byte {
 	if r == nil {
 		return nil
@@ -193,17 +231,25 @@ func buckets() *s3.Client {
 	return s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
 }
 
-// until looks every 200 ms until f is true, at most for within.
+// long is from when on a wait is worth a line.
+const long = 5 * time.Second
+
+// until looks again and again until f is true: less and less often, since the tests that are played side by side would
+// keep an emulator busy with looking. What takes longer than within hangs.
 func until(t *testing.T, what string, within time.Duration, f func() bool) {
 	t.Helper()
+	began := time.Now()
+	defer func() {
+		if took := time.Since(began); took > long && !t.Failed() {
+			t.Logf("%5.1f s until %s", took.Seconds(), what)
+		}
+	}()
 	deadline := time.After(within)
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for !f() {
+	for wait := 100 * time.Millisecond; !f(); wait = min(wait*5/4, 2*time.Second) {
 		select {
 		case <-deadline:
 			t.Fatalf("%s: not within %s", what, within)
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 	}
 }

@@ -21,15 +21,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/boot"
-	"archivist/pkg/cloudwatch"
-	"archivist/pkg/queue"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/aws/awserror"
+	"archivist/pkg/aws/cloudwatch"
+	"archivist/pkg/ingest/queue"
 )
 
 // TestOperations breaks what docs/operations.md says can break, and looks where the
 // table of that document says that it shows.
 func TestOperations(t *testing.T) {
-	miniStackOnly(t, "LocalStack's core evaluates no policies and counts no throttles")
+	begin(t)
 	refused := ""
 	t.Run("mail-refused", func(t *testing.T) { refused = mailRefused(t) })
 	t.Run("scheduler-stopped", schedulerStopped)
@@ -131,25 +132,41 @@ func schedulerStopped(t *testing.T) {
 func stopScheduler(t *testing.T, scheduler string) (start func()) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	bus, functions := eventbridge.NewFromConfig(cfg), lambda.NewFromConfig(cfg)
-	rules, err := bus.ListRules(ctx, &eventbridge.ListRulesInput{NamePrefix: aws.String("Archivist-EachMinute")})
-	if err != nil || len(rules.Rules) != 1 {
-		t.Fatalf("the rules are %+v, %v", rules, err)
-	}
+	functions := lambda.NewFromConfig(cfg)
 	maps, err := functions.ListEventSourceMappings(ctx, &lambda.ListEventSourceMappingsInput{FunctionName: &scheduler})
 	if err != nil || len(maps.EventSourceMappings) != 1 {
 		t.Fatalf("the scheduler's queues are %+v, %v", maps, err)
 	}
-	ticking.Store(false)
 	enable(t, functions, *maps.EventSourceMappings[0].UUID, false)
-	if _, err := bus.DisableRule(ctx, &eventbridge.DisableRuleInput{Name: rules.Rules[0].Name}); err != nil {
+	minutes := stopMinutes(t)
+	return func() {
+		enable(t, functions, *maps.EventSourceMappings[0].UUID, true)
+		minutes()
+	}
+}
+
+// stopMinutes disables the rule of each minute, and its play. The returned function enables both again. Meanwhile
+// nothing is repaired: what happens is caused by wake-ups.
+func stopMinutes(t *testing.T) (start func()) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	bus, minute := eventbridge.NewFromConfig(cfg), "Archivist-EachMinute"
+	if inProcess() {
+		minute = "EachMinute"
+	}
+	rules, err := bus.ListRules(ctx, &eventbridge.ListRulesInput{NamePrefix: aws.String(minute)})
+	if err != nil || len(rules.Rules) != 1 {
+		t.Fatalf("the rules are %+v, %v", rules, err)
+	}
+	name := rules.Rules[0].Name
+	ticking.Store(false)
+	if _, err := bus.DisableRule(ctx, &eventbridge.DisableRuleInput{Name: name}); err != nil {
 		t.Fatal(err)
 	}
 	return func() {
-		if _, err := bus.EnableRule(ctx, &eventbridge.EnableRuleInput{Name: rules.Rules[0].Name}); err != nil {
+		if _, err := bus.EnableRule(ctx, &eventbridge.EnableRuleInput{Name: name}); err != nil {
 			t.Error(err)
 		}
-		enable(t, functions, *maps.EventSourceMappings[0].UUID, true)
 		ticking.Store(true)
 	}
 }
@@ -207,11 +224,12 @@ func throttled(t *testing.T) {
 func tableRefused(t *testing.T) {
 	restore := removeGrant(t, "report", "dynamodb:GetItem")
 	defer restore()
-	refused, failed := sumOf(t, cloudwatch.Namespace, queue.Refused), sumOf(t, cloudwatch.Namespace, queue.FailedJobs)
+	refused := sumOf(t, cloudwatch.Namespace, awserror.Refused)
+	failed := sumOf(t, cloudwatch.Namespace, queue.FailedJobs)
 	batch, job := submit(t, newSource(t).URL+"/missing.txt", "file")
 	explains(t, job, "person", "answered 404", "requeue")
 	rises(t, queue.FailedJobs, failed)
-	rises(t, queue.Refused, refused)
+	rises(t, awserror.Refused, refused)
 	raised(t, "Refused")
 	if b := batchOf(t, batch); b.State != "Reporting" {
 		t.Errorf("the batch is %s", b.State)

@@ -14,7 +14,7 @@ import (
 // TestOperatorFailsARunningJob: a person fails a job that downloads. Its execution is stopped, the
 // batch ends without a version, and the lists show it.
 func TestOperatorFailsARunningJob(t *testing.T) {
-	miniStackOnly(t, "LocalStack's core does not stop an execution that waits for its token")
+	begin(t)
 	src := newSource(t)
 	url := src.put("/byhand.txt", []byte("content that nobody wants any more"))
 	release := src.hold("/byhand.txt")

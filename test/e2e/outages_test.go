@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,17 +21,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/boot"
-	"archivist/pkg/crash"
+	"archivist/pkg/app/boot"
+	"archivist/pkg/app/crash"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
 )
 
 // TestStoreSurvivesDeathBeforeEachWrite: the function of Store dies before each of its
 // writes, each time in another job. Messages that come back and the sweep bring every
 // job to its end.
 func TestStoreSurvivesDeathBeforeEachWrite(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	const writes = 18 // more than Store makes for one file; the last ones find nothing to kill
 	src := newSource(t)
 	dir := t.TempDir()
@@ -39,7 +41,6 @@ func TestStoreSurvivesDeathBeforeEachWrite(t *testing.T) {
 			Marker: filepath.Join(dir, fmt.Sprint(n))})
 	}
 	setCrashes(t, all)
-	defer setCrashes(t, nil)
 	jobs := map[int]string{}
 	for n := 1; n <= writes; n++ {
 		_, jobs[n] = submit(t, src.put(fmt.Sprintf("/kill-%d.txt", n), fmt.Appendf(nil, "content of %d", n)), "file",
@@ -48,7 +49,7 @@ func TestStoreSurvivesDeathBeforeEachWrite(t *testing.T) {
 	died := 0
 	var done []v1.Job
 	for n := 1; n <= writes; n++ {
-		j := ends(t, jobs[n], "Completed", 3*time.Minute)
+		j := ends(t, jobs[n], "Completed", soon)
 		done = append(done, j)
 		if got := string(content(t, j, fmt.Sprintf("producer/kill-%d.txt", n))); got != fmt.Sprintf("content of %d",
 			n) {
@@ -65,21 +66,39 @@ func TestStoreSurvivesDeathBeforeEachWrite(t *testing.T) {
 	validObjects(t, done...)
 }
 
+// deaths are where processes end, for the tests that are under way.
+var deaths struct {
+	sync.Mutex
+	of map[string][]crash.Point // by test
+}
+
+// setCrashes says where processes end until the end of the test.
 func setCrashes(t *testing.T, points []crash.Point) {
 	t.Helper()
-	data, err := json.Marshal(points)
-	if err != nil {
-		t.Fatal(err)
+	write := func(points []crash.Point) {
+		deaths.Lock()
+		defer deaths.Unlock()
+		if deaths.of == nil {
+			deaths.of = map[string][]crash.Point{}
+		}
+		deaths.of[t.Name()] = points
+		data, err := json.Marshal(slices.Concat(slices.Collect(maps.Values(deaths.of))...))
+		if err == nil {
+			err = os.WriteFile(crashes, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := os.WriteFile(crashes, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { write(nil) })
+	write(points)
 }
 
 // TestJobsSurviveSimultaneousFaults: functions are killed while jobs download, the first
 // message of each stage is lost, an execution is stopped by hand, and the scheduler
-// misses five ticks. Every job ends as it should, in time.
+// misses five ticks. Every job ends as it should.
 func TestJobsSurviveSimultaneousFaults(t *testing.T) {
+	begin(t)
 	before := repairs(t)
 	src := newSource(t)
 	dropped := dropFirst(t)
@@ -89,7 +108,7 @@ func TestJobsSurviveSimultaneousFaults(t *testing.T) {
 	if onCore() {
 		atOnce = 1 // its queues give their functions one message after another
 	}
-	until(t, "jobs download", 3*time.Minute, func() bool {
+	until(t, "jobs download", soon, func() bool {
 		return inState(t, jobs, "Downloading") >= atOnce && src.underWay() >= atOnce
 	})
 	if killed := killFunctions(t); killed < atOnce {
@@ -108,11 +127,10 @@ func TestJobsSurviveSimultaneousFaults(t *testing.T) {
 		if job == stopped {
 			failedByHand(t, job)
 		}
-		j := ends(t, job, "Completed", 6*time.Minute)
+		j := ends(t, job, "Completed", 2*soon)
 		if got := content(t, j, fmt.Sprintf("producer/big-%d.bin", i)); len(got) != 200_000 {
 			t.Errorf("job %d stored %d bytes", i, len(got))
 		}
-		inTime(t, job)
 		done = append(done, j)
 	}
 	for stage, ok := range dropped() {
@@ -150,7 +168,7 @@ func heldJobs(t *testing.T, src *source, n int) (jobs []string, release func()) 
 // failedByHand looks at a job whose execution a person stopped, and requeues it.
 func failedByHand(t *testing.T, job string) {
 	t.Helper()
-	j := ends(t, job, "Failed", 3*time.Minute)
+	j := ends(t, job, "Failed", soon)
 	if !strings.Contains(j.Message, "stopped its execution") || !strings.Contains(j.Message, "tired of it") {
 		t.Errorf("the stopped job says %q", j.Message)
 	}
@@ -166,33 +184,6 @@ func inState(t *testing.T, jobs []string, state string) (n int) {
 		}
 	}
 	return n
-}
-
-// inTime compares the time that a job took with the graces of the faults that it met: one
-// for each repair and each killed function, and the missed ticks.
-func inTime(t *testing.T, job string) {
-	t.Helper()
-	all := eventsOf(t, job)
-	long, _ := ingest.StageNamed("download")
-	grace := timing.Times(long).Grace
-	allowed := time.Minute + grace + 5*tickEach // the usual path on a loaded machine, the kill, the scheduler
-	for _, e := range all {
-		if e.Type == "job.repaired" || e.Type == "job.requeued" {
-			allowed += grace + timing.MaxBackoff
-		}
-	}
-	first, err := time.Parse(time.RFC3339, all[0].Time)
-	if err != nil {
-		t.Fatal(err)
-	}
-	last, err := time.Parse(time.RFC3339, all[len(all)-1].Time)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("job %s: %s, %d repairs", job, last.Sub(first), repairsOf(t, job))
-	if took := last.Sub(first); took > allowed {
-		t.Errorf("job %s took %s, allowed were %s", job, took, allowed)
-	}
 }
 
 // dropFirst takes the first message of every stage of a job out of its queue
@@ -258,11 +249,11 @@ func drop(t *testing.T, url string) bool {
 	return false
 }
 
-// process of a function of this stack: its folder in /proc, and its stage ("" of
+// worker is a process of a function of this stack: its folder in /proc, and its stage ("" of
 // those that have none).
-type process struct{ dir, stage string }
+type worker struct{ dir, stage string }
 
-func functionsOf(t *testing.T) (found []process) {
+func functionsOf(t *testing.T) (found []worker) {
 	t.Helper()
 	procs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -280,7 +271,7 @@ func functionsOf(t *testing.T) (found []process) {
 		}
 		_, stage, _ := strings.Cut(string(env), boot.EnvStage+"=")
 		stage, _, _ = strings.Cut(stage, "\x00")
-		found = append(found, process{p, stage})
+		found = append(found, worker{p, stage})
 	}
 	return found
 }

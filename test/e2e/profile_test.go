@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/callback"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/callback"
 )
 
 // receiver is a depositor's server that gets callbacks of preserved jobs.
@@ -95,7 +95,7 @@ func submitTo(t *testing.T, collection, url string) (batch, job string) {
 // is safe, and completes after a requeue. When a best-effort callback fails, its job
 // completes.
 func TestCallbackModes(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	if _, err := secretsmanager.NewFromConfig(cfg).CreateSecret(t.Context(),
 		&secretsmanager.CreateSecretInput{Name: aws.String("archivist/callback"),
 			SecretString: aws.String(key)}); err != nil {
@@ -147,7 +147,7 @@ func TestCallbackModes(t *testing.T) {
 
 // TestProfileSuppressesMail: how many mails a submission causes is as its profile says.
 func TestProfileSuppressesMail(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	src := newSource(t)
 	for level, want := range map[string]int{"none": 2, "partial": 1, "full": 0} {
 		putProfile(t, "mail-"+level, v1.Profile{Suppress: level})
@@ -204,10 +204,17 @@ func validPremis(t *testing.T, doc []byte, wanted ...string) {
 // TestPREMISSamplesAreValid: the documents with which reading is tested, and those that are expected of
 // writing, are valid by the published schemas.
 func TestPREMISSamplesAreValid(t *testing.T) {
-	miniStackOnly(t, ownCode)
-	samples, err := filepath.Glob("../../pkg/pr*/testdata/*.xml") // packages premis and provenance
-	if err != nil || len(samples) < 5 {
-		t.Fatalf("%d samples, %v", len(samples), err)
+	begin(t)
+	var samples []string
+	for _, folder := range []string{"formats/premis", "ingest/provenance", "components/histories"} {
+		found, err := filepath.Glob("../../pkg/" + folder + "/testdata/*.xml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples = append(samples, found...)
+	}
+	if len(samples) < 5 {
+		t.Fatalf("%d samples", len(samples))
 	}
 	for _, path := range samples {
 		doc, err := os.ReadFile(path)
@@ -221,7 +228,7 @@ func TestPREMISSamplesAreValid(t *testing.T) {
 // TestPREMISIsValid: the PREMIS of a version, and that of its later events, are valid by
 // the published schema.
 func TestPREMISIsValid(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	src := newSource(t)
 	src.put("/a.txt", []byte("a"))
 	src.put("/b.txt", []byte("b"))
@@ -262,8 +269,8 @@ func TestPREMISIsValid(t *testing.T) {
 // TestPREMISImport: a document of another archive is imported, and its events are in the export of the
 // item, which is valid. Again, nothing is imported.
 func TestPREMISImport(t *testing.T) {
-	miniStackOnly(t, ownCode)
-	doc, err := os.ReadFile("../../pkg/premis/testdata/newspaper.xml")
+	begin(t)
+	doc, err := os.ReadFile("../../pkg/formats/premis/testdata/newspaper.xml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,21 +3,18 @@ package e2e
 import (
 	"slices"
 	"testing"
-	"time"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/consumer"
-	"archivist/pkg/fault"
-	"archivist/pkg/search"
-	"archivist/pkg/table"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/views/search"
 )
-
-// replayTime is how long a replay may take: the clock begins it within a minute.
-const replayTime = 4 * time.Minute
 
 // TestReplays: a replay calls its consumer again, marked, and a consumer that sends mail is not
 // replayed; a rebuild of a search index that is lost gives the same answers.
 func TestReplays(t *testing.T) {
+	begin(t)
 	target := own(t)
 	const filter = "Object+Create{parent=replays}"
 	apply(t, consumer.Definition{Name: "replayed", Filter: filter, Target: target})
@@ -57,7 +54,7 @@ func TestReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []v1.Replay{replay, rebuild} {
-		until(t, "the replay of "+r.Consumer+" is done", replayTime, func() bool {
+		until(t, "the replay of "+r.Consumer+" is done", soon, func() bool {
 			r, err = client.Replay(t.Context(), r.ID)
 			return err == nil && r.State == v1.ReplayDone
 		})

@@ -11,20 +11,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/cloudwatch"
-	"archivist/pkg/fault"
-	"archivist/pkg/fixity"
-	"archivist/pkg/preservation"
+	"archivist/pkg/aws/cloudwatch"
+	"archivist/pkg/components/preservation"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/fixity"
 )
 
-// replica is the name of the second bucket, if there is one. Every version would be copied, so a run of all
-// tests has none.
-var replica = flag.String("replica", "", "name of a second bucket, for TestRepairFromCopy")
+// replica is the name of the second bucket, if there is one. Every version is copied to it, so a run of all tests on an
+// emulator has none.
+var replica = flag.String("replica", "", "name of a second bucket on an emulator, for TestRepairFromCopy")
 
 // TestRepairFromCopy: a stored file is damaged by hand. A fixity check finds it within one run, with its
 // metric; a person has it restored from the copy in the second bucket; the next check finds it right. The
 // history has it all.
 func TestRepairFromCopy(t *testing.T) {
+	begin(t)
 	if *replica == "" {
 		t.Skip("a second bucket is needed: -replica NAME")
 	}

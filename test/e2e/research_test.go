@@ -20,7 +20,7 @@ import (
 	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"github.com/oklog/ulid/v2"
 
-	"archivist/pkg/lease"
+	"archivist/pkg/kernel/lease"
 	"archivist/pkg/research"
 )
 
@@ -74,10 +74,12 @@ func newLaboratory(t *testing.T) *laboratory {
 					InvocationType: lambdatypes.InvocationTypeEvent, Payload: []byte(`{"project":"` + project + `"}`)})
 				return err
 			}}}
-	got := researcherRole(t, researchProject)
 	own := cfg.Copy()
-	own.Credentials = credentials.NewStaticCredentialsProvider(*got.AccessKeyId, *got.SecretAccessKey,
-		*got.SessionToken)
+	if !inProcess() { // it has no roles
+		got := researcherRole(t, researchProject)
+		own.Credentials = credentials.NewStaticCredentialsProvider(*got.AccessKeyId, *got.SecretAccessKey,
+			*got.SessionToken)
+	}
 	l.as = sqs.NewFromConfig(own)
 	return l
 }
@@ -160,6 +162,7 @@ func (l *laboratory) work(m research.Message) {
 // TestResearchQueuesWork: what curators send becomes work items, what researchers send becomes results;
 // what is wrong becomes a dead letter with its reason, and the rest goes on.
 func TestResearchQueuesWork(t *testing.T) {
+	begin(t)
 	l := newLaboratory(t)
 	ctx, by := t.Context(), research.By{Actor: "e2e"}
 	err := l.store.Apply(ctx, research.Project{Name: researchProject,
@@ -220,6 +223,7 @@ func (l *laboratory) status() research.Status {
 // TestPendingWorkExpires: a work item leaves its queue at the end of its time, and a researcher may receive
 // from the queue of its own project only.
 func TestPendingWorkExpires(t *testing.T) {
+	begin(t)
 	l := newLaboratory(t)
 	got, err := queues().GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &l.queue,
 		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameMessageRetentionPeriod}})

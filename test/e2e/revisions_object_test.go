@@ -8,16 +8,17 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/archive"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/revision"
-	"archivist/pkg/workflow"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/archive"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/workflow"
 )
 
 // TestObjectIsArchive: an object whose files define a task is registered as an archive, and begins at its newest
 // version. Nobody but the consumer of the log notifies the next one; its task runs with its files.
 func TestObjectIsArchive(t *testing.T) {
+	begin(t)
 	until(t, "the consumer is there, which notifies the versions that come", soon, func() bool {
 		_, err := client.Consumer(t.Context(), revision.VersionsName)
 		return err == nil

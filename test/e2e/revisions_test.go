@@ -17,12 +17,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // TestRevisionsInAnyOrder: six revisions are notified at once in a random order, each three times. They are planned
 // and run in the order of their numbers.
 func TestRevisionsInAnyOrder(t *testing.T) {
+	begin(t)
 	a := newArchive(t, "orders")
 	const definition = `
 - name: index
@@ -77,7 +78,7 @@ const ofTheText = `
 // TestRevisionsOfTheText: the sequence of the requirement. Revision 3 is notified before revision 2; the build of
 // revision 2 is superseded while it runs, and stopped.
 func TestRevisionsOfTheText(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	a := newArchive(t, "text")
 	a.commits("[]")
 	a.commits(ofTheText)
@@ -152,6 +153,7 @@ const endless = `
 // TestRevisionsAreOperated: a person pauses an archive, cancels a task that runs, resumes, runs a task by hand, and
 // deletes the archive while tasks run. Processes end with their tasks.
 func TestRevisionsAreOperated(t *testing.T) {
+	begin(t)
 	a := newArchive(t, "acts")
 	a.begin(endless)
 	first := a.process("endless1")
@@ -275,7 +277,7 @@ const converts = `
 // TestRevisionsMadeByTasks: a task commits to its own archive. The hook of the documents notifies that. The revision
 // has its maker, which it does not start again. A token that is forged is refused, in a commit and in a call.
 func TestRevisionsMadeByTasks(t *testing.T) {
-	miniStackOnly(t, ownCode)
+	begin(t)
 	a := newArchive(t, "commits")
 	a.hook()
 	a.message = "Mine\n\nArchivist-Run: commits/1/index:0123456789abcdef0123456789abcdef"

@@ -22,7 +22,7 @@ import (
 // TestTaskRunnerReachesOnlyRuns: with the policies of the function that runs tasks, the files of runs can be reached,
 // and nothing else of the deployment but the secrets of tasks.
 func TestTaskRunnerReachesOnlyRuns(t *testing.T) {
-	miniStackOnly(t, "LocalStack's core evaluates no policies")
+	begin(t)
 	as := likeRunner(t)
 	files := s3.NewFromConfig(as, func(o *s3.Options) { o.UsePathStyle = true })
 	put := func(bucket, key string) error {

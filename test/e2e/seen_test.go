@@ -13,8 +13,8 @@ import (
 	awscloudwatch "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
-	"archivist/pkg/cloudwatch"
-	"archivist/pkg/queue"
+	"archivist/pkg/aws/cloudwatch"
+	"archivist/pkg/ingest/queue"
 )
 
 // repairs is the metric that the sweep counts.
@@ -26,6 +26,9 @@ func repairs(t *testing.T) float64 {
 // sumOf is the sum of a metric in the last hours.
 func sumOf(t *testing.T, namespace, name string, of ...cwtypes.Dimension) float64 {
 	t.Helper()
+	if inProcess() {
+		return system.Metric(name)
+	}
 	got, err := awscloudwatch.NewFromConfig(cfg).GetMetricStatistics(t.Context(),
 		&awscloudwatch.GetMetricStatisticsInput{
 			Namespace: &namespace, MetricName: &name, Dimensions: of,
@@ -54,9 +57,12 @@ func mails(t *testing.T, says string) (found []string) {
 	return found
 }
 
-// sent are the mails that were sent, as the emulator keeps them.
+// sent are the mails that were sent, as the emulator or the process keeps them.
 func sent(t *testing.T) (all []string) {
 	t.Helper()
+	if inProcess() {
+		return sentInProcess(t)
+	}
 	at := "/_ministack/ses/messages"
 	if onCore() {
 		at = "/_aws/ses"

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/checkm"
+	"archivist/pkg/formats/checkm"
 )
 
 // source is a depositor's web server that tests break and repair.

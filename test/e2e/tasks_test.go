@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/runner"
+	"archivist/pkg/revisions/runner"
 )
 
 // password is the value of the secret that the tasks of the tests may name.
@@ -84,6 +84,7 @@ const scripts = `
 
 // TestTaskRuns: tasks are run as docs/revisions.md says.
 func TestTaskRuns(t *testing.T) {
+	begin(t)
 	secret(t, "archivist/tasks/e2e", password)
 	secret(t, "archivist/others/e2e", "of others")
 	a := newArchive(t, "scripts")

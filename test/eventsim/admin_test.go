@@ -3,7 +3,7 @@ package eventsim
 import (
 	"context"
 
-	"archivist/pkg/consumer"
+	"archivist/pkg/events/consumer"
 )
 
 // connect wires the runtime of consumers as this process has it.
@@ -19,7 +19,7 @@ func (a *actor) connect() {
 	if wrap := a.w.mutant.log; wrap != nil {
 		log = wrap(a, log)
 	}
-	store := &consumer.Store{Table: a.table, Log: log, Now: a.Now, NewID: a.w.newID,
+	store := &consumer.Store{Table: a.table, Log: log, Now: a.Now, NewID: a.w.NewID,
 		Handlers: consumer.Names(handlers)}
 	a.run = &consumer.Runtime{Store: store, Handlers: handlers, Wake: a.wake, Metric: a.w.count}
 }

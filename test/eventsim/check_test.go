@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 
@@ -157,7 +157,7 @@ func (c *checker) eventRow(ch tabletest.Change) {
 	if err != nil {
 		c.fail("%v", err)
 	}
-	c.w.streams(of)
+	c.w.stream.Send(of)
 }
 
 // place checks one reference of the log: the next place of its partition, for the next event

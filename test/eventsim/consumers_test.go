@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/consumer"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 

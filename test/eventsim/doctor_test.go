@@ -2,32 +2,21 @@ package eventsim
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
-	"archivist/test/adversary"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // examine lets the doctor read all rows at the end. The subjects of a simulation are no real jobs and
 // objects: only what it finds of their events, the log and the consumers counts.
 func (w *world) examine(ctx context.Context) {
-	if w.check.err != nil {
-		return
-	}
-	rows, err := adversary.Examine(ctx, w.fake, w.newID, func(f queue.Finding) {
-		switch kind, _, _ := strings.Cut(f.Invariant, "-"); kind {
-		case "event", "log", "cursor", "kept":
-			w.check.fail("the doctor finds %s of %s: %s", f.Invariant, f.Subject, f.Evidence)
-		}
-	})
-	if err != nil {
-		w.check.fail("the doctor: %v", err)
-	}
-	if rows > len(w.check.ids) { // each event has a row, and most a place
-		w.Met("rows read by the doctor")
-	}
+	w.Examine(ctx, w.fake, len(w.check.ids), func(f queue.Finding) bool { // each event has a row, and most a place
+		kind, _, _ := strings.Cut(f.Invariant, "-")
+		return slices.Contains([]string{"event", "log", "cursor", "kept"}, kind)
+	}, w.check.fail)
 }
 
 // TestDoctorFindsDamage: at the end of a seed in which all is well, the place of an event is gone.

@@ -8,9 +8,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"archivist/pkg/consumer"
-	"archivist/pkg/envelope"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 
@@ -18,6 +18,7 @@ import (
 // it.
 type mutant struct {
 	name   string
+	shown  uint64 // a seed that has shown it
 	client func(*actor, adversary.Client) adversary.Client
 	// handler wraps the targets of a process.
 	handler func(consumer.Handler) consumer.Handler
@@ -27,6 +28,9 @@ type mutant struct {
 
 	revisions bool // the revisions of rows are not compared, so that the rule itself has to find it
 }
+
+// Known is the mutant's name, and a seed that has shown it.
+func (m mutant) Known() (name string, shown uint64) { return m.name, m.shown }
 
 var mutants = []mutant{
 	{name: "the cursor moved before the handler", handler: early},

@@ -6,11 +6,11 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"archivist/pkg/consumer"
-	"archivist/pkg/envelope"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
-	"archivist/pkg/table"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 	"archivist/test/adversary"
 )
 
@@ -128,7 +128,7 @@ func happens(rng *rand.Rand, s event.Subject, row *thing) event.New {
 
 // produce makes one change of a few subjects.
 func (a *actor) produce(ctx context.Context) {
-	tx := a.table.Begin(a.w.newID())
+	tx := a.table.Begin(a.w.NewID())
 	seen := map[event.Subject]bool{}
 	for range 1 + a.Rng.IntN(3) {
 		s, parents := a.w.subject(a.Rng)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/consumer"
+	"archivist/pkg/events/consumer"
 )
 
 // target is what the consumers' targets do: they make the effects of events, and refuse the

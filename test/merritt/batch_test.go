@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
+	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/stage/stagetest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/fault"
 )
 
 // three are the objects of the text: of the third, the depositor knows the ARK.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
 )
 
 // failed is a scene with a job that has failed, what is expected of it, and how its cause is

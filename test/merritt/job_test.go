@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/stage/stagetest"
-	"archivist/pkg/workspace"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/fault"
 )
 
 // lockJob: a job is locked while a stage works on it.

@@ -20,16 +20,16 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/bucket"
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
+	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/notify"
-	"archivist/pkg/queue"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/stage/stagetest"
-	"archivist/pkg/table"
-	"archivist/pkg/workspace"
+	"archivist/pkg/ingest/notify"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
 // scene is a deployment whose clock, source and failing stages the scenario sets.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"archivist/pkg/checkm"
+	"archivist/pkg/formats/checkm"
 )
 
 // object is one object of a submission: a manifest of one file.

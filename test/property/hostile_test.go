@@ -16,10 +16,7 @@ import (
 // TestAcceptedEnds: a submission with hostile values is refused with a reason before the
 // first write to the storage root, or it is preserved unchanged, and can be read, reported
 // and rebuilt.
-func TestAcceptedEnds(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(r *rapid.T) { check(t, r, hostileHistories().Draw(r, "history")) })
-}
+func TestAcceptedEnds(t *testing.T) { explore(t, hostileHistories()) }
 
 func hostileHistories() *rapid.Generator[history] {
 	return rapid.Custom(func(t *rapid.T) history {

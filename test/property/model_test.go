@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/ark"
+	"archivist/pkg/formats/ark"
 	"archivist/pkg/ingest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"sync"
 
-	"archivist/pkg/fetch"
+	"archivist/pkg/kernel/fetch"
 )
 
 // trouble is how a source answers before it works.

@@ -31,14 +31,14 @@ import (
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/collection"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/stage"
-	"archivist/pkg/stage/stagetest"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // world is one archive on twins, in a bubble with its own time, with the sources of its
@@ -52,9 +52,13 @@ type world struct {
 	source *source
 	known  *archive
 
+	// overtaken are the jobs whose requeue was refused.
+	overtaken map[string]bool
+
 	mu    sync.Mutex
 	mails [][]byte
 	log   bytes.Buffer
+	door  *door
 	wrong []finding // what is not as promised
 }
 
@@ -66,14 +70,27 @@ func inWorld(t *testing.T, f func(ctx context.Context, w *world)) (wrong []findi
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t.TempDir())
 		defer w.source.close()
+		defer doors.Put(w.door)
 		f(t.Context(), w)
 		wrong, log = w.wrong, w.log.String()
 	})
 	return wrong, log
 }
 
+// door is an API with its routes. To describe these takes as long as to play a history, so each process does it once.
+type door struct {
+	api     *api.API
+	handler http.Handler
+}
+
+var doors = sync.Pool{New: func() any {
+	a := &api.API{}
+	return &door{a, a.Handler()}
+}}
+
 func newWorld(dir string) *world {
-	w := &world{fake: tabletest.New(), twin: buckettest.New(dir), source: newSource(), known: newArchive()}
+	w := &world{fake: tabletest.New(), twin: buckettest.New(dir), source: newSource(), known: newArchive(),
+		overtaken: map[string]bool{}}
 	w.m = queuetest.New(tabletest.Table(w.fake), time.Now, 50)
 	w.m.Queue.Log = slog.New(slog.NewTextHandler(&locked{w: w}, nil))
 	w.s = stagetest.New(w.m, "http://s3")
@@ -87,9 +104,10 @@ func newWorld(dir string) *world {
 		return nil
 	}
 	w.m.Step = func(st ingest.Stage) queue.Step { return w.guarded(st.Name, w.s.Steps()[st.Name]) }
-	handler := &api.API{Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections, Root: w.s.Root,
+	w.door = doors.Get().(*door)
+	*w.door.api = api.API{Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections, Root: w.s.Root,
 		Work: w.s.Work.Bucket, Identity: w.s.Identity(), Log: w.m.Queue.Log}
-	w.api = &v1.Client{URL: "http://archive", HTTP: &http.Client{Transport: inProcess{w, "archive", handler.Handler()},
+	w.api = &v1.Client{URL: "http://archive", HTTP: &http.Client{Transport: inProcess{w, "archive", w.door.handler},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	return w
 }

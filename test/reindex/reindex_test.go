@@ -4,7 +4,6 @@ package reindex
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -15,22 +14,20 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/ark"
-	"archivist/pkg/bucket"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/collection"
+	"archivist/pkg/formats/ark"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ocfl"
-	"archivist/pkg/queue"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/reindex"
-	"archivist/pkg/stage"
-	"archivist/pkg/stage/stagetest"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/reindex"
+	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/objects/ocfl"
+	"archivist/test/adversary/seeds"
 )
-
-var seeds = flag.Int("seeds", 4, "histories")
-var only = flag.Int("seed", -1, "only this history")
 
 // shoulders by collection.
 var shoulders = map[string]string{"maps": "fk7", "letters": "fk8"}
@@ -44,7 +41,7 @@ type object struct {
 
 // world is one deployment on twins, with what was submitted to it.
 type world struct {
-	*testing.T
+	testing.TB
 	rng     *rand.Rand
 	m       *queuetest.Machine
 	s       *stage.Stages
@@ -57,9 +54,9 @@ type world struct {
 	objects map[string]*object
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t testing.TB, seed uint64) *world {
 	w := &world{
-		T: t, rng: rand.New(rand.NewPCG(seed, 8)), rows: tabletest.New(), files: map[string]string{},
+		TB: t, rng: rand.New(rand.NewPCG(seed, 8)), rows: tabletest.New(), files: map[string]string{},
 		fails: map[string]string{}, said: map[string]string{}, objects: map[string]*object{},
 	}
 	s3 := httptest.NewServer(buckettest.New(t.TempDir()))
@@ -284,37 +281,32 @@ func (w *world) damage() map[string]bool {
 // TestStorageRootAlone: after any history, the inventory is rebuilt from the storage root
 // alone.
 func TestStorageRootAlone(t *testing.T) {
-	for seed := range *seeds {
-		if *only >= 0 && seed != *only {
-			continue
+	t.Log(seeds.Each(t, func(t *seeds.T, seed uint64) {
+		w := newWorld(t, seed)
+		w.history()
+		if sum := w.reindex(); len(sum.Failed) > 0 || sum.Objects != len(w.objects) {
+			t.Fatalf("before: %d objects for %d, %+v", sum.Objects, len(w.objects), sum.Failed)
 		}
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, uint64(seed))
-			w.history()
-			if sum := w.reindex(); len(sum.Failed) > 0 || sum.Objects != len(w.objects) {
-				t.Fatalf("before: %d objects for %d, %+v", sum.Objects, len(w.objects), sum.Failed)
-			}
-			before := w.inventory(nil)
-			spoiled := w.damage()
-			w.forget()
-			w.foreign(spoiled, 2)
-			sum := w.reindex()
-			if len(sum.Failed) != len(spoiled) || sum.Changed != len(w.objects)-len(spoiled) {
-				t.Errorf("%d of %d objects were brought back, %d are spoiled; listed are %+v",
-					sum.Changed, len(w.objects), len(spoiled), sum.Failed)
-			}
-			w.equal(before, w.inventory(spoiled), spoiled)
-			w.found(spoiled)
-			w.foreign(spoiled, len(w.objects))
-			w.minted(spoiled)
-		})
-	}
+		before := w.inventory(nil)
+		spoiled := w.damage()
+		w.forget()
+		w.foreign(spoiled, 2)
+		sum := w.reindex()
+		if len(sum.Failed) != len(spoiled) || sum.Changed != len(w.objects)-len(spoiled) {
+			t.Errorf("%d of %d objects were brought back, %d are spoiled; listed are %+v",
+				sum.Changed, len(w.objects), len(spoiled), sum.Failed)
+		}
+		w.equal(before, w.inventory(spoiled), spoiled)
+		w.found(spoiled)
+		w.foreign(spoiled, len(w.objects))
+		w.minted(spoiled)
+	}))
 }
 
 // found submits with each id of each object, and fails unless that object is found.
 func (w *world) found(spoiled map[string]bool) {
-	for ark, o := range maps.Clone(w.objects) {
+	for _, ark := range slices.Sorted(maps.Keys(w.objects)) {
+		o := w.objects[ark]
 		for _, id := range slices.Clone(o.ids) {
 			if spoiled[ark] {
 				continue

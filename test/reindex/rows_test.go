@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 func text(v types.AttributeValue) string {

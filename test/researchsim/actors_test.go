@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/research"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/research"
-	"archivist/pkg/table/tabletest"
 )
 
 // checker checks every committed write against the invariants of research. It keeps the first violation.

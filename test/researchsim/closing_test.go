@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/research"
-	"archivist/pkg/table/tabletest"
 	"archivist/test/adversary"
 )
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/research"
-	"archivist/pkg/table/tabletest"
 )
 
 // mortal is a process that dies at one of its calls, of the table or of the queue: before it, or after.

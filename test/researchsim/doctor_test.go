@@ -5,27 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
-	"archivist/test/adversary"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // examine lets the doctor read all rows at the end. Nothing gives events their places in the log here.
 func (w *world) examine(ctx context.Context) {
-	if w.check.err != nil {
-		return
-	}
-	rows, err := adversary.Examine(ctx, w.fake, func() string { return "doctor" }, func(f queue.Finding) {
-		if f.Invariant != "event-overdue" {
-			w.check.fail("the doctor finds %s of %s: %s", f.Invariant, f.Subject, f.Evidence)
-		}
-	})
-	if err != nil {
-		w.check.fail("the doctor: %v", err)
-	}
-	if rows > len(w.check.episodes)+len(w.check.clips)+len(w.check.leases) {
-		w.Met("rows read by the doctor")
-	}
+	w.Examine(ctx, w.fake, len(w.check.episodes)+len(w.check.clips)+len(w.check.leases),
+		func(f queue.Finding) bool { return f.Invariant != "event-overdue" }, w.check.fail)
 }
 
 // TestDoctorFindsDamage: at the end of a seed in which all is well, the place of an episode is gone.

@@ -2,7 +2,6 @@ package researchsim
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -12,15 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/fault"
-	"archivist/pkg/lease"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/research"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
-	"archivist/test/adversary"
+	"archivist/test/adversary/seeds"
 )
-
-var histories = flag.Int("histories", 300, "how many random histories TestRandomHistories compares")
 
 // newStore is a store of a process on a table.
 func newStore(t *table.Table, now func() time.Time, newID func() string) *research.Store {
@@ -38,7 +35,7 @@ func project(version, maxClips int) research.Project {
 // history is one random history: the store, and the reference.
 type history struct {
 	*research.Store
-	t       *testing.T
+	t       testing.TB
 	rng     *rand.Rand
 	clock   time.Time
 	ids     int
@@ -51,7 +48,7 @@ type history struct {
 	passed  int
 }
 
-func newHistory(t *testing.T, seed uint64) *history {
+func newHistory(t testing.TB, seed uint64) *history {
 	h := &history{t: t, rng: rand.New(rand.NewPCG(seed, 14)), clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	now := func() time.Time { return h.clock }
 	fake := tabletest.New()
@@ -71,26 +68,8 @@ func (h *history) must(err error) {
 		err = h.check.err
 	}
 	if err != nil {
-		panic(failure{fmt.Errorf("%s\n%w", strings.Join(h.story, "\n"), err)})
+		h.t.Fatalf("%s\n%v", strings.Join(h.story, "\n"), err)
 	}
-}
-
-// failure ends a history.
-type failure struct{ error }
-
-// try runs what may end with a failure.
-func try(f func()) (err error) {
-	defer func() {
-		switch r := recover().(type) {
-		case nil:
-		case failure:
-			err = r.error
-		default:
-			panic(r)
-		}
-	}()
-	f()
-	return nil
 }
 
 var person = research.By{Actor: "ann", Reason: "a test"}
@@ -324,36 +303,26 @@ func (h *history) run(steps int) {
 // through all episodes and clips.
 func TestRandomHistories(t *testing.T) {
 	var items atomic.Int64
-	adversary.Seeds(0, *histories, func(seed uint64) error {
-		return try(func() {
-			h := newHistory(t, seed)
-			h.run(24)
-			items.Add(int64(h.passed))
-		})
-	}, func(seed uint64, err error) bool {
-		if err != nil {
-			t.Errorf("history %d:\n%v", seed, err)
-		}
-		return err != nil
+	played := seeds.Each(t, func(t *seeds.T, seed uint64) {
+		h := newHistory(t, seed)
+		h.run(24)
+		items.Add(int64(h.passed))
 	})
-	t.Logf("%d histories, %d work items", *histories, items.Load())
-	if items.Load() < int64(*histories) {
+	if played.All() >= seeds.Many && items.Load() < int64(played.All()) {
 		t.Error("too few work items were made")
 	}
+	t.Logf("%s: %d work items", played, items.Load())
 }
 
 // TestFold: what is known of an episode or clip does not depend on the order of the records, or on how
 // often each comes.
 func TestFold(t *testing.T) {
 	for seed := range uint64(200) {
-		err := try(func() { foldOnce(t, seed) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		foldOnce(t, seed)
 	}
 }
 
-func foldOnce(t *testing.T, seed uint64) {
+func foldOnce(t testing.TB, seed uint64) {
 	h := newHistory(t, seed)
 	var records []research.Curated
 	for range 1 + h.rng.IntN(7) {

@@ -11,23 +11,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/research"
-	"archivist/pkg/table/tabletest"
 	"archivist/test/adversary"
 )
 
 // mutant breaks one rule from outside, by a wrapper: the production code has no switches for it.
 type mutant struct {
 	name      string
+	shown     uint64 // a seed that has shown it
 	client    func(*actor, adversary.Client) adversary.Client
 	revisions bool // the revisions of rows are not compared, so that the rule itself has to find it
 }
 
+// Known is the mutant's name, and a seed that has shown it.
+func (m mutant) Known() (name string, shown uint64) { return m.name, m.shown }
+
 var mutants = []mutant{
 	{name: "work items counted from the queue's approximate number", client: approximate},
 	{name: "the exclusion left out of the lease's transaction", client: unexcluded},
-	{name: "an episode written without its revision", revisions: true, client: unconditioned("EPISODE")},
-	{name: "final ends the lease at once", client: reading("complete", leasePK, stored)},
+	{name: "an episode written without its revision", shown: 32, revisions: true, client: unconditioned("EPISODE")},
+	{name: "final ends the lease at once", shown: 35, client: reading("complete", leasePK, stored)},
 	{name: "the latest date overwrites the initial one", client: putting(redated)},
 	{name: "expired leases counted", client: lines("due", "lease")},
 	{name: "a walk that does not begin again", client: reading("archive", "RESEARCHWALK#", walked)},
@@ -39,7 +43,7 @@ var mutants = []mutant{
 	{name: "counts written outside of the transaction", client: apart("RESEARCHCOUNTS#")},
 	{name: "places written outside of the transaction", client: apart("RESEARCHLINE#")},
 	{name: "a result stored without its pair", client: putting(unmarked)},
-	{name: "archivists without a fence", client: fenceless},
+	{name: "archivists without a fence", shown: 165, client: fenceless},
 }
 
 // remove takes rows away from an answer.

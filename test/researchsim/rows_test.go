@@ -6,9 +6,9 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"archivist/pkg/event"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/research"
-	"archivist/pkg/table/tabletest"
 	"archivist/test/adversary"
 )
 

@@ -6,9 +6,10 @@
 // report before the others. After each commit the checker compares all rows with the rules. Then the faults
 // stop, and each pair must become researched. In the end the doctor reads all rows.
 //
-//	go test ./test/researchsim                      100 seeds
-//	go test ./test/researchsim -seeds=3000          3,000 seeds
-//	go test ./test/researchsim -seeds=1 -seed=N     one seed again, with its history
+//	go test ./test/researchsim                     seeds for some seconds
+//	go test ./test/researchsim -for=1m -seed=N     for a minute, beginning with seed N
+//	go test ./test/researchsim -seeds=1 -seed=N    one seed again, with its history
+//	go test ./test/researchsim -mutants=all        with the mutants
 //
 // TestMutants breaks each rule in turn, to show that the checker detects it. TestRandomHistories compares
 // each work item with a reference that looks through all episodes and clips. TestCrashes lets each action die
@@ -17,13 +18,12 @@ package researchsim
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/research"
-	"archivist/pkg/table/tabletest"
 	"archivist/test/adversary"
 )
 
@@ -82,8 +82,7 @@ type world struct {
 	check  *checker
 
 	mu      sync.Mutex // of what the actors share
-	ids     int
-	version int // of the analysis
+	version int        // of the analysis
 	said    map[string][]research.Curated
 
 	pending *adversary.Inbox[research.Message]
@@ -114,7 +113,7 @@ func newWorld(seed uint64, m mutant) *world {
 	w.Log("%+v", w.s)
 	w.check = newChecker(time.Now)
 	w.check.revisions = m.revisions
-	w.Latency = w.s.latency
+	w.Latency, w.CutOff, w.Throttling = w.s.latency, w.s.cutOff, w.s.throttling
 	w.Delays = [3]time.Duration{3 * time.Second, functionTime + 10*time.Second, 3 * time.Minute}
 	w.Reads = []string{"Query"}
 	w.Rate = func() int { return w.s.rate }
@@ -151,7 +150,7 @@ type actor struct {
 func (w *world) newActor(name string) *actor {
 	a := &actor{Actor: w.NewActor(name, w.s.skew), w: w, made: map[string]bool{}}
 	a.Owner = a
-	keyed := a.Client(w.fake, w.throttles)
+	keyed := a.Client(w.fake, w.Throttle)
 	keyed.Queries = true
 	keyed.Order = func(keys []tabletest.Item) { // others write between the reads of a batch
 		a.Rng.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
@@ -165,28 +164,19 @@ func (w *world) newActor(name string) *actor {
 	return a
 }
 
-// newID is like an ULID: unique and rising.
+// newID makes an id, and remembers who made it.
 func (a *actor) newID() string {
+	id := a.w.NewID()
 	a.w.mu.Lock()
 	defer a.w.mu.Unlock()
-	a.w.ids++
-	id := fmt.Sprintf("ID%06d", a.w.ids)
 	a.made[id] = true
 	return id
-}
-
-// throttles refuses calls to the partitions that are throttled now.
-func (w *world) throttles(partition string) error {
-	return w.Throttled(w.s.throttling, partition)
 }
 
 // begin starts a function, and returns until when it starts something.
 func (a *actor) begin(name string) time.Time {
 	a.doing = name
-	if a.w.s.cutOff && !a.w.Calm {
-		a.Until = time.Now().Add(functionTime)
-	}
-	return a.Now().Add(functionTime - 15*time.Second)
+	return a.Begin(functionTime)
 }
 
 // send puts a work item on the queue.

@@ -10,14 +10,14 @@ import (
 
 	"github.com/guregu/dynamo/v2"
 
-	"archivist/pkg/bucket"
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/consumer"
-	"archivist/pkg/event"
-	"archivist/pkg/eventlog"
-	"archivist/pkg/fault"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/event"
+	"archivist/pkg/events/eventlog"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // reader is a table with its log and two consumers: "awake" has handled all that was placed,

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/table/schema"
+	"archivist/pkg/kernel/table/schema"
 )
 
 // TestDocumentedTable: the table that docs/restore.md creates is the one that the code uses.

@@ -5,7 +5,6 @@ package restore
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -14,6 +13,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,22 +22,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ocfl"
-	"archivist/pkg/queue/queuetest"
-	"archivist/pkg/stage"
-	"archivist/pkg/stage/stagetest"
-	"archivist/pkg/table"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/objects/ocfl"
+	"archivist/test/adversary/seeds"
 )
-
-var seeds = flag.Int("seeds", 12, "histories")
-var only = flag.Int("seed", -1, "only this history")
 
 // world is one archive on twins: one storage, and a table that is restored.
 type world struct {
-	*testing.T
+	testing.TB
 	rng  *rand.Rand
 	now  time.Time
 	twin *buckettest.Twin
@@ -54,8 +52,8 @@ type world struct {
 	s     *stage.Stages
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{T: t, rng: rand.New(rand.NewPCG(seed, 9)), now: time.UnixMilli(1795300000000),
+func newWorld(t testing.TB, seed uint64) *world {
+	w := &world{TB: t, rng: rand.New(rand.NewPCG(seed, 9)), now: time.UnixMilli(1795300000000),
 		twin: buckettest.New(t.TempDir()), gone: map[string]bool{}, until: -1}
 	w.deploy(nil)
 	return w
@@ -252,32 +250,34 @@ func (w *world) reindex() {
 
 // TestEarlierTable: after any history, the table is restored to any earlier moment.
 func TestEarlierTable(t *testing.T) {
+	var mu sync.Mutex
 	ends := map[string]int{}
-	for seed := range *seeds {
-		if *only >= 0 && seed != *only {
-			continue
+	played := seeds.Each(t, func(t *seeds.T, seed uint64) {
+		w := newWorld(t, seed)
+		w.some(20+w.rng.IntN(60), 6)
+		w.until = 1 + w.rng.IntN(8)
+		w.some(30+w.rng.IntN(120), 3)
+		if w.saved == nil {
+			w.saved = slices.Collect(maps.Values(w.image))
 		}
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := newWorld(t, uint64(seed))
-			w.some(20+w.rng.IntN(60), 6)
-			w.until = 1 + w.rng.IntN(8)
-			w.some(30+w.rng.IntN(120), 3)
-			if w.saved == nil {
-				w.saved = slices.Collect(maps.Values(w.image))
-			}
-			before := w.stored()
-			w.restore()
-			if w.rng.IntN(2) == 0 {
-				w.reindex()
-			}
-			w.rest()
+		before := w.stored()
+		w.restore()
+		if w.rng.IntN(2) == 0 {
 			w.reindex()
-			w.rest()
-			w.check(before, ends)
-			w.works()
-		})
-	}
-	t.Log(ends)
+		}
+		w.rest()
+		w.reindex()
+		w.rest()
+		mine := map[string]int{}
+		w.check(before, mine)
+		w.works()
+		mu.Lock()
+		defer mu.Unlock()
+		for end, n := range mine {
+			ends[end] += n
+		}
+	})
+	t.Logf("%s: %v", played, ends)
 }
 
 // TestUsedNames: earlier executions have used the names that the restored rows would use

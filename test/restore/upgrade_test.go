@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // dump is a system in the middle of its work, as an earlier release left it. How it

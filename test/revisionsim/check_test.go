@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/event"
-	"archivist/pkg/revision"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/revisions/revision"
 	"archivist/test/adversary"
 )
 

@@ -6,27 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/queue"
-	"archivist/test/adversary"
+	"archivist/pkg/ingest/queue"
 )
 
 // examine lets the doctor read all rows. It finds nothing but, perhaps, what is expected. Nothing gives events their
 // places in the log here.
 func (w *world) examine(ctx context.Context, expected ...string) {
-	if w.check.err != nil {
-		return
-	}
-	rows, err := adversary.Examine(ctx, w.fake, func() string { return "doctor" }, func(f queue.Finding) {
-		if f.Invariant != "event-overdue" && !slices.Contains(expected, f.Invariant) {
-			w.check.fail("the doctor finds %s of %s: %s", f.Invariant, f.Subject, f.Evidence)
-		}
-	})
-	if err != nil {
-		w.check.fail("the doctor: %v", err)
-	}
-	if rows > len(w.check.instances)+len(w.check.revisions) {
-		w.Met("rows read by the doctor")
-	}
+	w.Examine(ctx, w.fake, len(w.check.instances)+len(w.check.revisions), func(f queue.Finding) bool {
+		return f.Invariant != "event-overdue" && !slices.Contains(expected, f.Invariant)
+	}, w.check.fail)
 }
 
 // TestOnlyTheDoctorFinds: a defect that breaks no rule of the reference is found by the doctor, and by nothing else. It

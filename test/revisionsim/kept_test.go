@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/fault"
-	"archivist/pkg/revision"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/revision"
 )
 
 // Write writes an object.

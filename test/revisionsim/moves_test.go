@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/revision"
-	"archivist/pkg/workflow"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/workflow"
 )
 
 // follows are the states that can follow each.

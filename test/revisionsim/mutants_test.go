@@ -11,14 +11,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"archivist/pkg/revision"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/revisions/revision"
 	"archivist/test/adversary"
 )
 
 // mutant breaks one rule from outside, by a wrapper: the production code has no switches for it.
 type mutant struct {
 	name   string
+	shown  uint64 // a seed that has shown it
 	client func(*actor, adversary.Client) adversary.Client
 
 	deafEdges bool   // likewise the rows of waiters
@@ -28,11 +29,14 @@ type mutant struct {
 	still     bool   // the schedule starts no passes
 }
 
+// Known is the mutant's name, and a seed that has shown it.
+func (m mutant) Known() (name string, shown uint64) { return m.name, m.shown }
+
 var mutants = []mutant{
 	{name: "a revision planned before those below it", client: reading("ARCHIVE#", "archive_json", ahead)},
 	{name: "instances of higher revisions superseded", client: query("TASKLIVE#", upwards)},
 	{name: "a superseder starts beside its victims", client: passing("TASKLIVE#", none)},
-	{name: "an instance starts that another supersedes", client: passing("TASKCANCEL#", none)},
+	{name: "an instance starts that another supersedes", shown: 79, client: passing("TASKCANCEL#", none)},
 	{name: "an edge without the row of its waiter", deafEdges: true, client: without(waiter)},
 	{name: "the row of a waiter removed before the edge is decided", deafEdges: true, client: apart(waiter)},
 	{name: "an edge decided as satisfied whatever the end was", client: reading("TASK#", "instance_json", succeeded)},
@@ -46,9 +50,9 @@ var mutants = []mutant{
 		client: starts(func(o *revision.Instance, _ string) bool { return o.LatestOnly })},
 	{name: "starts under a later name do not count", rule: onlyLatest,
 		client: starts(func(o *revision.Instance, name string) bool { return o.Task == name })},
-	{name: "the fence of a pass left out", client: without(fence)},
+	{name: "the fence of a pass left out", shown: 183, client: without(fence)},
 	{name: "a change committed piece by piece", client: pieces},
-	{name: "an instance written without conditions", client: unconditioned},
+	{name: "an instance written without conditions", shown: 123, client: unconditioned},
 	{name: "the places in lines written apart", client: apart(line)},
 	{name: "the numbers of revisions written apart", client: apart(numbers)},
 	{name: "no wake-up with a change", asleep: true, client: without(wakeRow)},
@@ -58,7 +62,7 @@ var mutants = []mutant{
 	{name: "lost runs not ended", client: passing("TASKLINE#", notDue)},
 	{name: "an edge lowered twice", client: reading("TASK#", "instance_json", twice)},
 	{name: "a completion ignored by a cancel", client: reading("TASK#", "instance_json", unended)},
-	{name: "the turn of a lock by arrival", client: byArrival},
+	{name: "the turn of a lock by arrival", shown: 121, client: byArrival},
 	unlisted,
 }
 

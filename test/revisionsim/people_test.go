@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/archive"
-	"archivist/pkg/fault"
-	"archivist/pkg/revision"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/archive"
+	"archivist/pkg/revisions/revision"
 )
 
 // addArchive registers an archive.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/revision"
-	"archivist/pkg/workflow"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/workflow"
 )
 
 // This file says what a revision plans, from its definition alone.

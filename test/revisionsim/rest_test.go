@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/revision"
+	"archivist/pkg/revisions/revision"
 )
 
 // atRest names what has not come to rest.

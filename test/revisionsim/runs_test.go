@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/fault"
-	"archivist/pkg/revision"
-	"archivist/pkg/runner"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/runner"
 )
 
 // result is what an execution has to say at its end.
@@ -83,7 +83,7 @@ func (a *actor) execute(ctx context.Context) {
 
 // begins lets an execution begin. It is tried again, or is lost.
 func (a *actor) begins(ctx context.Context, e revision.Execution) (revision.Instance, bool) {
-	a.begin()
+	a.Begin(functionTime)
 	in, _, proceed, err := a.store.Begin(ctx, e)
 	a.w.Log("  (%s: %s begins %s: %t, %v)", a.Name, e.Name(), e.Instance, proceed, err)
 	a.Until = time.Time{}
@@ -139,7 +139,7 @@ func (a *actor) record(ctx context.Context) {
 	if !ok {
 		return
 	}
-	a.begin()
+	a.Begin(functionTime)
 	a.ending = &r.Execution
 	in, recorded, err := a.store.End(ctx, r.Execution, r.Result)
 	a.ending, a.Until = nil, time.Time{}

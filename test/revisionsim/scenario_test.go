@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/archive"
-	"archivist/pkg/fault"
-	"archivist/pkg/workflow"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/archive"
+	"archivist/pkg/revisions/workflow"
+	"archivist/test/adversary"
 )
 
 // scenario is what happens in the run of a seed. It is drawn once, from the seed alone.
@@ -31,8 +32,7 @@ type scenario struct {
 	running  int           // instances at once, 0: as usual
 	slow     bool          // transactions often take minutes, so that passes lose their leases
 
-	throttled string // a prefix of partitions that are throttled for a while
-	from, to  int    // calls between which they are
+	throttling adversary.Throttling
 }
 
 // partitions can be throttled.
@@ -63,9 +63,8 @@ func draw(rng *rand.Rand) scenario {
 	}
 	s.slow = one(4)
 	if one(10) {
-		s.throttled = partitions[rng.IntN(len(partitions))]
-		s.from = 60 + rng.IntN(300)
-		s.to = s.from + 60
+		s.throttling = adversary.Throttling{Of: partitions[rng.IntN(len(partitions))], From: 60 + rng.IntN(300),
+			For: 60}
 	}
 	return s
 }
@@ -277,7 +276,7 @@ type repository struct {
 
 // add adds a revision, and returns its number.
 func (r *repository) add(w *world, rng *rand.Rand, token string) int64 {
-	c := &commit{id: "tx" + w.newID(), token: token}
+	c := &commit{id: "tx" + w.NewID(), token: token}
 	var before *spec
 	if n := len(r.commits); n > 0 {
 		before = r.commits[n-1].spec

@@ -8,11 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"archivist/pkg/revision"
+	"archivist/pkg/revisions/revision"
 	"archivist/test/adversary"
 )
-
-var seeds, first = adversary.SeedFlags(300)
 
 // restSteps is the number of steps in which everything must come to rest after the faults have stopped. In each, the
 // schedule starts a pass in each archive whose time has come.
@@ -87,7 +85,7 @@ func (w *world) storm(ctx context.Context) {
 // settle stops the faults, loses every message that is under way, and lets only the schedule start passes:
 // everything must come to rest.
 func (w *world) settle(ctx context.Context) {
-	w.Calm = true
+	w.Calm, w.CutOff = true, false
 	w.hooks.Take()
 	w.wakes.Take()
 	w.starts.Take()
@@ -188,14 +186,10 @@ func suite(t *testing.T, m mutant) adversary.Suite {
 }
 
 // TestSimulation: no seed violates an invariant.
-func TestSimulation(t *testing.T) { suite(t, mutant{}).Explore(t, *first, *seeds) }
+func TestSimulation(t *testing.T) { suite(t, mutant{}).Explore(t) }
 
 // TestReplay: a seed gives the same history each time.
 func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 8) }
 
 // TestMutants: each way to break a rule is caught within 1,000 seeds.
-func TestMutants(t *testing.T) {
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) { suite(t, m).Catches(t, m.name, 1000) })
-	}
-}
+func TestMutants(t *testing.T) { adversary.Catch(t, 1000, mutants, suite) }

@@ -7,9 +7,10 @@
 // plans, what each instance waits for, who supersedes whom, whose turn of a lock it is. Then the faults stop, only
 // the schedule starts passes, and everything must come to rest.
 //
-//	go test ./test/revisionsim                     300 seeds
-//	go test ./test/revisionsim -seeds=10000        10,000 seeds
+//	go test ./test/revisionsim                     seeds for some seconds
+//	go test ./test/revisionsim -for=1m -seed=N     for a minute, beginning with seed N
 //	go test ./test/revisionsim -seeds=1 -seed=N    one seed again, with its history
+//	go test ./test/revisionsim -mutants=all        with the mutants
 //
 // TestMutants breaks each rule in turn, to show that the checker detects it.
 package revisionsim
@@ -17,16 +18,13 @@ package revisionsim
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
-	"sync"
 	"time"
 
-	"archivist/pkg/archive"
-	"archivist/pkg/fault"
-	"archivist/pkg/lease"
-	"archivist/pkg/revision"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/revisions/archive"
+	"archivist/pkg/revisions/revision"
 	"archivist/test/adversary"
 )
 
@@ -45,9 +43,6 @@ type world struct {
 	mutant mutant
 	check  *checker
 	repos  map[string]*repository
-
-	mu  sync.Mutex // of what the actors share
-	ids int
 
 	open  map[string]bool   // executions by name: they go on
 	known map[string]bool   // likewise: they were started
@@ -71,7 +66,7 @@ func newWorld(seed uint64, m mutant) *world {
 		open: map[string]bool{}, known: map[string]bool{}, told: map[string]string{}, kept: map[string][]byte{}}
 	w.s = draw(w.Rng)
 	w.check = newChecker(w)
-	w.Latency = w.s.latency
+	w.Latency, w.CutOff, w.Throttling = w.s.latency, w.s.cutOff, w.s.throttling
 	w.Delays = [3]time.Duration{3 * time.Second, functionTime + 10*time.Second, 3 * time.Minute}
 	w.Reads = []string{"Query", "archive"}
 	w.Rate = func() int { return w.s.rate }
@@ -103,52 +98,22 @@ type actor struct {
 func (w *world) newActor(name string) *actor {
 	a := &actor{Actor: w.NewActor(name, w.s.skew), w: w}
 	a.Owner = a
-	keyed := a.Client(w.fake, w.throttles)
+	keyed := a.Client(w.fake, w.Throttle)
 	keyed.Queries = true
 	var client adversary.Client = keyed
 	if w.mutant.client != nil {
 		client = w.mutant.client(a, client)
 	}
 	tab := a.Timed(tabletest.Table(client))
-	a.store = &revision.Store{Table: tab, Leases: &lease.Store{Table: tab, Now: a.Now, NewID: w.newID}, Now: a.Now,
-		NewID: w.newID, Secret: func() string { return "secret" + w.newID() }, Times: times, Open: a.open,
+	a.store = &revision.Store{Table: tab, Leases: &lease.Store{Table: tab, Now: a.Now, NewID: w.NewID}, Now: a.Now,
+		NewID: w.NewID, Secret: func() string { return "secret" + w.NewID() }, Times: times, Open: a.open,
 		Start: a.start, Stop: a.stop, Tell: a.tell, Wake: a.wake, Kept: a,
 		Metric: func(name string, n float64) { w.Met("metric " + name) }}
 	return a
 }
 
-// newID is like an ULID: unique and rising.
-func (w *world) newID() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ids++
-	return fmt.Sprintf("ID%06d", w.ids)
-}
-
 // acting is the actor whose call runs now, nil if the call is late.
-func (w *world) acting() *actor {
-	if w.Acting == nil {
-		return nil
-	}
-	return w.Acting.Owner.(*actor)
-}
-
-// throttles refuses calls to the partitions that are throttled now.
-func (w *world) throttles(partition string) error {
-	throttled := w.s.throttled != "" && !w.Calm && w.s.from <= w.Calls && w.Calls < w.s.to
-	if throttled && strings.HasPrefix(partition, w.s.throttled) {
-		return tabletest.Throttled()
-	}
-	return nil
-}
-
-// begin starts a function, and returns until when it starts something.
-func (a *actor) begin() time.Time {
-	if a.w.s.cutOff && !a.w.Calm {
-		a.Until = time.Now().Add(functionTime)
-	}
-	return a.Now().Add(functionTime - 15*time.Second)
-}
+func (w *world) acting() *actor { return adversary.Acting[actor](w.World) }
 
 // by is who acts, and why.
 func (a *actor) by() revision.By { return revision.By{Actor: a.Name, Reason: "the simulation"} }
@@ -178,7 +143,7 @@ func (a *actor) pass(ctx context.Context) {
 
 func (a *actor) passIn(ctx context.Context, name string) {
 	a.passes = true
-	did, err := a.store.Pass(ctx, name, a.begin())
+	did, err := a.store.Pass(ctx, name, a.Begin(functionTime))
 	a.passes, a.Until = false, time.Time{}
 	a.w.Log("  (%s passed %s: %+v: %v)", a.Name, name, did, err)
 	if did.Busy {

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"archivist/pkg/event"
-	"archivist/pkg/fault"
+	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
 )
 
 // choice is an action that an admin can draw. One with twice the weight is drawn twice as
@@ -127,7 +127,7 @@ func draw1(rng *rand.Rand, choices []choice) choice {
 
 // administrate submits, stops executions, and acts.
 func (a *actor) administrate(ctx context.Context, submitted *int) {
-	a.begin(timing.Short)
+	a.Begin(timing.Short)
 	if *submitted < len(a.w.s.plans) {
 		b := ingest.Batch{Collection: a.w.s.plans[*submitted][0].collection, Mode: "add", Note: fmt.Sprint(*submitted),
 			StopAfter: a.w.s.stopAfter}
@@ -220,7 +220,7 @@ func (c *checker) answered(a *actor, act ingest.Action, res ingest.ActionResult,
 	if act.Role < ingest.Operator && err == nil {
 		c.fail("a viewer did %s", what)
 	}
-	if !sound || err == nil || c.w.throttling() || c.w.s.refuses == refusesRows {
+	if !sound || err == nil || c.w.Throttles() || c.w.s.refuses == refusesRows {
 		return
 	}
 	switch fault.Of(err) {

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // bulkAsk is a bulk operation that an admin asks for. One with an id of its request may be
@@ -97,7 +97,7 @@ func (a *actor) startBulk(ctx context.Context, b bulkAsk) *queue.Operation {
 		b.dryRun)
 	if err != nil {
 		a.w.Log("  (%s bulk %s of %+v: refused: %v)", a.Name, b.Name, b.Filter, err)
-		if fault.Of(err) == "" && a.Met == met && !a.Dead() && !a.w.throttling() && a.w.s.refuses != refusesRows {
+		if fault.Of(err) == "" && a.Met == met && !a.Dead() && !a.w.Throttles() && a.w.s.refuses != refusesRows {
 			a.w.check.fail("bulk %s was refused without a kind: %v", b.Name, err)
 		}
 		return nil
@@ -118,7 +118,7 @@ func (a *actor) startBulk(ctx context.Context, b bulkAsk) *queue.Operation {
 // it runs pages, and its execution continues until the operation runs under another or not
 // at all. It returns whether the message is kept for later.
 func (a *actor) runPages(ctx context.Context, m queue.Message) (keep bool) {
-	a.begin(timing.Short)
+	a.Begin(timing.Short)
 	o := a.w.check.operations[m.Operation]
 	a.acted, a.does = a.w.check.changes, ingest.Action{Name: o.Name, Target: ingest.Target{Kind: ingest.TargetJob},
 		Request: m.Operation, Actor: o.Actor, DryRun: o.DryRun}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/event"
+	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 
@@ -34,13 +34,12 @@ type checker struct {
 	took       map[string]int            // job → when a worker last took it
 	closed     map[string]closing        // batch → its last job
 	tick       tick
-	repaired   []string       // executions that the tick under way replaced
-	oldest     string         // the first job that was made
-	mails      map[string]int // rows of pending mails by batch
-	late       bool           // a job reached Storing
-	tied       string         // the jobs in the present deadlock
-	ties       int            // for how many ticks
-	retired    int
+	repaired   []string        // executions that the tick under way replaced
+	oldest     string          // the first job that was made
+	mails      map[string]int  // rows of pending mails by batch
+	late       bool            // a job reached Storing
+	tied       string          // the jobs in the present deadlock
+	ties       int             // for how many ticks
 	holds      map[string]hold // by their sort key
 	operations map[string]ingest.Operation
 	receipts   map[string]items  // of requests and operations
@@ -48,7 +47,6 @@ type checker struct {
 	started    map[string]string // request → the operation that it started
 	owed       []string          // mails that became due
 	reporting  map[string]int    // batch → changes before its newest report was begun
-	edges      map[string]int    // transition → how often it was taken
 	acts       map[string]bool   // request and subject, if the request has acted on the subject
 }
 
@@ -61,7 +59,7 @@ func newChecker(w *world) *checker {
 		took: map[string]int{}, closed: map[string]closing{},
 		holds: map[string]hold{}, operations: map[string]ingest.Operation{},
 		receipts: map[string]items{},
-		started:  map[string]string{}, cleans: map[string]bool{}, reporting: map[string]int{}, edges: map[string]int{},
+		started:  map[string]string{}, cleans: map[string]bool{}, reporting: map[string]int{},
 		acts: map[string]bool{}, mails: map[string]int{}}
 }
 
@@ -222,6 +220,7 @@ func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row
 		c.fail("job %s was changed by a dry run", id)
 	}
 	c.job(prev, next, e)
+	c.cancelled(&prev.Job, &next.Job)
 	c.timely(prev, next, e)
 	c.count(prev, next, e)
 	got := len(next.Locks) > len(prev.Locks)
@@ -246,6 +245,20 @@ func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row
 	return id
 }
 
+// cancelled checks that after the cancel of a batch was committed, none of its jobs starts, passes a gate or
+// is opened again before the batch has ended.
+func (c *checker) cancelled(prev, next *ingest.Job) {
+	b := c.batches[next.Batch]
+	if b.Stops() == "" || prev.State == "" {
+		return
+	}
+	c.w.Met("a job of a cancelled batch")
+	passes := prev.Waiting() && next.Running() && !prev.Running()
+	if passes || prev.State == ingest.Failed && next.State.Open() {
+		c.fail("job %s went from %s to %s although its batch is cancelled", next.ID, prev.State, next.State)
+	}
+}
+
 // fromTheEnd checks the order in which job rows are removed: from the last, so that the
 // batch's row shows which exist.
 func (c *checker) fromTheEnd(gone *queue.Job) {
@@ -267,7 +280,7 @@ func (c *checker) goes(id string) {
 		}
 	}
 	delete(c.batches, id)
-	c.retired++
+	c.w.Met("batch retired")
 }
 
 // sorted lists the jobs by id, so that a seed replays.
@@ -281,7 +294,7 @@ func (c *checker) sortedBatches() []string { return slices.Sorted(maps.Keys(c.ba
 func (c *checker) job(prev, next queue.Job, e event.Row) {
 	id := next.Job.ID
 	if prev.State != next.State {
-		c.edges[fmt.Sprintf("job %s→%s", prev.State, next.State)]++
+		c.w.Met(fmt.Sprintf("job %s→%s", prev.State, next.State))
 		if err := ingest.CheckJob(prev.State, next.State); err != nil {
 			c.fail("%v", err)
 		}
@@ -334,7 +347,7 @@ func (c *checker) placed(is *queue.Job) {
 
 func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 	if prev.State != next.State {
-		c.edges[fmt.Sprintf("batch %s→%s", prev.State, next.State)]++
+		c.w.Met(fmt.Sprintf("batch %s→%s", prev.State, next.State))
 		if err := ingest.CheckBatch(prev.State, next.State); err != nil {
 			c.fail("%v", err)
 		}

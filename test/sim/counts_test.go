@@ -2,7 +2,7 @@ package sim
 
 import (
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
+	"archivist/pkg/ingest/queue"
 )
 
 // recount checks every batch's counts against its jobs.

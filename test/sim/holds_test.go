@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // hold is a hold or pause that stands.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // reserved is a reservation, with the values that the running tick can have read: the tick
@@ -89,7 +89,7 @@ func (c *checker) lease(ch tabletest.Change) {
 	if next > prev {
 		c.passes(ch)
 		c.repaired = nil
-		c.tick = tick{began: c.changes, troubled: c.w.throttling(), by: c.w.acting()}
+		c.tick = tick{began: c.changes, troubled: c.w.Throttles(), by: c.w.acting()}
 		c.slots.begin()
 		c.spaces.begin()
 	}
@@ -98,7 +98,7 @@ func (c *checker) lease(ch tabletest.Change) {
 // granted checks what a gate granted to a job against the limits and the order, with the
 // table before the write.
 func (c *checker) granted(prev, next ingest.Job) {
-	c.tick.troubled = c.tick.troubled || c.w.throttling()
+	c.tick.troubled = c.tick.troubled || c.w.Throttles()
 	if c.w.acting() != nil && c.w.acting() != c.tick.by {
 		c.fail("%s was admitted by a tick that has lost its lease", next.ID)
 	}
@@ -157,7 +157,10 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 	j := c.jobs[id].Job
 	at, _ := j.WorkKey()
 	place, _ := on.WorkKey()
+	batch := c.batches[j.Batch]
 	switch {
+	case batch.Stops() != "":
+		return false
 	case !slices.Contains(gates, at) || at != place && slices.Index(gates, at) > slices.Index(gates, place):
 		return false
 	case at == place && !c.before(j, on), c.mayBeHeld(&j):
@@ -207,7 +210,7 @@ func (c *checker) behind(job string) (n int64) {
 	for grew := true; grew; {
 		grew = false
 		for id, j := range c.jobs {
-			if wait[id] || j.Running() {
+			if wait[id] || j.Running() && j.State != ingest.Estimating { // it will wait for its locks at gate 2
 				continue
 			}
 			for _, lock := range inLine(&j.Job) {

@@ -103,12 +103,30 @@ func (c *checker) uncleaned() bool {
 	return false
 }
 
-// untied counts the ticks for which the same jobs are in a deadlock.
+// behindMoving reports whether a job of a deadlock also waits for one that moves. The rule that makes an exception for
+// a deadlock finds it once such jobs have gone from the lines before it.
+func (c *checker) behindMoving(knot []string) bool {
+	for _, id := range knot {
+		j := c.jobs[id].Job
+		for _, lock := range j.LockKeys() {
+			for other := range c.lines[lock] {
+				if other < id && !slices.Contains(knot, other) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// untied counts the ticks for which the same jobs are in a deadlock, and wait for no others.
 func (c *checker) untied() {
-	knot := strings.Join(c.knot(), " ")
+	jobs := c.knot()
+	knot := strings.Join(jobs, " ")
 	switch {
 	case knot == "" || knot != c.tied:
 		c.tied, c.ties = knot, 0
+	case c.behindMoving(jobs): // atRest shows it if they never move
 	case c.slots.sum("", "", now) < int64(c.w.s.slots) && !c.uncleaned():
 		c.ties++
 		if c.ties > knotTicks {
@@ -144,7 +162,11 @@ func (c *checker) mayBeLate() map[string]bool {
 		c.lateBehind(keep, late, c.w.metrics["RepairErrors"] > 0)
 	case refusesRows:
 		c.lateBehind(c.keptBy(c.oldest), late, c.w.metrics["RepairErrors"]+c.w.metrics["GateErrors"] > 0)
+		keep := map[string]bool{}
+		c.lateInOperations(keep)
+		c.lateBehind(keep, late, true) // the pages fail, which the function's alarm reports
 		late[c.oldest] = true
+		c.lateInOperations(late)
 		for id, j := range c.jobs { // its slot, its collection's share
 			late[id] = late[id] || c.w.s.share > 0 && c.slots[c.oldest].there &&
 				j.Collection == c.jobs[c.oldest].Collection
@@ -160,6 +182,19 @@ func (c *checker) mayBeLate() map[string]bool {
 		late[c.jobs[id].Batch] = true
 	}
 	return late
+}
+
+// lateInOperations adds the jobs of batches of which an operation is not done: each page of it waits for the row that
+// cannot be read.
+func (c *checker) lateInOperations(late map[string]bool) {
+	for _, o := range c.operations {
+		if o.State == ingest.OperationDone || o.Filter.Batch == "" {
+			continue
+		}
+		for id, j := range c.jobs {
+			late[id] = late[id] || j.Batch == o.Filter.Batch
+		}
+	}
 }
 
 // keptBy lists the jobs that keep what they have while the row of one cannot be read:
@@ -204,7 +239,7 @@ func (c *checker) unreported() error {
 		first := b.Note == "0"
 		switch {
 		case c.w.s.refuses == refusesUnpack && first && b.Unpacked > 0 && b.Unpacked < len(c.w.s.plans[0]) &&
-			c.w.refused[id] && !says(b.Incomplete):
+			c.w.refused[id] && b.Cancelled == nil && !says(b.Incomplete):
 			return fmt.Errorf("batch %s has %d of %d jobs: %s", id, b.Unpacked, len(c.w.s.plans[0]), b.Incomplete)
 		case c.w.s.refuses == refusesReport && first && c.w.refused[id] && !says(b.Message):
 			return fmt.Errorf("batch %s cannot report: %s", id, b.Message)

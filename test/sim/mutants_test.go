@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 
@@ -18,15 +18,20 @@ import (
 // it.
 type mutant struct {
 	name   string
+	shown  uint64 // a seed that has shown it
 	client func(*actor, adversary.Client) adversary.Client
 	step   func(a *actor, m queue.Message, s queue.Step) queue.Step
 }
 
+// Known is the mutant's name, and a seed that has shown it.
+func (m mutant) Known() (name string, shown uint64) { return m.name, m.shown }
+
 var mutants = []mutant{
 	{name: "the rev condition removed", client: without("rev =")},
 	{name: "an insert overwrites an existing row", client: without("attribute_not_exists(")},
-	{name: "the scheduler's fence not checked", client: without("fence =")},
+	{name: "the scheduler's fence not checked", shown: 26, client: without("fence =")},
 	{name: "a lease taken while another worker holds it", client: without("until_ms")},
+	{name: "jobs of a cancelled batch start", client: without("attribute_not_exists(cancelled)")},
 	{name: "a transaction committed row by row", client: func(_ *actor, c adversary.Client) adversary.Client {
 		return adversary.Pieces(c)
 	}},
@@ -51,9 +56,10 @@ var mutants = []mutant{
 	{name: "reserved space never corrected", client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
 		return w.Update == nil || text(w.Update.Key, "pk") != "SPACE"
 	})},
-	{name: "a requeue takes no space row", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
-		return a.does.Name != ingest.ActRequeue || !adversary.Put(w, "SPACE")
-	})},
+	{name: "a requeue takes no space row", shown: 341,
+		client: changing(func(a *actor, w *types.TransactWriteItem) bool {
+			return a.does.Name != ingest.ActRequeue || !adversary.Put(w, "SPACE")
+		})},
 	{name: "the end of the last job does not close the batch",
 		client: changing(func(a *actor, w *types.TransactWriteItem) bool {
 			if c := w.ConditionCheck; c != nil && strings.HasPrefix(a.Name, "worker") && text(c.Key, "sk") == "COUNT" {
@@ -83,24 +89,27 @@ var mutants = []mutant{
 	{name: "a release during a hold", client: func(a *actor, c adversary.Client) adversary.Client {
 		return unseen{c, a}
 	}},
-	{name: "a hold does not revoke the scheduler's lease", client: func(_ *actor, c adversary.Client) adversary.Client {
-		return withoutLease{c}
-	}},
+	{name: "a hold does not revoke the scheduler's lease", shown: 117,
+		client: func(_ *actor, c adversary.Client) adversary.Client {
+			return withoutLease{c}
+		}},
 	{name: "a report that misses a late job", client: func(a *actor, c adversary.Client) adversary.Client {
 		return stale{c, a}
 	}},
-	{name: "a cancellation that lets unpacking continue", client: func(a *actor, c adversary.Client) adversary.Client {
-		return unended{c, a}
-	}},
+	{name: "a cancellation that lets unpacking continue", shown: 34,
+		client: func(a *actor, c adversary.Client) adversary.Client {
+			return unended{c, a}
+		}},
 	{name: "a deletion without counts", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
 		return a.does.Name != ingest.ActDelete || w.Update == nil || text(w.Update.Key, "sk") != "COUNT"
 	})},
-	{name: "the receipt of an item not checked", client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
-		if w.Put != nil && strings.HasPrefix(text(w.Put.Item, "pk"), "ACT#") {
-			w.Put.ConditionExpression, w.Put.ExpressionAttributeNames, w.Put.ExpressionAttributeValues = nil, nil, nil
-		}
-		return true
-	})},
+	{name: "the receipt of an item not checked", shown: 230,
+		client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
+			if p := w.Put; p != nil && strings.HasPrefix(text(p.Item, "pk"), "ACT#") {
+				p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues = nil, nil, nil
+			}
+			return true
+		})},
 }
 
 // withoutLease leaves the scheduler's lease out of transactions that place or lift a hold.

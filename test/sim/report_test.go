@@ -13,12 +13,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"archivist/pkg/bucket"
 	"archivist/pkg/ingest"
-	"archivist/pkg/notify"
-	"archivist/pkg/queue"
-	"archivist/pkg/stage"
-	"archivist/pkg/workspace"
+	"archivist/pkg/ingest/notify"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/bucket"
 )
 
 // undetailed is a number of files for which a report lists none: the simulation has no

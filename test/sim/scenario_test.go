@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"archivist/pkg/ingest"
+	"archivist/test/adversary"
 )
 
 // Settings that every seed shares. They are small, so that jobs wait.
@@ -46,8 +47,7 @@ type scenario struct {
 	unswept    bool          // once the faults have stopped, no tick is asked to sweep
 	refuses    refusal       // which dependency refuses all the time
 
-	throttled string // a prefix of partitions that are throttled for a while
-	from, to  int    // calls between which they are
+	throttling adversary.Throttling
 }
 
 // refusal names a dependency that refuses every call.
@@ -131,9 +131,8 @@ func draw(rng *rand.Rand) scenario {
 		s.stormy = 4
 	}
 	if one(12) {
-		s.throttled = partitions[rng.IntN(len(partitions))]
-		s.from = 50 + rng.IntN(200)
-		s.to = s.from + 60
+		s.throttling = adversary.Throttling{Of: partitions[rng.IntN(len(partitions))], From: 50 + rng.IntN(200),
+			For: 60}
 	}
 	s.keepFailed = []time.Duration{time.Hour, time.Hour, 3 * time.Minute, 30 * 24 * time.Hour}[rng.IntN(4)]
 	if one(4) {

@@ -3,18 +3,12 @@ package sim
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"archivist/pkg/ingest"
 	"archivist/test/adversary"
 )
-
-var seeds, first = adversary.SeedFlags(300)
 
 // quiet is the time in which everything must come to rest after the faults have stopped:
 // some repairs after the longest backoff.
@@ -86,7 +80,7 @@ func (w *world) settle(ctx context.Context) {
 	}
 	for _, j := range w.check.jobs {
 		if j.State == ingest.Completed {
-			w.completed++
+			w.Met("job completed")
 		}
 	}
 }
@@ -202,7 +196,7 @@ func (w *world) retire(ctx context.Context) {
 	if w.check.err != nil {
 		return
 	}
-	w.Calm, w.s.throttled, w.s.latency, w.Latency = false, "", 0, 0
+	w.Calm, w.Throttling, w.s.latency, w.Latency = false, adversary.Throttling{}, 0, 0
 	w.Sleep(retention)
 	c := w.crowd(1)
 	c.Spawn("later", 150, func(a *actor) {
@@ -217,64 +211,27 @@ func (w *world) retire(ctx context.Context) {
 	}
 }
 
-// TestSimulation: no seed violates an invariant.
-func TestSimulation(t *testing.T) {
-	started := time.Now()
-	completed, retired := atomic.Int64{}, atomic.Int64{}
-	var mu sync.Mutex
-	seen, taken := map[string]int{}, map[string]int{}
-	run := func(seed uint64) *world { return simulate(t, seed, mutant{}) }
-	var calls, repairs int64
-	adversary.Seeds(*first, *seeds, run, func(seed uint64, w *world) bool {
-		mu.Lock()
-		calls += int64(w.Calls)
-		repairs += int64(w.metrics["Repairs"])
-		for what, n := range w.Seen() {
-			seen[what] += n
-		}
-		for edge, n := range w.check.edges {
-			taken[edge] += n
-		}
-		mu.Unlock()
-		completed.Add(int64(w.completed))
-		retired.Add(int64(w.check.retired))
-		if w.check.err != nil {
-			t.Errorf("seed %d: %v (replay with -seeds=1 -seed=%d)", seed, w.check.err, seed)
-		}
-		if w.check.err != nil || *seeds == 1 {
-			t.Log("\n" + w.story())
-		}
-		return w.check.err != nil
-	})
-	idle := completed.Load() == 0 || repairs == 0 || retired.Load() == 0
-	if idle && *seeds > 1 { // a single history need not have everything
-		t.Errorf("%d jobs completed, %d repairs, %d batches retired: a simulation in which nothing happens proves "+
-			"nothing", completed.Load(), repairs, retired.Load())
-	}
-	if *seeds >= 1000 {
-		checkEdges(t, taken)
-	}
-	for _, what := range slices.Sorted(maps.Keys(seen)) {
-		t.Logf("%-26s %d", what, seen[what])
-	}
-	t.Logf("%d seeds, %d calls (%d a seed), %d jobs completed, %d repairs, %d batches retired, in %s", *seeds, calls,
-		calls/int64(*seeds), completed.Load(), repairs, retired.Load(), time.Since(started).Round(time.Second))
-}
+// covered is what must happen in 300 seeds.
+var covered = []string{"job completed", "repair", "batch retired"}
 
 // suite is the tests with one mutant, or without.
 func suite(t *testing.T, m mutant) adversary.Suite {
-	return adversary.Suite{Simulate: func(seed uint64) (*adversary.World, error) {
+	return adversary.Suite{Covered: covered, Simulate: func(seed uint64) (*adversary.World, error) {
 		w := simulate(t, seed, m)
 		return w.World, w.check.err
 	}}
 }
 
-// TestReplay: a seed gives the same history each time.
-func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 100) }
-
-// TestMutants: each way to break a rule is caught within 1,000 seeds.
-func TestMutants(t *testing.T) {
-	for _, m := range mutants {
-		suite(t, m).Catches(t, m.name, 1000)
+// TestSimulation: no seed violates an invariant.
+func TestSimulation(t *testing.T) {
+	seen, played := suite(t, mutant{}).Explore(t)
+	if played.All() >= 1000 {
+		checkEdges(t, seen)
 	}
 }
+
+// TestReplay: a seed gives the same history each time.
+func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 25) }
+
+// TestMutants: each way to break a rule is caught within 1,000 seeds.
+func TestMutants(t *testing.T) { adversary.Catch(t, 1000, mutants, suite) }

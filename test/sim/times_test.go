@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"archivist/pkg/event"
+	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // ahead reports whether a time, in milliseconds, is still to come by every

@@ -1,16 +1,15 @@
 package sim
 
 import (
-	"strings"
 	"time"
 
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 
 // troubles says which calls meet which faults.
 func (w *world) troubles() {
-	w.Latency = w.s.latency
+	w.Latency, w.CutOff, w.Throttling = w.s.latency, w.s.cutOff, w.s.throttling
 	w.Delays = [3]time.Duration{3 * time.Second, timing.Short + 10*time.Second, timing.Long + timing.Return}
 	w.Reads = []string{"look up", "read", "GET", "ask"}
 	w.Rate = func() int {
@@ -34,14 +33,12 @@ func (w *world) troubles() {
 
 // throttles refuses calls to the partitions that are throttled now.
 func (w *world) throttles(partition string) error {
-	hot := w.s.refuses == refusesRows && w.Calm && partition == "JOB#"+w.check.oldest
-	if hot || w.throttling() && strings.HasPrefix(partition, w.s.throttled) {
-		w.check.tick.troubled = true // the running tick may give up a job, and continues with the others
-		return tabletest.Throttled()
+	err := w.Throttle(partition)
+	if w.s.refuses == refusesRows && w.Calm && partition == "JOB#"+w.check.oldest {
+		err = tabletest.Throttled()
 	}
-	return nil
-}
-
-func (w *world) throttling() bool {
-	return w.s.throttled != "" && !w.Calm && w.s.from <= w.Calls && w.Calls < w.s.to
+	if err != nil {
+		w.check.tick.troubled = true // the running tick may give up a job, and continues with the others
+	}
+	return err
 }

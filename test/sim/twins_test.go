@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/table"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table"
 )
 
 // store is a twin of the storage root and the inventory: per object a chain of

@@ -7,9 +7,10 @@
 // the checker compares all rows with the rules. Then the faults stop, and everything must
 // come to rest.
 //
-//	go test ./test/sim                     300 seeds
-//	go test ./test/sim -seeds=3000         3,000 seeds
+//	go test ./test/sim                     seeds for some seconds
+//	go test ./test/sim -for=1m -seed=N     for a minute, beginning with seed N
 //	go test ./test/sim -seeds=1 -seed=N    one seed again, with its history
+//	go test ./test/sim -mutants=all        with the mutants
 //
 // TestMutants breaks each rule in turn, to show that the checker detects it.
 package sim
@@ -25,12 +26,12 @@ import (
 	"sync"
 	"time"
 
-	"archivist/pkg/bucket/buckettest"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
-	"archivist/pkg/lease"
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/test/adversary"
 )
 
@@ -49,7 +50,6 @@ type world struct {
 	twin     *buckettest.Twin // of the work bucket
 	check    *checker
 	began    time.Time
-	ids      int
 	wakes    int
 	asked    map[string][]time.Time // until when the sources of jobs asked to wait
 	refused  map[string]bool        // jobs and batches that a dependency has refused since then
@@ -60,16 +60,6 @@ type world struct {
 	asks     []ingest.Action // that have an id of their request: the admins may repeat them
 	bulks    []bulkAsk
 	requests int
-
-	completed int // jobs
-}
-
-// story is the history as text for people.
-func (w *world) story() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%+v\n", w.s)
-	w.Story(&b)
-	return b.String()
 }
 
 // actor is one process: a worker, an admin or a scheduler.
@@ -103,6 +93,9 @@ func (w *world) count(name string, n float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.metrics[name] += n
+	if name == "Repairs" && n > 0 {
+		w.Met("repair")
+	}
 }
 
 func newWorld(seed uint64, m mutant) *world {
@@ -111,6 +104,7 @@ func newWorld(seed uint64, m mutant) *world {
 		reported: map[string]tabletest.Item{},
 		asked:    map[string][]time.Time{}, refused: map[string]bool{}}
 	w.s = draw(w.Rng)
+	w.Log("%+v", w.s)
 	w.began = time.Now()
 	w.store = &store{w: w, heads: map[string][]string{}, ids: map[string]string{}, files: map[string]bool{},
 		rows: map[string]bool{}}
@@ -136,13 +130,7 @@ func (w *world) newActor(name string) *actor {
 		client = w.mutant.client(a, client)
 	}
 	t := a.Timed(tabletest.Table(client))
-	newID := func() string { // like ULIDs: unique and rising
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.ids++
-		return fmt.Sprintf("ID%06d", w.ids)
-	}
-	a.q = &queue.Queue{Table: t, Now: a.Now, NewID: newID, Executions: a, Wake: a.wake, Stored: a.stored,
+	a.q = &queue.Queue{Table: t, Now: a.Now, NewID: w.NewID, Executions: a, Wake: a.wake, Stored: a.stored,
 		Clean:  a.clean,
 		Record: a.recordObject,
 		Metric: w.count,
@@ -154,7 +142,7 @@ func (w *world) newActor(name string) *actor {
 	if w.s.mails {
 		a.q.Compose = a.compose
 	}
-	a.c = &queue.Scheduler{Queue: a.q, Leases: &lease.Store{Table: t, Now: a.Now, NewID: newID}}
+	a.c = &queue.Scheduler{Queue: a.q, Leases: &lease.Store{Table: t, Now: a.Now, NewID: w.NewID}}
 	return a
 }
 
@@ -282,7 +270,7 @@ func (a *actor) handle(ctx context.Context, m queue.Message) bool {
 	if a.w.mutant.step != nil {
 		step = a.w.mutant.step(a, m, step)
 	}
-	a.begin(timing.Times(stage).Timeout)
+	a.Begin(timing.Times(stage).Timeout)
 	worker := queue.Worker{Queue: a.q, Stage: stage, Step: step, Answers: a}
 	met, from := a.Met, a.w.check.changes
 	keep, err := worker.Handle(ctx, m)
@@ -296,16 +284,9 @@ func (a *actor) handle(ctx context.Context, m queue.Message) bool {
 	return false
 }
 
-// begin starts a function that may run so long.
-func (a *actor) begin(most time.Duration) {
-	if a.w.s.cutOff {
-		a.Until = time.Now().Add(most)
-	}
-}
-
 // tick is one tick of the scheduler.
 func (a *actor) tick(ctx context.Context, sweep bool) {
-	a.begin(timing.Scheduler)
+	a.Begin(timing.Scheduler)
 	met := a.Met
 	a.ticks = true
 	defer func() { a.ticks = false }()

@@ -18,18 +18,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 
-	"archivist/pkg/bucket"
-	"archivist/pkg/collection"
-	"archivist/pkg/fetch"
-	"archivist/pkg/identity"
 	"archivist/pkg/ingest"
-	"archivist/pkg/inventory"
-	"archivist/pkg/lease"
-	"archivist/pkg/ocfl"
-	"archivist/pkg/queue"
-	"archivist/pkg/stage"
-	"archivist/pkg/table/tabletest"
-	"archivist/pkg/workspace"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/identity"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/ocfl"
 )
 
 // actor is one process: a worker, a person, or the scheduler.
@@ -51,7 +51,7 @@ type actor struct {
 
 // newActor makes a process with clients of its own.
 func (w *world) newActor(name string) *actor {
-	a := &actor{w: w, name: name, rng: rand.New(rand.NewPCG(w.rng.Uint64(), 2))}
+	a := &actor{w: w, name: name, rng: rand.New(rand.NewPCG(w.Rng.Uint64(), 2))}
 	var client dynamodbiface.DynamoDBAPI = &tabletest.Client{DynamoDBAPI: w.fake,
 		Do: func(op string, effect func() error) error {
 			if a.direct {
@@ -77,7 +77,7 @@ func (w *world) newActor(name string) *actor {
 	a.s = &stage.Stages{Queue: a.q, Inventory: inventory.Store{Table: t}, Collections: collection.Store{Table: t,
 		NewID: w.newID}, Work: workspace.Store{Bucket: work},
 		Root: ocfl.Root{Bucket: bucket.Bucket{Client: store, Name: "storage", Limits: bucket.DefaultLimits},
-			Work: work},
+			Work: work, Recorded: inventory.Store{Table: t}.Recorded},
 		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64),
 		Now:   time.Now, Draw: identity.Draw,
 		NAAN: "99999", Shoulder: "fk4", Parallel: 4}
@@ -248,10 +248,10 @@ func (w *world) arrive(rng *rand.Rand) (queue.Message, bool) {
 		return queue.Message{}, false
 	}
 	m := w.sent[i].Message
-	if w.calm || rng.IntN(20) > 0 {
+	if w.Calm || rng.IntN(20) > 0 {
 		w.sent = slices.Delete(w.sent, i, i+1)
 	}
-	if !w.calm && rng.IntN(40) == 0 {
+	if !w.Calm && rng.IntN(40) == 0 {
 		return queue.Message{}, false // lost
 	}
 	return m, true

@@ -11,13 +11,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // checker sees every write to the storage root and to the jobs' rows, and keeps the
@@ -25,8 +26,10 @@ import (
 type checker struct {
 	w       *world
 	err     error
+	blind   bool // what is written now is damage, or restores it
 	jobs    map[string]queue.Job
-	turn    map[string]int     // when a job entered the queue
+	turn    map[string]int // when a job entered the queue
+	storing map[string]time.Time
 	objects map[string]*object // by prefix, "storage/…/"
 }
 
@@ -52,7 +55,8 @@ type stored struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, jobs: map[string]queue.Job{}, turn: map[string]int{}, objects: map[string]*object{}}
+	return &checker{w: w, jobs: map[string]queue.Job{}, turn: map[string]int{}, storing: map[string]time.Time{},
+		objects: map[string]*object{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -66,7 +70,7 @@ var rootInventory = regexp.MustCompile(`^(storage/[0-9a-f]{3}/[0-9a-f]{3}/[0-9a-
 
 // written is called after each request that was sent to S3.
 func (c *checker) written(op, key string) {
-	if !strings.HasPrefix(key, "storage/") || op == "GET object" || op == "HEAD object" || op == "List" {
+	if c.blind || !strings.HasPrefix(key, "storage/") || op == "GET object" || op == "HEAD object" || op == "List" {
 		return
 	}
 	if m := rootInventory.FindStringSubmatch(key); m != nil {
@@ -98,6 +102,9 @@ func sha(data []byte) string {
 func (c *checker) committed(prefix string) {
 	data, there := c.w.twin.Object(prefix + "inventory.json")
 	o := c.objects[prefix]
+	if c.w.harm.has(prefix+"inventory.json", data, there) {
+		return
+	}
 	if !there {
 		if o != nil {
 			c.fail("%s lost its root inventory", prefix)
@@ -219,6 +226,7 @@ func (c *checker) rows(changes []tabletest.Change) {
 		if next.ObjectVersion > 0 {
 			c.holds(next)
 		}
+		c.overDamage(prev, next)
 	}
 }
 

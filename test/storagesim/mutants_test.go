@@ -10,20 +10,25 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 
-	"archivist/pkg/bucket"
+	"archivist/pkg/kernel/bucket"
 )
 
 // mutant breaks one rule from outside, by a wrapper: the production code has no switch
 // for it.
 type mutant struct {
 	name    string
+	shown   uint64                              // a seed that has shown it
 	s3      func(op, key string, h http.Header) // changes a request
 	wrap    func(a *actor)
 	noFence bool // a worker reads its job as it last wrote it
+	damage  bool // the object is damaged once: no rule is broken
 }
 
+// Known is the mutant's name, and a seed that has shown it.
+func (m mutant) Known() (name string, shown uint64) { return m.name, m.shown }
+
 var mutants = []mutant{
-	{name: "the root inventory put without a condition", s3: func(op, key string, h http.Header) {
+	{name: "the root inventory put without a condition", shown: 88, s3: func(op, key string, h http.Header) {
 		if rootInventory.MatchString(key) {
 			unconditional(h)
 		}
@@ -34,12 +39,12 @@ var mutants = []mutant{
 		}
 	}},
 	{name: "no check of the job before the commit", noFence: true},
-	{name: "the next version swept at any age", wrap: func(a *actor) {
+	{name: "the next version swept at any age", shown: 49, wrap: func(a *actor) {
 		q := *a.q
 		q.Rules.Timing.Long, q.Rules.Timing.Return, q.Rules.Timing.Sweep = 0, 0, 0
 		a.s.Queue = &q
 	}},
-	{name: "clean-up that removes stored content", wrap: func(a *actor) {
+	{name: "clean-up that removes stored content", shown: 13, wrap: func(a *actor) {
 		clean := a.q.Clean
 		a.q.Clean = func(ctx context.Context, job string, until time.Time) (bool, error) {
 			err := a.s.Root.Bucket.List(ctx, "", func(o bucket.Listed) error {
@@ -54,6 +59,11 @@ var mutants = []mutant{
 			return clean(ctx, job, until)
 		}
 	}},
+}
+
+// damageMutants leave out a witness.
+var damageMutants = []mutant{
+	{name: "the record not asked", wrap: func(a *actor) { a.s.Root.Recorded = nil }},
 }
 
 func unconditional(h http.Header) {

@@ -1,7 +1,6 @@
 package storagesim
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -9,19 +8,15 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/ocfl"
-	"archivist/pkg/queue/queuetest"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/objects/ocfl"
 	"archivist/test/adversary"
 )
-
-var seeds, first = adversary.SeedFlags(25)
 
 // faulty is how long faults last; restless is the time after them in which all work must
 // end.
@@ -110,16 +105,24 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 				}
 			})
 		}
-		w.calm = w.rng.IntN(3) > 0 // most begin with a version that is stored without faults
+		w.Calm = w.Rng.IntN(3) > 0 // most begin with a version that is stored without faults
 		w.run(func() bool {
-			if w.calm {
-				w.calm = len(w.check.jobs) == 0 || w.check.open() > 0
+			if w.Calm {
+				w.Calm = len(w.check.jobs) == 0 || w.check.open() > 0
 			}
-			return !w.calm && time.Since(began) > faulty
+			return !w.Calm && time.Since(began) > faulty
 		})
 		w.settle()
 		w.over = true
 		w.drain()
+		for _, j := range w.check.jobs {
+			switch {
+			case j.State == ingest.Completed:
+				w.Met("job completed")
+			case j.ObjectVersion > 0:
+				w.Met("job failed and preserved")
+			}
+		}
 	})
 	return w
 }
@@ -168,7 +171,7 @@ func (w *world) drain() {
 // administrate submits, fails what is slow, requeues, and reindexes.
 func (w *world) administrate(a *actor) {
 	a.sleep(time.Duration(1+a.rng.IntN(40)) * time.Second)
-	if w.calm && len(w.check.jobs) > 0 {
+	if w.Calm && len(w.check.jobs) > 0 {
 		return
 	}
 	if len(w.wanted) > 0 && a.rng.IntN(2) == 0 {
@@ -177,7 +180,11 @@ func (w *world) administrate(a *actor) {
 		w.submit(a, s)
 		return
 	}
-	if w.calm {
+	if w.Calm {
+		return
+	}
+	if w.mutant.damage && a.rng.IntN(8) == 0 {
+		w.damage(a)
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.check.jobs)) {
@@ -200,11 +207,12 @@ func (w *world) administrate(a *actor) {
 // removed, and one more submission finds a valid object.
 func (w *world) settle() {
 	w.mu.Lock()
-	w.calm, w.late = true, nil
+	w.Calm, w.late = true, nil
 	w.mu.Unlock()
 	w.log("faults stop")
 	a := w.newActor("last")
 	w.rest("at rest")
+	w.restore(a)
 	time.Sleep(retention)
 	w.rest("cleaned")
 	if w.check.err == nil {
@@ -241,98 +249,20 @@ func (w *world) reindexed(a *actor) {
 	}
 }
 
-// sweepSeeds runs seeds on both cores until bad finds one.
-func sweepSeeds(t *testing.T, from uint64, n int, m mutant, bad func(seed uint64, w *world) bool) (calls, completed,
-	preserved int64) {
-	var next atomic.Uint64
-	next.Store(from)
-	var stop atomic.Bool
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for !stop.Load() {
-				seed := next.Add(1) - 1
-				if seed >= from+uint64(n) {
-					return
-				}
-				w := simulate(t, seed, m)
-				mu.Lock()
-				calls += int64(w.calls)
-				for _, j := range w.check.jobs {
-					switch {
-					case j.State == ingest.Completed:
-						completed++
-					case j.ObjectVersion > 0:
-						preserved++
-					}
-				}
-				if bad(seed, w) {
-					stop.Store(true)
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	return calls, completed, preserved
+// suite is the tests with one mutant, or without.
+func suite(t *testing.T, m mutant) adversary.Suite {
+	return adversary.Suite{Covered: []string{"job completed", "job failed and preserved"},
+		Simulate: func(seed uint64) (*adversary.World, error) {
+			w := simulate(t, seed, m)
+			return w.World, w.check.err
+		}}
 }
 
 // TestSimulation: no seed violates an invariant.
-func TestSimulation(t *testing.T) {
-	started := time.Now()
-	calls, completed, preserved := sweepSeeds(t, *first, *seeds, mutant{}, func(seed uint64, w *world) bool {
-		if w.check.err != nil {
-			t.Errorf("seed %d: %v (replay with -seeds=1 -seed=%d)", seed, w.check.err, seed)
-		}
-		if w.check.err != nil || *seeds == 1 {
-			t.Log("\n" + strings.Join(w.history, "\n"))
-		}
-		return w.check.err != nil
-	})
-	if completed == 0 {
-		t.Error("no job completed: a simulation in which nothing happens proves nothing")
-	}
-	t.Logf("%d seeds, %d calls (%d a seed), %d jobs completed, %d failed and preserved, in %s", *seeds, calls,
-		calls/int64(*seeds), completed, preserved, time.Since(started).Round(time.Second))
-}
+func TestSimulation(t *testing.T) { suite(t, mutant{}).Explore(t) }
 
 // TestReplay: a seed makes the same history each time.
-func TestReplay(t *testing.T) {
-	for seed := uint64(1); seed <= 3; seed++ {
-		a, b := simulate(t, seed, mutant{}), simulate(t, seed, mutant{})
-		for i := range min(len(a.history), len(b.history)) {
-			if a.history[i] != b.history[i] {
-				t.Fatalf("seed %d differs at step %d: %q, then %q", seed, i, a.history[i], b.history[i])
-			}
-		}
-		if len(a.history) != len(b.history) {
-			t.Fatalf("seed %d: %d steps, then %d", seed, len(a.history), len(b.history))
-		}
-	}
-}
+func TestReplay(t *testing.T) { suite(t, mutant{}).Replays(t, 3) }
 
-var withMutants = flag.Int("mutants", 0, "within how many seeds each mutant must be caught; 0: mutants are skipped")
-
-// TestMutants: each way to break a rule is caught.
-func TestMutants(t *testing.T) {
-	if *withMutants == 0 {
-		t.Skip("without -mutants")
-	}
-	for _, m := range mutants {
-		t.Run(m.name, func(t *testing.T) {
-			caught, why := uint64(0), ""
-			sweepSeeds(t, 1, *withMutants, m, func(seed uint64, w *world) bool {
-				if w.check.err == nil {
-					return false
-				}
-				caught, why = seed, w.check.err.Error()
-				return true
-			})
-			if caught == 0 {
-				t.Fatal("it was not caught")
-			}
-			t.Logf("seed %d: %s", caught, why)
-		})
-	}
-}
+// TestMutants: each way to break a rule is caught within 1,000 seeds.
+func TestMutants(t *testing.T) { adversary.Catch(t, 1000, mutants, suite) }

@@ -9,16 +9,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
 
-	"archivist/pkg/bucket/buckettest"
 	"archivist/pkg/ingest"
-	"archivist/pkg/queue"
-	"archivist/pkg/table/tabletest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/bucket/buckettest"
+	"archivist/pkg/kernel/table/tabletest"
+	"archivist/test/adversary"
 )
 
 // trouble is the fault that a call meets.
@@ -75,7 +75,7 @@ type message struct {
 
 // world is the state of one seed.
 type world struct {
-	rng    *rand.Rand
+	*adversary.World
 	fake   *tabletest.Fake
 	twin   *buckettest.Twin
 	mutant mutant
@@ -91,25 +91,23 @@ type world struct {
 	poked   bool
 	ids     int
 
-	calm    bool // faults have stopped
-	over    bool // actors must end
-	calls   int
-	history []string
-	wanted  []submission // submissions still to make, in order
+	over   bool         // actors must end
+	harm   *harm        // what was damaged; nil: nothing yet
+	wanted []submission // submissions still to make, in order
 }
 
 func newWorld(seed uint64, dir string, m mutant) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 7)), fake: tabletest.New(), twin: buckettest.New(dir), mutant: m,
+	w := &world{World: adversary.New(seed, 7), fake: tabletest.New(), twin: buckettest.New(dir), mutant: m,
 		started: map[string]bool{}, stalled: map[string]bool{}}
 	w.twin.Small = 1 << 20
 	w.check = newChecker(w)
 	w.fake.Watch = w.check.rows
-	w.wanted = submissions(w.rng)
+	w.wanted = submissions(w.Rng)
 	return w
 }
 
 func (w *world) log(format string, args ...any) {
-	w.history = append(w.history, time.Now().Format("15:04:05 ")+fmt.Sprintf(format, args...))
+	w.Log(time.Now().Format("15:04:05 ")+format, args...)
 }
 
 func (w *world) newID() string { // in the shape of a ULID: unique and rising
@@ -201,7 +199,7 @@ func (a *actor) sleep(d time.Duration) {
 
 // pick chooses the fault of the next call.
 func (w *world) pick(c *call) trouble {
-	if w.calm || c.op == "awake" || !c.actor.worker {
+	if w.Calm || c.op == "awake" || !c.actor.worker {
 		return none
 	}
 	kind, ours := kindOf(c)
@@ -212,10 +210,10 @@ func (w *world) pick(c *call) trouble {
 	if rootInventory.MatchString(c.key) && kind == writes {
 		most = 60
 	}
-	if w.rng.IntN(100) >= most {
+	if w.Rng.IntN(100) >= most {
 		return none
 	}
-	switch n := w.rng.IntN(12); {
+	switch n := w.Rng.IntN(12); {
 	case n == 0:
 		return crashBefore
 	case n == 1:
@@ -263,12 +261,12 @@ func (w *world) run(done func() bool) {
 		slices.SortStableFunc(can, func(a, b *call) int {
 			return cmp.Or(cmp.Compare(a.actor.name, b.actor.name), cmp.Compare(a.op, b.op), cmp.Compare(a.key, b.key))
 		})
-		c := can[w.rng.IntN(len(can))]
+		c := can[w.Rng.IntN(len(can))]
 		w.waiting = slices.DeleteFunc(w.waiting, func(o *call) bool { return o == c })
 		w.mu.Unlock()
 		t := w.pick(c)
 		if c.op != "awake" {
-			w.calls++
+			w.Calls++
 			w.log("%s %s", c, t)
 		}
 		c.release <- t

@@ -5,19 +5,21 @@ import (
 	"net/http"
 	"net/url"
 
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
 )
 
 // ActOnJob acts on a job. A repeated request with the same key, if it has one, does nothing
 // more and has the same result.
-func (c *Client) ActOnJob(ctx context.Context, job string, in Action, key string) (out JobActionResult, err error) {
+func (c *Client) ActOnJob(ctx context.Context, job string, in Action,
+	key string) (out JobActionResult, err error) {
 	err = c.act(ctx, jobPath(job), in, key, &out)
 	return out, err
 }
 
 // Act acts on a target of any kind. The key is as for ActOnJob.
-func (c *Client) Act(ctx context.Context, on ingest.Target, in Action, key string) (out ActionResult, err error) {
+func (c *Client) Act(ctx context.Context, on ingest.Target, in Action,
+	key string) (out ActionResult, err error) {
 	path := ""
 	switch on.Kind {
 	case ingest.TargetJob:
@@ -31,6 +33,7 @@ func (c *Client) Act(ctx context.Context, on ingest.Target, in Action, key strin
 	default:
 		return out, fault.New(fault.Invalid, "target: there is no kind %q", on.Kind)
 	}
+
 	err = c.act(ctx, path, in, key, &out)
 	return out, err
 }
@@ -41,7 +44,8 @@ func (c *Client) act(ctx context.Context, path string, in Action, key string, ou
 
 // Start starts a bulk operation, or the doctor. The same key with the same request gives the
 // same operation.
-func (c *Client) Start(ctx context.Context, in OperationRequest, key string) (out Operation, err error) {
+func (c *Client) Start(ctx context.Context, in OperationRequest,
+	key string) (out Operation, err error) {
 	err = c.Call(ctx, http.MethodPost, "/v1/operations", in, &out, "Idempotency-Key", key)
 	return out, err
 }
@@ -77,7 +81,8 @@ func (c *Client) Findings(ctx context.Context, id string, limit int) ([]Finding,
 }
 
 // ActOnOperation interrupts or continues an operation.
-func (c *Client) ActOnOperation(ctx context.Context, id string, in OperationAction) (out Operation, err error) {
+func (c *Client) ActOnOperation(ctx context.Context, id string,
+	in OperationAction) (out Operation, err error) {
 	err = c.Call(ctx, http.MethodPost, operationPath(id)+"/actions", in, &out)
 	return out, err
 }

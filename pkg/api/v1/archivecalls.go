@@ -33,13 +33,15 @@ func (c *Client) Archive(ctx context.Context, name string) (ArchiveStatus, error
 }
 
 // PutArchive registers an archive, or changes its settings.
-func (c *Client) PutArchive(ctx context.Context, name string, d ArchiveDefinition) (out Archive, err error) {
+func (c *Client) PutArchive(ctx context.Context, name string,
+	d ArchiveDefinition) (out Archive, err error) {
 	err = c.Call(ctx, http.MethodPut, archivePath(name), d, &out)
 	return out, err
 }
 
 // ActOnArchive pauses, resumes or deletes an archive, skips a revision or begins a back-fill.
-func (c *Client) ActOnArchive(ctx context.Context, name string, in ArchiveAction) (out Archive, err error) {
+func (c *Client) ActOnArchive(ctx context.Context, name string,
+	in ArchiveAction) (out Archive, err error) {
 	err = c.Call(ctx, http.MethodPost, archivePath(name)+"/actions", in, &out)
 	return out, err
 }
@@ -55,7 +57,8 @@ func (c *Client) ExplainArchive(ctx context.Context, name string) (WaitExplanati
 }
 
 // NotifyRevision says that a revision was committed. run is the token of the run that made it, "" for none.
-func (c *Client) NotifyRevision(ctx context.Context, archive string, in RevisionNotice, run string) (
+func (c *Client) NotifyRevision(ctx context.Context, archive string, in RevisionNotice,
+	run string) (
 	out ArchiveRevision, err error) {
 	var headers []string
 	if run != "" {
@@ -66,13 +69,15 @@ func (c *Client) NotifyRevision(ctx context.Context, archive string, in Revision
 }
 
 // Revisions lists the revisions of an archive, the newest first, all if the limit is 0.
-func (c *Client) Revisions(ctx context.Context, archive string, limit int) ([]ArchiveRevision, error) {
+func (c *Client) Revisions(ctx context.Context, archive string,
+	limit int) ([]ArchiveRevision, error) {
 	return pages[ArchiveRevision](ctx, c, archivePath(archive)+"/revisions", limit)
 }
 
 // RevisionPlan returns a revision with its tasks. Whoever is going to wait for it gives the token of its run: one
 // that would wait for itself is refused.
-func (c *Client) RevisionPlan(ctx context.Context, archive string, n int64, run string) (out RevisionPlan, err error) {
+func (c *Client) RevisionPlan(ctx context.Context, archive string, n int64,
+	run string) (out RevisionPlan, err error) {
 	var headers []string
 	if run != "" {
 		headers = []string{RunHeader, run}
@@ -82,12 +87,14 @@ func (c *Client) RevisionPlan(ctx context.Context, archive string, n int64, run 
 }
 
 // RevisionGraph returns a revision as a graph.
-func (c *Client) RevisionGraph(ctx context.Context, archive string, n int64) (RevisionGraph, error) {
+func (c *Client) RevisionGraph(ctx context.Context, archive string,
+	n int64) (RevisionGraph, error) {
 	return get[RevisionGraph](ctx, c, revisionPath(archive, n)+"/graph")
 }
 
 // ExplainRevision says what a revision waits for.
-func (c *Client) ExplainRevision(ctx context.Context, archive string, n int64) (WaitExplanation, error) {
+func (c *Client) ExplainRevision(ctx context.Context, archive string,
+	n int64) (WaitExplanation, error) {
 	return get[WaitExplanation](ctx, c, revisionPath(archive, n)+"/explain")
 }
 
@@ -97,8 +104,10 @@ func (c *Client) RevisionEvents(ctx context.Context, archive string, n int64) ([
 }
 
 // PreviewRevision says what a revision would plan; 0 is the newest one.
-func (c *Client) PreviewRevision(ctx context.Context, archive string, n int64) (RevisionPreview, error) {
-	return get[RevisionPreview](ctx, c, archivePath(archive)+"/preview"+query("revision", number(n)))
+func (c *Client) PreviewRevision(ctx context.Context, archive string,
+	n int64) (RevisionPreview, error) {
+	return get[RevisionPreview](ctx, c, archivePath(archive)+"/preview"+
+		query("revision", number(n)))
 }
 
 // number is a number as text, "" for 0.
@@ -119,7 +128,8 @@ type TaskFilter struct {
 
 // Tasks lists the tasks of an archive, those of the newest revision first.
 func (c *Client) Tasks(ctx context.Context, archive string, f TaskFilter) ([]Task, error) {
-	return pages[Task](ctx, c, archivePath(archive)+"/tasks", f.Limit, "revision", number(f.Revision), "task", f.Task,
+	return pages[Task](ctx, c, archivePath(archive)+"/tasks", f.Limit, "revision",
+		number(f.Revision), "task", f.Task,
 		"state", f.State)
 }
 
@@ -139,29 +149,36 @@ func (c *Client) TaskEvents(ctx context.Context, id string) ([]Event, error) {
 }
 
 // TaskLog returns a page of the output of an attempt; 0 is the newest. from is that of the page before, "" at first.
-func (c *Client) TaskLog(ctx context.Context, id string, attempt int, from string) (TaskLog, error) {
-	return get[TaskLog](ctx, c, taskPath("/log", id, "attempt", number(int64(attempt)), "from", from))
+func (c *Client) TaskLog(ctx context.Context, id string, attempt int,
+	from string) (TaskLog, error) {
+	return get[TaskLog](ctx, c,
+		taskPath("/log", id, "attempt", number(int64(attempt)), "from", from))
 }
 
 // TaskOutputs lists the files that an attempt has left; 0 is the newest.
 func (c *Client) TaskOutputs(ctx context.Context, id string, attempt int) ([]TaskOutput, error) {
-	return pages[TaskOutput](ctx, c, "/v1/task/outputs", 0, "id", id, "attempt", number(int64(attempt)))
+	return pages[TaskOutput](ctx, c, "/v1/task/outputs", 0, "id", id, "attempt",
+		number(int64(attempt)))
 }
 
 // TaskOutput streams a file that an attempt has left.
-func (c *Client) TaskOutput(ctx context.Context, id string, attempt int, path string) (io.ReadCloser, error) {
+func (c *Client) TaskOutput(ctx context.Context, id string, attempt int,
+	path string) (io.ReadCloser, error) {
 	return c.stream(ctx, taskPath("/output", id, "attempt", number(int64(attempt)), "path", path))
 }
 
 // StartTask runs a task by hand. The same key with the same request gives the same run.
-func (c *Client) StartTask(ctx context.Context, archive, task string, in TaskRun, key string) (out Task, err error) {
-	err = c.Call(ctx, http.MethodPost, archivePath(archive)+"/tasks/"+url.PathEscape(task)+"/runs", in, &out,
+func (c *Client) StartTask(ctx context.Context, archive, task string, in TaskRun,
+	key string) (out Task, err error) {
+	err = c.Call(ctx, http.MethodPost, archivePath(archive)+"/tasks/"+url.PathEscape(task)+"/runs",
+		in, &out,
 		"Idempotency-Key", key)
 	return out, err
 }
 
 // ActOnTask cancels a task, or runs it again. It returns the task, or the new run.
-func (c *Client) ActOnTask(ctx context.Context, id string, in TaskAction, key string) (out Task, err error) {
+func (c *Client) ActOnTask(ctx context.Context, id string, in TaskAction,
+	key string) (out Task, err error) {
 	err = c.Call(ctx, http.MethodPost, taskPath("/actions", id), in, &out, "Idempotency-Key", key)
 	return out, err
 }

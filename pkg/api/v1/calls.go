@@ -8,11 +8,12 @@ import (
 	"net/url"
 	"strings"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // Submit submits a batch. The same key with the same request gives the same batch.
-func (c *Client) Submit(ctx context.Context, in BatchRequest, key string) (out Accepted, err error) {
+func (c *Client) Submit(ctx context.Context, in BatchRequest,
+	key string) (out Accepted, err error) {
 	err = c.Call(ctx, http.MethodPost, "/v1/batches", in, &out, "Idempotency-Key", key)
 	return out, err
 }
@@ -56,23 +57,30 @@ func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 func (c *Client) Receipt(ctx context.Context, job string) (Receipt, error) {
 	path := jobPath(job) + "/receipt"
 	out, err := get[Receipt](ctx, c, path)
-	for err == nil && out.Cursor != "" {
-		var page Receipt
-		page, err = get[Receipt](ctx, c, path+"?cursor="+url.QueryEscape(out.Cursor))
-		out.Files, out.Cursor = append(out.Files, page.Files...), page.Cursor
+	if err != nil {
+		return out, err
 	}
-	return out, err
+
+	for out.Cursor != "" {
+		page, err := get[Receipt](ctx, c, path+"?cursor="+url.QueryEscape(out.Cursor))
+		out.Files, out.Cursor = append(out.Files, page.Files...), page.Cursor
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
 }
 
 // Explain returns what a batch or a job waits for.
 func (c *Client) Explain(ctx context.Context, id string) (Explanation, error) {
 	path, err := pathOf(id)
-	if err == nil && KindOf(id) == KindObject {
-		err = fault.New(fault.Invalid, "%s is an object; only batches and jobs can wait;  "+
-			"give the id of a batch or a job", id)
-	}
 	if err != nil {
 		return Explanation{}, err
+	}
+
+	if KindOf(id) == KindObject {
+		return Explanation{}, fault.New(fault.Invalid,
+			"%s is an object; only batches and jobs can wait;  give the id of a batch or a job", id)
 	}
 	return get[Explanation](ctx, c, path+"/explain")
 }
@@ -107,7 +115,8 @@ func (c *Client) Files(ctx context.Context, ark string, version int) ([]File, er
 }
 
 // Content streams a file of a stored version.
-func (c *Client) Content(ctx context.Context, ark string, version int, path string) (io.ReadCloser, error) {
+func (c *Client) Content(ctx context.Context, ark string, version int,
+	path string) (io.ReadCloser, error) {
 	return c.stream(ctx, versionPath(ark, version)+"/content?path="+url.QueryEscape(path))
 }
 
@@ -117,13 +126,16 @@ func (c *Client) Collection(ctx context.Context, name string) (Collection, error
 }
 
 // PutCollection creates or replaces a collection's profile.
-func (c *Client) PutCollection(ctx context.Context, name string, p Profile) (out Collection, err error) {
+func (c *Client) PutCollection(ctx context.Context, name string,
+	p Profile) (out Collection, err error) {
 	err = c.Call(ctx, http.MethodPut, collectionPath(name), p, &out)
 	return out, err
 }
 
 // Queue returns a summary of the queue.
-func (c *Client) Queue(ctx context.Context) (Queue, error) { return get[Queue](ctx, c, "/v1/queue") }
+func (c *Client) Queue(ctx context.Context) (Queue, error) {
+	return get[Queue](ctx, c, "/v1/queue")
+}
 
 // ReindexRequest selects what to reindex: one object, or the part of the storage root
 // from Cursor up to To. The zero value selects the whole root.
@@ -162,15 +174,18 @@ func get[T any](ctx context.Context, c *Client, path string) (out T, err error) 
 func list[T any](ctx context.Context, c *Client, path string, f Filter) ([]T, error) {
 	all := []T{}
 	for cursor := ""; ; {
-		query := query("collection", f.Collection, "state", f.State, "localId", f.LocalID, "cursor", cursor)
+		query := query("collection", f.Collection, "state", f.State, "localId", f.LocalID,
+			"cursor", cursor)
 		page, err := get[List[T]](ctx, c, path+query)
 		if err != nil {
 			return nil, err
 		}
+
 		all = append(all, page.Items...)
 		if f.Limit > 0 && len(all) >= f.Limit {
 			return all[:f.Limit], nil
 		}
+
 		cursor = page.Cursor
 		if cursor == "" {
 			return all, nil

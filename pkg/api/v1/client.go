@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
 )
 
 // Client calls the API at URL. Key, if set, is sent as x-api-key; UserAgent names
@@ -32,15 +32,18 @@ const UserHeader = "Archivist-User"
 
 // Call makes one request and decodes the response into out, unless out is nil. An
 // error response becomes a fault.Error with its kind and its whole detail.
-func (c *Client) Call(ctx context.Context, method, path string, in, out any, headers ...string) error {
+func (c *Client) Call(ctx context.Context, method, path string, in, out any,
+	headers ...string) error {
 	resp, err := c.do(ctx, method, path, in, headers)
 	if err != nil {
 		return err
 	}
+
 	defer resp.Body.Close()
 	if out == nil {
 		return nil
 	}
+
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
 		return fault.New(fault.Unavailable, "the response of %s is not JSON: %w", path, err)
 	}
@@ -48,11 +51,13 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any, hea
 }
 
 // do makes a request and returns a successful response.
-func (c *Client) do(ctx context.Context, method, path string, in any, headers []string) (*http.Response, error) {
+func (c *Client) do(ctx context.Context, method, path string, in any,
+	headers []string) (*http.Response, error) {
 	req, err := c.request(ctx, method, path, in)
 	if err != nil {
 		return nil, err
 	}
+
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -64,7 +69,8 @@ func (c *Client) do(ctx context.Context, method, path string, in any, headers []
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err() // interrupted by the caller: no message is needed
 	case err != nil:
-		return nil, fault.New(fault.Unavailable, "the API does not answer at %s; is it up, and is the URL right? %w",
+		return nil, fault.New(fault.Unavailable,
+			"the API does not answer at %s; is it up, and is the URL right? %w",
 			req.URL.Redacted(), err)
 	case resp.StatusCode >= 400:
 		defer resp.Body.Close()
@@ -83,6 +89,7 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 		}
 		body = bytes.NewReader(data)
 	}
+
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.URL, "/")+path, body)
 	if err != nil {
 		return nil, fault.New(fault.Invalid, "the API's URL cannot be used: %w", err)
@@ -92,9 +99,11 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	if c.Key != "" {
 		req.Header.Set("x-api-key", c.Key)
 	}
+
 	if c.UserAgent != "" {
 		req.Header.Set("User-Agent", c.UserAgent)
 	}
+
 	if c.User != "" {
 		req.Header.Set(UserHeader, c.User)
 	}
@@ -135,18 +144,23 @@ func problem(resp *http.Response) error {
 	var p Problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	fromGateway := json.Unmarshal(data, &p) != nil || p.Type == "" || p.Type == notAuthorizedType
-	if refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden; refused &&
+	if refused := resp.StatusCode == http.StatusUnauthorized ||
+		resp.StatusCode == http.StatusForbidden; refused &&
 		fromGateway {
 		return fault.New(fault.Invalid,
 			"the API refuses the key; set ARCHIVIST_API_KEY, or the key of a profile (archivist help config)")
 	}
+
 	if p.Detail == "" {
 		p.Detail = fmt.Sprintf("the API answers %s: %s", resp.Status, data)
 	}
+
 	for _, e := range p.Errors {
 		p.Detail += fmt.Sprintf("; %s: %s", e.Location, e.Message)
 	}
-	out := &fault.Error{Kind: kindOf(resp.StatusCode), Msg: strings.Join(strings.Fields(p.Detail), " ")}
+
+	out := &fault.Error{Kind: kindOf(resp.StatusCode),
+		Msg: strings.Join(strings.Fields(p.Detail), " ")}
 	if p.Type == unconfirmedType {
 		out.Err = ingest.ErrUnconfirmed
 	}

@@ -244,9 +244,11 @@ func (c *Client) Component(ctx context.Context, name string) (Component, error) 
 }
 
 // ApplyComponent creates or replaces a component's definition.
-func (c *Client) ApplyComponent(ctx context.Context, d ComponentDefinition, reason, key string) (Component, error) {
+func (c *Client) ApplyComponent(ctx context.Context, d ComponentDefinition, reason,
+	key string) (Component, error) {
 	var out ComponentApplied
-	err := c.Call(ctx, http.MethodPut, componentPath(d.Name)+query("reason", reason), d, &out, "Idempotency-Key", key)
+	err := c.Call(ctx, http.MethodPut, componentPath(d.Name)+query("reason", reason), d, &out,
+		"Idempotency-Key", key)
 	if err != nil || out.Component == nil {
 		return Component{}, err
 	}
@@ -255,7 +257,8 @@ func (c *Client) ApplyComponent(ctx context.Context, d ComponentDefinition, reas
 
 // TryComponent returns a page of the items that a component with this definition could work on now. It
 // changes nothing.
-func (c *Client) TryComponent(ctx context.Context, d ComponentDefinition, cursor string) (out ComponentApplied,
+func (c *Client) TryComponent(ctx context.Context, d ComponentDefinition,
+	cursor string) (out ComponentApplied,
 	err error) {
 	path := componentPath(d.Name) + query("dryRun", "true", "cursor", cursor)
 	err = c.Call(ctx, http.MethodPut, path, d, &out)
@@ -263,10 +266,11 @@ func (c *Client) TryComponent(ctx context.Context, d ComponentDefinition, cursor
 }
 
 // ActOnComponent acts on a component. A repeated request with the same key does nothing more.
-func (c *Client) ActOnComponent(ctx context.Context, name string, in ComponentAction, key string) (ComponentOutcome,
-	error) {
+func (c *Client) ActOnComponent(ctx context.Context, name string, in ComponentAction,
+	key string) (ComponentOutcome, error) {
 	var out ComponentOutcome
-	err := c.Call(ctx, http.MethodPost, componentPath(name)+"/actions", in, &out, "Idempotency-Key", key)
+	err := c.Call(ctx, http.MethodPost, componentPath(name)+"/actions", in, &out,
+		"Idempotency-Key", key)
 	return out, err
 }
 
@@ -281,7 +285,8 @@ func (c *Client) Line(ctx context.Context, name, class string, limit int) ([]Lin
 }
 
 // ExplainComponent says why a component works on an item, or does not.
-func (c *Client) ExplainComponent(ctx context.Context, name, item string) (ComponentExplanation, error) {
+func (c *Client) ExplainComponent(ctx context.Context, name,
+	item string) (ComponentExplanation, error) {
 	return get[ComponentExplanation](ctx, c, componentPath(name)+"/explain"+query("item", item))
 }
 
@@ -291,20 +296,25 @@ func (c *Client) ComponentGraph(ctx context.Context) (ComponentGraph, error) {
 }
 
 // pages reads the pages of a list with these names and values in its query, up to a limit.
-func pages[T any](ctx context.Context, c *Client, path string, limit int, pairs ...string) ([]T, error) {
+func pages[T any](ctx context.Context, c *Client, path string, limit int,
+	pairs ...string) ([]T, error) {
 	all := []T{}
 	for cursor := ""; ; {
-		page, err := get[List[T]](ctx, c, path+query(append([]string{"cursor", cursor}, pairs...)...))
+		page, err := get[List[T]](ctx, c,
+			path+query(append([]string{"cursor", cursor}, pairs...)...))
 		if err != nil {
 			return nil, err
 		}
+
 		all = append(all, page.Items...)
 		if limit > 0 && len(all) >= limit {
 			return all[:limit], nil
 		}
+
 		if page.Cursor == "" {
 			return all, nil
 		}
+
 		cursor = page.Cursor
 	}
 }

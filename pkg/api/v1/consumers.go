@@ -204,7 +204,8 @@ func (c *Client) Consumer(ctx context.Context, name string) (Consumer, error) {
 }
 
 // ApplyConsumer creates or replaces a consumer's definition.
-func (c *Client) ApplyConsumer(ctx context.Context, d ConsumerDefinition, reason string) (out Consumer, err error) {
+func (c *Client) ApplyConsumer(ctx context.Context, d ConsumerDefinition,
+	reason string) (out Consumer, err error) {
 	err = c.Call(ctx, http.MethodPut, consumerPath(d.Name)+query("reason", reason), d, &out)
 	return out, err
 }
@@ -215,10 +216,11 @@ func (c *Client) Parked(ctx context.Context, name string, limit int) ([]ParkedEv
 }
 
 // ActOnConsumer acts on a consumer. A repeated request with the same key does nothing more.
-func (c *Client) ActOnConsumer(ctx context.Context, name string, in ConsumerAction, key string) (ConsumerOutcome,
-	error) {
+func (c *Client) ActOnConsumer(ctx context.Context, name string, in ConsumerAction,
+	key string) (ConsumerOutcome, error) {
 	var out ConsumerOutcome
-	err := c.Call(ctx, http.MethodPost, consumerPath(name)+"/actions", in, &out, "Idempotency-Key", key)
+	err := c.Call(ctx, http.MethodPost, consumerPath(name)+"/actions", in, &out,
+		"Idempotency-Key", key)
 	return out, err
 }
 

@@ -1,6 +1,6 @@
 package v1
 
-import "archivist/pkg/notify"
+import "archivist/pkg/ingest/notify"
 
 // The types of events. The detail of an event of a job or a batch is a StateChange, but
 // that of batch.mail is a MailOutcome. The detail of an event of an object is an
@@ -92,28 +92,39 @@ const (
 )
 
 // EventTypes are the types of events.
-var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, EventBatchRepaired, EventJobState,
+var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, EventBatchRepaired,
+	EventJobState,
 	EventJobRequeued,
 	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobCleaning, EventJobPrioritized,
 	EventJobContinued, EventObjectCreate, EventObjectModify,
-	EventCollectionProfile, EventCollectionHeld, EventCollectionRelease, EventBatchHeld, EventBatchReleased,
-	EventJobHeld, EventJobReleased, EventQueuePaused, EventQueueResumed, EventStoragePaused, EventStorageResumed,
+	EventCollectionProfile, EventCollectionHeld, EventCollectionRelease, EventBatchHeld,
+	EventBatchReleased,
+	EventJobHeld, EventJobReleased, EventQueuePaused, EventQueueResumed, EventStoragePaused,
+	EventStorageResumed,
 	EventEpochRaised,
 	EventOperationStarted, EventOperationDone, EventOperationStopped, EventOperationContinue,
 	EventOperationRepaired, EventConsumerCreated, EventConsumerChanged, EventConsumerPaused,
 	EventConsumerResumed, EventConsumerSkipped, EventConsumerReset, EventConsumerRedriven,
 	EventConsumerDiscarded, EventConsumerDeleted, EventConsumerReplayed, EventConsumerRebuilt,
-	EventReplayCancelled, EventReplayDone, EventComponentCreated, EventComponentChanged, EventComponentPaused,
-	EventComponentResumed, EventComponentDeleted, EventDerivativeCreate, EventObjectRepair, EventProjectApplied,
-	EventProjectPaused, EventProjectResumed, EventEpisodeCurated, EventEpisodeWithdrawn, EventEpisodeResearched,
-	EventEpisodeDeferred, EventEpisodeSetAside, EventEpisodeRetried, EventClipCurated, EventClipWithdrawn,
-	EventClipDeferred, EventClipSetAside, EventClipRetried, EventLeaseCreated, EventLeaseAccepted, EventLeaseExtended,
-	EventLeaseEnded, EventArchiveAdded, EventArchiveChanged, EventArchivePaused, EventArchiveResumed,
-	EventArchiveStopped, EventArchiveBackfilled, EventArchiveDeleted, EventRevisionNotified, EventRevisionSkipped,
+	EventReplayCancelled, EventReplayDone, EventComponentCreated, EventComponentChanged,
+	EventComponentPaused,
+	EventComponentResumed, EventComponentDeleted, EventDerivativeCreate, EventObjectRepair,
+	EventProjectApplied,
+	EventProjectPaused, EventProjectResumed, EventEpisodeCurated, EventEpisodeWithdrawn,
+	EventEpisodeResearched,
+	EventEpisodeDeferred, EventEpisodeSetAside, EventEpisodeRetried, EventClipCurated,
+	EventClipWithdrawn,
+	EventClipDeferred, EventClipSetAside, EventClipRetried, EventLeaseCreated, EventLeaseAccepted,
+	EventLeaseExtended,
+	EventLeaseEnded, EventArchiveAdded, EventArchiveChanged, EventArchivePaused,
+	EventArchiveResumed,
+	EventArchiveStopped, EventArchiveBackfilled, EventArchiveDeleted, EventRevisionNotified,
+	EventRevisionSkipped,
 	EventRevisionCommitted, EventTaskPlanned, EventTaskState, EventTaskTold}
 
 // Waits are the kinds of things that a batch or a job can wait for.
-var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker", "source", "jobs",
+var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker",
+	"source", "jobs",
 	"hold"}
 
 // StateChange is the detail of an event of a job or a batch.

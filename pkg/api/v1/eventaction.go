@@ -24,7 +24,8 @@ type EventLogOutcome struct {
 }
 
 // ActOnEventLog acts on the log of events. A repeated request with the same key does nothing more.
-func (c *Client) ActOnEventLog(ctx context.Context, in EventLogAction, key string) (out EventLogOutcome, err error) {
+func (c *Client) ActOnEventLog(ctx context.Context, in EventLogAction,
+	key string) (out EventLogOutcome, err error) {
 	err = c.Call(ctx, http.MethodPost, "/v1/events/actions", in, &out, "Idempotency-Key", key)
 	return out, err
 }

@@ -153,22 +153,27 @@ type EventFilter struct {
 }
 
 // LogEvents lists events, and returns up to which place a partition was read.
-func (c *Client) LogEvents(ctx context.Context, f EventFilter) (all []LogEvent, after int64, err error) {
+func (c *Client) LogEvents(ctx context.Context,
+	f EventFilter) (all []LogEvent, after int64, err error) {
 	all, after = []LogEvent{}, f.After
 	for cursor := ""; ; {
 		from := ""
 		if f.Partition != "" {
 			from = strconv.FormatInt(after, 10)
 		}
-		page, err := get[EventPage](ctx, c, "/v1/events"+query("subject", f.Subject, "partition", f.Partition,
-			"after", from, "collection", f.Collection, "filter", f.Filter, "cursor", cursor))
+
+		page, err := get[EventPage](ctx, c, "/v1/events"+
+			query("subject", f.Subject, "partition", f.Partition,
+				"after", from, "collection", f.Collection, "filter", f.Filter, "cursor", cursor))
 		if err != nil {
 			return nil, after, err
 		}
+
 		all, after = append(all, page.Items...), max(after, page.After)
 		if f.Limit > 0 && len(all) >= f.Limit {
 			return all[:f.Limit], after, nil
 		}
+
 		cursor = page.Cursor
 		if cursor == "" {
 			return all, after, nil
@@ -178,7 +183,8 @@ func (c *Client) LogEvents(ctx context.Context, f EventFilter) (all []LogEvent, 
 
 // LogEvent returns the event of a version of a subject, which is named by its type, a colon and its id.
 func (c *Client) LogEvent(ctx context.Context, subject string, version int64) (LogEvent, error) {
-	return get[LogEvent](ctx, c, "/v1/event"+query("subject", subject, "version", strconv.FormatInt(version, 10)))
+	return get[LogEvent](ctx, c, "/v1/event"+
+		query("subject", subject, "version", strconv.FormatInt(version, 10)))
 }
 
 // ExplainEvent returns why a consumer did or did not get an event.

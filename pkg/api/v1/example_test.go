@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // The failed jobs of a collection, and what is wrong with each.

@@ -148,14 +148,17 @@ func (c *Client) Item(ctx context.Context, id string) (Item, error) {
 }
 
 // CreateItem creates a free item. The same request again changes nothing.
-func (c *Client) CreateItem(ctx context.Context, in ItemRequest, key string) (out ItemOutcome, err error) {
+func (c *Client) CreateItem(ctx context.Context, in ItemRequest,
+	key string) (out ItemOutcome, err error) {
 	err = c.Call(ctx, http.MethodPost, "/v1/items", in, &out, "Idempotency-Key", key)
 	return out, err
 }
 
 // ActOnItem acts on an item. A repeated request with the same key does nothing more.
-func (c *Client) ActOnItem(ctx context.Context, id string, in ItemAction, key string) (out ItemOutcome, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/item/actions"+query("id", id), in, &out, "Idempotency-Key", key)
+func (c *Client) ActOnItem(ctx context.Context, id string, in ItemAction,
+	key string) (out ItemOutcome, err error) {
+	err = c.Call(ctx, http.MethodPost, "/v1/item/actions"+query("id", id), in, &out,
+		"Idempotency-Key", key)
 	return out, err
 }
 

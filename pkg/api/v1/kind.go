@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // Kind is what an id names.
@@ -23,7 +23,6 @@ const (
 // no hyphen.
 func KindOf(id string) Kind {
 	batch, row, isJob := strings.Cut(id, "-")
-	_, err := strconv.ParseUint(row, 10, 32)
 	switch {
 	case strings.HasPrefix(id, "ark:"):
 		return KindObject
@@ -31,10 +30,12 @@ func KindOf(id string) Kind {
 		return KindUnknown
 	case !isJob:
 		return KindBatch
-	case err == nil:
-		return KindJob
 	}
-	return KindUnknown
+
+	if _, err := strconv.ParseUint(row, 10, 32); err != nil {
+		return KindUnknown
+	}
+	return KindJob
 }
 
 // pathOf is the path of the resource that an id names.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/fault"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
 )
 
 func TestKindOf(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/fault"
+	"archivist/pkg/kernel/fault"
 )
 
 // Formats of offsets besides JSON.
@@ -22,8 +22,11 @@ const (
 )
 
 // OffsetsMedia are the media types of the formats.
-var OffsetsMedia = map[string]string{OffsetsCSV: "text/csv; charset=utf-8", OffsetsWebVTT: "text/vtt; charset=utf-8",
-	OffsetsAudacity: "text/plain; charset=utf-8"}
+var OffsetsMedia = map[string]string{
+	OffsetsCSV:      "text/csv; charset=utf-8",
+	OffsetsWebVTT:   "text/vtt; charset=utf-8",
+	OffsetsAudacity: "text/plain; charset=utf-8",
+}
 
 // WriteOffsets writes offsets in a format. Of the first page head is true: CSV has names of columns, WebVTT a
 // header. WebVTT and Audacity labels are sorted by time, so all of an episode must be given at once.
@@ -68,12 +71,16 @@ func cell(text string) string {
 func writeCSV(w io.Writer, head bool, all []ResearchOffset) error {
 	out := csv.NewWriter(w)
 	if head {
-		_ = out.Write([]string{"episode", "clip", "title", "start_seconds", "end_seconds", "score", "stored"})
+		_ = out.Write([]string{"episode", "clip", "title", "start_seconds", "end_seconds", "score",
+			"stored"})
 	}
+
 	for _, o := range all {
-		_ = out.Write([]string{o.Episode, o.Clip, cell(o.Title), seconds(o.Offset), seconds(o.Offset + o.Length),
+		_ = out.Write([]string{o.Episode, o.Clip, cell(o.Title), seconds(o.Offset),
+			seconds(o.Offset + o.Length),
 			strconv.FormatFloat(o.Score, 'f', -1, 64), o.At})
 	}
+
 	out.Flush()
 	return out.Error()
 }
@@ -84,7 +91,8 @@ var escaped = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 // vttTime is a time of WebVTT: its unit is the millisecond.
 func vttTime(ms int64) string {
 	d := time.Duration(ms) * time.Millisecond
-	return fmt.Sprintf("%02d:%02d:%02d.%03d", int64(d.Hours()), int64(d.Minutes())%60, int64(d.Seconds())%60, ms%1000)
+	return fmt.Sprintf("%02d:%02d:%02d.%03d", int64(d.Hours()), int64(d.Minutes())%60,
+		int64(d.Seconds())%60, ms%1000)
 }
 
 func writeWebVTT(w io.Writer, all []ResearchOffset) error {

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"regexp"
 
-	"archivist/pkg/premis"
+	"archivist/pkg/formats/premis"
 )
 
 // PREMISImport is a request to import the events of a PREMIS document into an item.
@@ -58,7 +58,8 @@ type PREMISRefusal struct {
 
 // ImportPREMIS imports the events of a PREMIS document into an item. The same document again changes
 // nothing.
-func (c *Client) ImportPREMIS(ctx context.Context, item string, in PREMISImport) (out PREMISImported, err error) {
+func (c *Client) ImportPREMIS(ctx context.Context, item string,
+	in PREMISImport) (out PREMISImported, err error) {
 	err = c.Call(ctx, http.MethodPost, "/v1/item/premis"+query("id", item), in, &out)
 	return out, err
 }
@@ -85,12 +86,14 @@ func (c *Client) joined(ctx context.Context, path, separator string, w io.Writer
 		if err != nil {
 			return err
 		}
+
 		var page bytes.Buffer
 		_, err = page.ReadFrom(resp.Body)
 		resp.Body.Close()
 		if err != nil {
 			return err
 		}
+
 		pages = append(pages, page.Bytes())
 		at = ""
 		if next := nextPage.FindStringSubmatch(resp.Header.Get("Link")); next != nil {

@@ -9,8 +9,8 @@ import (
 type FixityCheck struct {
 	// When the check ended.
 	Checked string `json:"checked" format:"date-time" example:"2026-11-22T09:31:12Z"`
-	// Damaged: a file has another digest than the inventory says, or is missing. Unreadable: there is no damage, but
-	// some file could not be read.
+	// Damaged: a file has another digest than the inventory says, or is missing; an inventory is not the one on record;
+	// or there is a key that no inventory names. Unreadable: there is no damage, but some file could not be read.
 	Outcome string `json:"outcome" enum:"ok,damaged,unreadable"`
 	// The newest version that was checked, with all before it.
 	Version int `json:"version" example:"1"`
@@ -18,6 +18,9 @@ type FixityCheck struct {
 	Files int `json:"files" example:"14"`
 	// The bytes that were read.
 	Bytes int64 `json:"bytes" example:"3160112"`
+	// The newest version whose inventory was compared with its digest on record, outside of the storage bucket. 0: none
+	// is on record, so the inventories were compared with each other only.
+	OnRecord int `json:"onRecord" example:"1"`
 	// What is wrong: the first 20 files.
 	Problems []FixityProblem `json:"problems,omitempty"`
 	// The number of the other files with which something is wrong.
@@ -28,8 +31,9 @@ type FixityCheck struct {
 type FixityProblem struct {
 	// The key of the file in the storage bucket.
 	Key string `json:"key" example:"0a1/b2c/3d4/ark%3a%2f99999%2ffk4tq65d6k/v1/content/01M7/producer/map.tif"`
-	// What is wrong. Sidecar: the sidecar of an inventory is missing.
-	Kind string `json:"kind" enum:"mismatch,missing,unreadable,sidecar"`
+	// What is wrong. Sidecar: the sidecar of an inventory is missing. Record: the inventory is not the one that is on
+	// record. Unnamed: no inventory names the key.
+	Kind string `json:"kind" enum:"mismatch,missing,unreadable,sidecar,record,unnamed"`
 	// The digest that it must have.
 	Expected string `json:"expected,omitempty"`
 	// The digest that it has.
@@ -131,13 +135,15 @@ func (c *Client) Repairs(ctx context.Context, ark string) ([]Repair, error) {
 }
 
 // ProposeRepair asks for a plan of a repair.
-func (c *Client) ProposeRepair(ctx context.Context, ark string, in RepairRequest) (out Repair, err error) {
+func (c *Client) ProposeRepair(ctx context.Context, ark string,
+	in RepairRequest) (out Repair, err error) {
 	err = c.Call(ctx, http.MethodPost, ObjectPath(ark)+"/repairs", in, &out)
 	return out, err
 }
 
 // ConfirmRepair lets a planned repair be done.
-func (c *Client) ConfirmRepair(ctx context.Context, ark, id string, in RepairConfirmation) (out Repair, err error) {
+func (c *Client) ConfirmRepair(ctx context.Context, ark, id string,
+	in RepairConfirmation) (out Repair, err error) {
 	err = c.Call(ctx, http.MethodPost, ObjectPath(ark)+"/repairs/"+id+"/confirm", in, &out)
 	return out, err
 }

@@ -100,7 +100,8 @@ func (c *Client) Statistics(ctx context.Context, collection string) ([]Statistic
 
 // StatisticsOf returns the counts of a collection with those of the days from one to another,
 // e.g. "2026-11-22".
-func (c *Client) StatisticsOf(ctx context.Context, collection, from, to string) (Statistics, error) {
+func (c *Client) StatisticsOf(ctx context.Context, collection, from,
+	to string) (Statistics, error) {
 	q := url.Values{"collection": {collection}, "from": {from}, "to": {to}}
 	page, err := get[List[Statistics]](ctx, c, "/v1/statistics?"+q.Encode())
 	if err != nil || len(page.Items) == 0 {

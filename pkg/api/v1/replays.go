@@ -100,9 +100,11 @@ type ReplayAction struct {
 }
 
 // StartReplay starts a replay for a consumer. The same key again is the same replay.
-func (c *Client) StartReplay(ctx context.Context, consumer string, in ReplayRequest, key string) (out Replay,
+func (c *Client) StartReplay(ctx context.Context, consumer string, in ReplayRequest,
+	key string) (out Replay,
 	err error) {
-	err = c.Call(ctx, http.MethodPost, consumerPath(consumer)+"/replays", in, &out, "Idempotency-Key", key)
+	err = c.Call(ctx, http.MethodPost, consumerPath(consumer)+"/replays", in, &out,
+		"Idempotency-Key", key)
 	return out, err
 }
 
@@ -117,7 +119,8 @@ func (c *Client) Replay(ctx context.Context, id string) (Replay, error) {
 }
 
 // ActOnReplay acts on a replay.
-func (c *Client) ActOnReplay(ctx context.Context, id string, in ReplayAction, key string) (out Replay, err error) {
+func (c *Client) ActOnReplay(ctx context.Context, id string, in ReplayAction,
+	key string) (out Replay, err error) {
 	err = c.Call(ctx, http.MethodPost, replayPath(id)+"/actions", in, &out, "Idempotency-Key", key)
 	return out, err
 }

@@ -62,6 +62,7 @@ func (c *Client) ResearchFeeds(ctx context.Context, project string) ([]ResearchF
 
 // LookAtFeed makes a feed due, whatever it waits for.
 func (c *Client) LookAtFeed(ctx context.Context, project, key string) error {
-	return c.Call(ctx, http.MethodPost, researchPath(project)+"/feeds/"+url.PathEscape(key)+"/actions",
+	return c.Call(ctx, http.MethodPost, researchPath(project)+"/feeds/"+url.PathEscape(key)+
+		"/actions",
 		ResearchLook{Action: "look"}, nil)
 }

@@ -96,8 +96,10 @@ func (c *Client) Run(ctx context.Context, name, run string) (ComponentRun, error
 }
 
 // StartRun runs a component. If it is running, it runs once more afterwards.
-func (c *Client) StartRun(ctx context.Context, name string, in ComponentRunRequest, key string) (out ComponentRun,
+func (c *Client) StartRun(ctx context.Context, name string, in ComponentRunRequest,
+	key string) (out ComponentRun,
 	err error) {
-	err = c.Call(ctx, http.MethodPost, componentPath(name)+"/runs", in, &out, "Idempotency-Key", key)
+	err = c.Call(ctx, http.MethodPost, componentPath(name)+"/runs", in, &out,
+		"Idempotency-Key", key)
 	return out, err
 }

@@ -43,16 +43,19 @@ const (
 func (c *Client) Search(ctx context.Context, text, order string, limit int) (out Found, err error) {
 	out.Items = []Object{}
 	for cursor := ""; ; {
-		page, err := get[Found](ctx, c, "/v1/search"+query("query", text, "sort", order, "cursor", cursor))
+		page, err := get[Found](ctx, c, "/v1/search"+
+			query("query", text, "sort", order, "cursor", cursor))
 		if err != nil {
 			return out, err
 		}
+
 		page.Items = append(out.Items, page.Items...)
 		out = page
 		if limit > 0 && len(out.Items) >= limit {
 			out.Items = out.Items[:limit]
 			return out, nil
 		}
+
 		cursor = page.Cursor
 		if cursor == "" {
 			return out, nil
@@ -62,18 +65,22 @@ func (c *Client) Search(ctx context.Context, text, order string, limit int) (out
 
 // Browse reads the list of all objects by title, date, creator or collection: from a value
 // on, or only that of one collection.
-func (c *Client) Browse(ctx context.Context, by, from, collection string, limit int) ([]BrowseEntry, error) {
+func (c *Client) Browse(ctx context.Context, by, from, collection string,
+	limit int) ([]BrowseEntry, error) {
 	all := []BrowseEntry{}
 	for cursor := ""; ; {
-		page, err := get[List[BrowseEntry]](ctx, c, "/v1/browse"+query("by", by, "from", from, "collection", collection,
-			"cursor", cursor))
+		page, err := get[List[BrowseEntry]](ctx, c, "/v1/browse"+
+			query("by", by, "from", from, "collection", collection,
+				"cursor", cursor))
 		if err != nil {
 			return nil, err
 		}
+
 		all = append(all, page.Items...)
 		if limit > 0 && len(all) >= limit {
 			return all[:limit], nil
 		}
+
 		cursor = page.Cursor
 		if cursor == "" {
 			return all, nil

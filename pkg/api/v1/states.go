@@ -25,7 +25,8 @@ var JobStates = []string{Pending, Held, Estimating, Provisioning, Downloading, P
 	Storing, Recording, Notify, Completed, Failed, Deleted}
 
 // BatchStates are the states that a batch can be in, in the order of its path.
-var BatchStates = []string{Pending, Held, Processing, Reporting, UpdateReporting, Completed, Failed, Deleted}
+var BatchStates = []string{Pending, Held, Processing, Reporting, UpdateReporting, Completed, Failed,
+	Deleted}
 
 // Ended reports whether a state is final: a job or a batch leaves it only if a person acts.
 func Ended(state string) bool { return state == Completed || state == Failed || state == Deleted }

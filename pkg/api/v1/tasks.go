@@ -3,7 +3,8 @@ package v1
 import "slices"
 
 // TaskStates are the states of tasks.
-var TaskStates = []string{"blocked", "awaiting", "ready", "dispatched", "running", "retry-wait", "succeeded", "failed",
+var TaskStates = []string{"blocked", "awaiting", "ready", "dispatched", "running", "retry-wait",
+	"succeeded", "failed",
 	"cancelled", "superseded", "skipped"}
 
 // TaskEnds are those in which a task has ended.
@@ -13,7 +14,8 @@ var TaskEnds = TaskStates[6:]
 func TaskEnded(state string) bool { return slices.Contains(TaskEnds, state) }
 
 // TaskWaits are the kinds of things that archives, revisions and tasks wait for.
-var TaskWaits = []string{"nothing", "person", "delete", "gap", "archive", "pass", "commit", "edge", "filter", "victim",
+var TaskWaits = []string{"nothing", "person", "delete", "gap", "archive", "pass", "commit", "edge",
+	"filter", "victim",
 	"grace", "lock", "limit", "retry", "start", "run", "backfill"}
 
 // TaskEdge is what a task waits for before it can start, and what became of that.

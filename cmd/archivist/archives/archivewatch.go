@@ -1,0 +1,152 @@
+package archives
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"archivist/cmd/archivist/command"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/terminal"
+)
+
+// archiveWatchCmd follows an archive. It is for people who commit, and for scripts that wait until a commit is
+// worked off.
+type archiveWatchCmd struct{ archiveName }
+
+func (archiveWatchCmd) Prints() any { return v1.ArchiveStatus{} }
+
+// Help says when it ends.
+func (archiveWatchCmd) Help() string {
+	return `It ends when all that was notified is planned, and all tasks have ended. If the archive is paused or stopped, it
+ends when nothing runs any more.
+
+The exit code is 4 if a task that was seen to be waiting or to run has failed.`
+}
+
+// Of what is shown of an archive.
+const (
+	watchedRows = 10 // revisions, the newest
+	// One request reads so many; the newest come first, so a failure of an older one is not seen here.
+	watchedTasks = 100
+)
+
+// Run shows the tasks of the newest revisions. A look is three requests: the archive, its newest revision, and
+// its newest tasks. They are not one moment, but the next look corrects that; only the last one decides.
+func (c *archiveWatchCmd) Run(a *command.App) error {
+	err := waitsForItself(a, c.Archive, 0)
+	if err != nil {
+		return err
+	}
+
+	seen := map[string]bool{} // tasks that had not ended
+	return a.Watch(func() (command.Sight, error) {
+		got, err := a.Client.Archive(a.Ctx, c.Archive)
+		if err != nil {
+			return command.Sight{}, err
+		}
+		newest, err := a.Client.Revisions(a.Ctx, c.Archive, 1)
+		if err != nil {
+			return command.Sight{}, err
+		}
+		tasks, err := a.Client.Tasks(a.Ctx, c.Archive, v1.TaskFilter{Limit: watchedTasks})
+		return sightOfArchive(got, newest, tasks, seen), err
+	})
+}
+
+// sightOfArchive summarizes an archive. It adds tasks that have not ended to seen: only such a task can fail the
+// command, since a failure of long ago is no news. It is over when all that was notified is planned and has
+// ended; of an archive that is not active, when nothing runs.
+func sightOfArchive(x v1.ArchiveStatus, newest []v1.ArchiveRevision, tasks []v1.Task,
+	seen map[string]bool) command.Sight {
+	s := command.Sight{Things: []any{x}, Rows: rowsOf(tasks), Text: textOfArchive(x)}
+	s.State = s.Text + strings.Join(s.Rows, "")
+	// A revision before the first that is planned has no tasks, so nothing is waited for.
+	planned := len(newest) == 0 || newest[0].Revision <= x.Watermark || newest[0].State == "before"
+	s.Over = planned && len(x.Open) == 0 && !x.More && x.Backfill == nil
+	// Nothing more is planned or started then.
+	if x.Mode != "active" {
+		s.Over = len(x.RunningNow) == 0
+	}
+
+	var failed []string
+	for _, t := range tasks {
+		if !v1.TaskEnded(t.State) {
+			seen[t.ID] = true
+		}
+		if t.State == "failed" && seen[t.ID] {
+			failed = append(failed, terminal.Printable(t.ID))
+		}
+	}
+
+	s.Failed = failedTasks(failed)
+	return s
+}
+
+// textOfArchive is an archive in a line: how far it is planned, how many tasks are in each state, and why it
+// does not go on.
+func textOfArchive(x v1.ArchiveStatus) string {
+	text := []string{fmt.Sprintf("%s is planned up to revision %d", x.Name, x.Watermark)}
+	for _, state := range v1.TaskStates {
+		if n := x.Open[state]; n > 0 {
+			text = append(text, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+
+	switch {
+	case x.Mode != "active":
+		text = append(text, x.Mode+": "+x.Why)
+	case x.Trouble != nil:
+		text = append(text, x.Trouble.Reason)
+	case x.Gap != nil:
+		text = append(text, fmt.Sprintf("revision %d is missing", x.Gap.Missing))
+	}
+	return strings.Join(text, ", ")
+}
+
+// failedTasks is the error for failed tasks, with the command that shows the reason of the first; nil for none.
+func failedTasks(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "%s failed; archivist task logs %s shows why",
+		strings.Join(ids, ", "), ids[0])
+}
+
+// rowsOf has a row for each of the newest revisions, the newest at the end, where a terminal scrolls to. COMMIT
+// is in every revision and not shown.
+func rowsOf(tasks []v1.Task) (rows []string) {
+	byRevision := map[int64][]string{}
+	name := map[int64]string{}
+	for _, t := range tasks {
+		name[t.Revision] = strings.SplitN(t.ID, "/", 3)[0] + fmt.Sprintf("/%d", t.Revision)
+		if t.Name != "COMMIT" {
+			byRevision[t.Revision] = append(byRevision[t.Revision], taskText(t))
+		}
+	}
+
+	// By number: a map has no order.
+	var numbers []int64
+	for n := range name {
+		numbers = append(numbers, n)
+	}
+
+	slices.Sort(numbers)
+	for _, n := range numbers[max(0, len(numbers)-watchedRows):] {
+		text := "no tasks"
+		if len(byRevision[n]) > 0 {
+			text = strings.Join(byRevision[n], ", ")
+		}
+		rows = append(rows, name[n]+"  "+text)
+	}
+	return rows
+}
+
+// taskText is a task and its state, with its number if it is a run by hand or by schedule.
+func taskText(t v1.Task) string {
+	if t.Run > 0 {
+		return fmt.Sprintf("%s (run %d) %s", t.Name, t.Run, t.State)
+	}
+	return t.Name + " " + t.State
+}

@@ -1,0 +1,326 @@
+package archives
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/alecthomas/kong"
+
+	"archivist/cmd/archivist/command"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/terminal"
+)
+
+// TaskCmd is for the tasks of archives.
+type TaskCmd struct {
+	List    taskListCmd    `cmd:"" help:"List the tasks of an archive, those of the newest revision first."`
+	Show    taskShowCmd    `cmd:"" help:"Show a task with its attempts."`
+	Logs    taskLogsCmd    `cmd:"" help:"Show what the programs of a task have written."`
+	Outputs taskOutputsCmd `cmd:"" help:"List the files that a task has left."`
+	Output  taskOutputCmd  `cmd:"" help:"Write a file that a task has left to the standard output."`
+	Run     taskRunCmd     `cmd:"" help:"Run a task."`
+	Rerun   taskActCmd     `cmd:"" help:"Run a task again that has ended, at the same revision."`
+	Cancel  taskActCmd     `cmd:"" help:"End a task. One that runs is told to, and has a minute."`
+	Explain taskExplainCmd `cmd:"" help:"Explain the one thing that a task waits for."`
+}
+
+// taskArg is the argument of most commands: ARCHIVE/REVISION/NAME and, of a run by hand or by schedule, its
+// number.
+type taskArg struct {
+	ID string `arg:"" name:"task" help:"Id of a task, e.g. maps/12/index."`
+}
+
+// attemptFlag selects an attempt, counted from 1; 0 is the newest.
+type attemptFlag struct {
+	Attempt int `help:"Number of the attempt. By default the newest." placeholder:"N"`
+}
+
+// taskListCmd lists tasks.
+type taskListCmd struct {
+	archiveName
+	command.Limit
+	Revision int64  `help:"Only those of this revision." placeholder:"N"`
+	Task     string `help:"Only those of this name." placeholder:"NAME"`
+	State    string `help:"Only those in this state." placeholder:"STATE"`
+}
+
+func (taskListCmd) Prints() any { return v1.Task{} }
+
+// Run lists those of the newest revision first. The filters are joined by AND.
+func (c *taskListCmd) Run(a *command.App) error {
+	list, err := a.Client.Tasks(a.Ctx, c.Archive, v1.TaskFilter{
+		Revision: c.Revision,
+		Task:     c.Task,
+		State:    c.State,
+		Limit:    c.More(),
+	})
+	if err != nil {
+		return err
+	}
+
+	list = command.Limited(a, c.Limit, list)
+	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, taskColumns...) })
+}
+
+// taskColumns show since when each task is in its state, and why.
+var taskColumns = []terminal.Column[v1.Task]{
+	{Title: "task", Text: func(t v1.Task) string { return t.ID }},
+	{Title: "state", Text: func(t v1.Task) string { return t.State }},
+	{
+		Title: "since",
+		Text:  func(t v1.Task) string { return command.Minute(t.Since) },
+		Raw:   func(t v1.Task) string { return t.Since },
+	},
+	{Title: "why", Text: func(t v1.Task) string { return t.Reason }, Share: 1},
+}
+
+// taskShowCmd shows a task.
+type taskShowCmd struct{ taskArg }
+
+func (taskShowCmd) Prints() any { return v1.TaskDetails{} }
+
+// Run shows one task.
+func (c *taskShowCmd) Run(a *command.App) error {
+	got, err := a.Client.Task(a.Ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return a.Print(got, func(p terminal.Page) {
+		fieldsOfTask(p, got.Task)
+		terminal.Table(p, got.Attempts, attemptColumns...)
+	})
+}
+
+// fieldsOfTask prints a task with what it waits for, or waited for: the end that is needed, and what became of
+// that.
+func fieldsOfTask(p terminal.Page, t v1.Task) {
+	p.Fields("task", t.ID, "state", t.State, "since", t.Since, "why", t.Reason, "cause", t.Root,
+		"by", t.By,
+		"started by", t.Trigger, "lock", t.Lock)
+	for _, e := range t.Edges {
+		p.Fields("waits for", fmt.Sprintf("%s to be %s: %s", edgeOf(e), e.On, e.Verdict))
+	}
+}
+
+// edgeOf is the other task of an edge, by its id or, if there is none, by its name.
+func edgeOf(e v1.TaskEdge) string {
+	if e.ID == "" {
+		return e.Task
+	}
+	return e.ID
+}
+
+// attemptColumns show when each attempt ran, and how it ended.
+var attemptColumns = []terminal.Column[v1.TaskAttempt]{
+	{Title: "attempt", Text: func(t v1.TaskAttempt) string { return strconv.Itoa(t.Attempt) }},
+	{
+		Title: "began",
+		Text:  func(t v1.TaskAttempt) string { return command.Minute(t.Began) },
+		Raw:   func(t v1.TaskAttempt) string { return t.Began },
+	},
+	{
+		Title: "ended",
+		Text:  func(t v1.TaskAttempt) string { return command.Minute(t.Ended) },
+		Raw:   func(t v1.TaskAttempt) string { return t.Ended },
+	},
+	{Title: "end", Text: func(t v1.TaskAttempt) string { return t.End }},
+	{Title: "why", Text: func(t v1.TaskAttempt) string { return t.Reason }, Share: 1},
+}
+
+// taskLogsCmd shows the output of a task, while it runs and afterwards.
+type taskLogsCmd struct {
+	taskArg
+	attemptFlag
+	Follow bool `short:"f" help:"Go on until the attempt has ended."`
+}
+
+// Run writes what comes to the standard output, as the programs wrote it, with both of their streams. Without
+// --follow it ends with what there is. While it follows, the attempt stays the same, even if another one begins.
+func (c *taskLogsCmd) Run(a *command.App) error {
+	from := ""
+	for n := 0; ; n++ {
+		// A page has parts from a place on; the place of the next one is known even at the end.
+		got, err := a.Client.TaskLog(a.Ctx, c.ID, c.Attempt, from)
+		if err != nil {
+			return err
+		}
+
+		for _, part := range got.Parts {
+			_, err := io.WriteString(a.Out, part.Text)
+			if err != nil {
+				return err
+			}
+		}
+
+		more := len(got.Parts) > 0
+		// From now on the attempt is named, not "the newest".
+		from, c.Attempt = got.Next, got.Attempt
+		if got.Ended || !more && !c.Follow {
+			return nil
+		}
+
+		// There may be another page at once; only an empty one is waited after.
+		if more {
+			n = 0
+			continue
+		}
+
+		err = a.Wait(a.Ctx, command.Pause(n))
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// taskOutputsCmd lists the files that a task has left as its result.
+type taskOutputsCmd struct {
+	taskArg
+	attemptFlag
+}
+
+func (taskOutputsCmd) Prints() any { return v1.TaskOutput{} }
+
+// Run lists the files with their sizes in bytes.
+func (c *taskOutputsCmd) Run(a *command.App) error {
+	list, err := a.Client.TaskOutputs(a.Ctx, c.ID, c.Attempt)
+	if err != nil {
+		return err
+	}
+
+	list = command.Limited(a, command.Limit{}, list)
+	return a.Print(list, func(p terminal.Page) {
+		terminal.Table(p, list, terminal.Column[v1.TaskOutput]{
+			Title: "file",
+			Share: 1,
+			Text:  func(o v1.TaskOutput) string { return o.Path },
+		}, terminal.Column[v1.TaskOutput]{Title: "bytes",
+			Text: func(o v1.TaskOutput) string { return strconv.FormatInt(o.Size, 10) }})
+	})
+}
+
+// taskOutputCmd writes an output.
+type taskOutputCmd struct {
+	taskArg
+	attemptFlag
+	Path string `arg:"" help:"Path of the file."`
+}
+
+// Run writes the content of the file, unchanged.
+func (c *taskOutputCmd) Run(a *command.App) error {
+	body, err := a.Client.TaskOutput(a.Ctx, c.ID, c.Attempt, c.Path)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(a.Out, body)
+	return err
+}
+
+// taskRunCmd runs a task by hand, at a revision. The run has a number, and does not replace the task that the
+// revision has planned.
+type taskRunCmd struct {
+	archiveName
+	Task     string `arg:"" help:"Name of a task."`
+	Revision int64  `help:"Revision at which it is run. By default the newest that is planned." placeholder:"N"`
+	// Only of a task of which only the newest result is wanted.
+	Force  bool   `help:"Run it although a newer revision has a result."`
+	Key    string `help:"The same run with the same key is started once." placeholder:"KEY"`
+	Reason string `help:"Why. It is kept in the events." placeholder:"TEXT"`
+	Wait   bool   `help:"Follow it until it has ended. Fails with exit code 4 if it has not succeeded."`
+}
+
+func (taskRunCmd) Prints() any { return v1.Task{} }
+
+// Run starts the run. A run of the same archive cannot wait for it: both may need the same lock.
+func (c *taskRunCmd) Run(a *command.App) error {
+	if c.Wait {
+		err := waitsForItself(a, c.Archive, 0)
+		if err != nil {
+			return err
+		}
+	}
+
+	got, err := a.Client.StartTask(a.Ctx, c.Archive, c.Task, v1.TaskRun{
+		Revision: c.Revision,
+		Force:    c.Force,
+		Reason:   c.Reason,
+	}, c.Key)
+	if err != nil {
+		return err
+	}
+
+	if !c.Wait {
+		return showTask(a, got)
+	}
+	return watchTask(a, got.ID)
+}
+
+// watchTask shows a task until it has ended. It fails if it has not succeeded, so also if it was cancelled,
+// superseded or skipped.
+func watchTask(a *command.App, id string) error {
+	return a.Watch(func() (command.Sight, error) {
+		got, err := a.Client.Task(a.Ctx, id)
+		t := got.Task
+		s := command.Sight{
+			Things: []any{t},
+			Text:   t.ID + " " + t.State,
+			State:  t.State,
+			Over:   v1.TaskEnded(t.State),
+		}
+
+		if t.Reason != "" {
+			s.Text += ": " + t.Reason
+		}
+
+		// Every other end is a failure for who waits.
+		if s.Over && t.State != "succeeded" {
+			s.Failed = fault.New(fault.Conflict, "%s is %s; archivist task explain %s shows why",
+				terminal.Printable(t.ID), t.State, terminal.Printable(t.ID))
+		}
+		return s, err
+	})
+}
+
+// showTask prints a task without its attempts.
+func showTask(a *command.App, got v1.Task) error {
+	return a.Print(got, func(p terminal.Page) { fieldsOfTask(p, got) })
+}
+
+// taskActCmd cancels a task or runs it again. The first returns the task, the second the new run.
+type taskActCmd struct {
+	taskArg
+	because
+	Force bool   `help:"Of rerun: although a newer revision has a result."`
+	Key   string `help:"The same action with the same key is done once." placeholder:"KEY"`
+}
+
+func (taskActCmd) Prints() any { return v1.Task{} }
+
+// Run does what the command is called.
+func (c *taskActCmd) Run(a *command.App, k *kong.Context) error {
+	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
+		Action: k.Selected().Name,
+		Force:  c.Force,
+		Reason: c.Reason,
+	}, c.Key)
+	if err != nil {
+		return err
+	}
+	return showTask(a, got)
+}
+
+// taskExplainCmd explains a task.
+type taskExplainCmd struct{ taskArg }
+
+func (taskExplainCmd) Prints() any { return v1.WaitExplanation{} }
+
+// Run explains the one thing for which the task waits in the end.
+func (c *taskExplainCmd) Run(a *command.App) error {
+	got, err := a.Client.ExplainTask(a.Ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return showWaits(a, got)
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSettings: flags go before the environment, that before the config file, and that
+// before the folder of make run; a profile's key goes to the profile's API only.
+func TestSettings(t *testing.T) {
+	home := t.TempDir()
+	t.Chdir(home)
+	file := filepath.Join(home, "xdg", "archivist", "config.yaml")
+	write(t, file, "default: live\nprofiles:\n  live: {api: https://live, key: k-live}\n"+
+		"  test: {api: https://test, key: k-test}\n  open: {api: https://open}\n")
+	write(t, filepath.Join(home, outputsFile), `{"APIURL":"http://local"}`)
+	below := filepath.Join(home, "docs")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(below)
+	const xdg, api, key, named = "XDG_CONFIG_HOME", "ARCHIVIST_API", "ARCHIVIST_API_KEY", "ARCHIVIST_PROFILE"
+	with := map[string]string{xdg: filepath.Join(home, "xdg")}
+	full := map[string]string{xdg: with[xdg], api: "https://env", key: "k-env"}
+	for _, k := range []struct {
+		env   map[string]string
+		flags Flags
+		api   string
+		key   string
+	}{
+		{nil, Flags{}, "http://local", ""},
+		{map[string]string{key: "k-env"}, Flags{}, "http://local", "k-env"},
+		{with, Flags{}, "https://live", "k-live"},
+		{map[string]string{xdg: with[xdg], key: "k-env"}, Flags{}, "https://live", "k-env"},
+		{map[string]string{xdg: with[xdg], named: "test"}, Flags{}, "https://test", "k-test"},
+		{map[string]string{xdg: with[xdg], api: "https://env"}, Flags{}, "https://env", ""},
+		{full, Flags{}, "https://env", "k-env"},
+		{full, Flags{Profile: "test"}, "https://test", "k-test"},
+		{full, Flags{Profile: "open"}, "https://open", "k-env"},
+		{with, Flags{API: "https://flag"}, "https://flag", ""},
+		{with, Flags{API: "https://flag", Profile: "test"}, "https://flag", ""},
+		{with, Flags{Profile: "test", APIKey: "k-flag"}, "https://test", "k-flag"},
+	} {
+		s, err := settle(&k.flags, Machine{Getenv: func(name string) string { return k.env[name] }})
+		if err != nil || s.API != k.api || s.key != k.key || s.HasKey != (k.key != "") {
+			t.Errorf("%v %+v: %q with the key %q, %v", k.env, k.flags, s.API, s.key, err)
+		}
+	}
+	for content, says := range map[string]string{
+		"profiles: [": "is not a valid config file", "profile: x": "unknown field",
+		"profiles: {a: {api: https://a, key: [SECRET]}}": "is not a valid config file",
+		"default: gone": `there is no profile "gone"`,
+	} {
+		write(t, file, content)
+		_, err := settle(&Flags{}, Machine{Getenv: func(name string) string { return with[name] }})
+		if err == nil || exitCode(err) != ExitUsage || !strings.Contains(err.Error(), says) ||
+			strings.Contains(err.Error(), "SECRET") ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
+
+// write writes a file that is only the user's, with its folders.
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,179 @@
+package command
+
+import (
+	"context"
+	"embed"
+	"runtime/debug"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/terminal"
+)
+
+// Program is a command line: its commands, and what help says of them. It is used for one command line: parsing
+// writes the flags into Commands.
+type Program struct {
+	// Commands is a pointer to a struct whose fields are the commands, by the tags of kong; it embeds Flags.
+	Commands any
+	// Flags are those of Commands.
+	Flags       *Flags
+	Description string
+	// Topics has a file topics/NAME.txt for each topic of help.
+	Topics embed.FS
+	// Texts are those of flags that the tags name; those of Flags need not be there.
+	Texts []Texts
+	// Vars are values that tags name, e.g. those of an enum.
+	Vars kong.Vars
+}
+
+// Flags are those that all commands have. They are no settings yet: settle decides, with the environment and the
+// config file.
+type Flags struct {
+	API     string `help:"URL of the API." name:"api" placeholder:"URL" group:"Flags of every command:"`
+	APIKey  string `help:"Key of the API." name:"api-key" placeholder:"KEY" group:"Flags of every command:"`
+	Profile string `help:"${help_profile}" placeholder:"NAME" group:"Flags of every command:"`
+	JSON    string `help:"${help_json}" name:"json" placeholder:"FIELDS" group:"Flags of every command:"`
+
+	Version kong.VersionFlag `help:"Print the version and exit." group:"Flags of every command:"`
+}
+
+// Run runs a command line and returns its exit code. args are without the name of the program. Everything that
+// is wrong is reported in one line on the standard error. It can be called again
+// with a new program.
+func Run(ctx context.Context, p Program, m Machine, args []string) int {
+	if len(args) > 0 && args[0] == completeArg {
+		return complete(p, m, args[1:])
+	}
+
+	// kong calls exit where it has printed help or the version. It must not end the process here, so the code is
+	// kept, and Parse goes on: what it returns then does not matter.
+	exited := -1
+	parser := p.Parser(m, func(code int) { exited = code })
+	args, names := askForNames(args)
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+
+	k, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited // --help or --version
+	}
+
+	a := &App{
+		Machine: m,
+		Ctx:     ctx,
+		parser:  parser,
+		program: p,
+		Args:    args,
+		Screen:  m.screen(m.Out),
+		Errors:  m.screen(m.Err),
+	}
+
+	// Before err is looked at: the names of the fields are listed even if the command line has no arguments yet.
+	if names {
+		return a.listFields(k, err)
+	}
+
+	if err != nil {
+		return a.end(err)
+	}
+
+	err = a.prepare(k)
+	if err != nil {
+		return a.end(err)
+	}
+	return a.end(k.Run(a))
+}
+
+// Parser makes the parser of the commands. It calls exit after --help and --version, and then goes on. A wrong
+// tag panics (kong.Must): it is a mistake of the program, which every test finds.
+func (p Program) Parser(m Machine, exit func(int)) *kong.Kong {
+	return kong.Must(p.Commands,
+		kong.Name("archivist"),
+		kong.Description(p.Description),
+		kong.Writers(m.screen(m.Out), m.screen(m.Err)),
+		kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{
+			Compact:             true,
+			NoExpandSubcommands: true,
+			WrapUpperBound:      terminal.UsualWidth,
+		}),
+		p.Vars,
+		kong.Vars{
+			"version": "archivist " + buildVersion(),
+			"topics":  strings.Join(p.topicNames(), ", "),
+		},
+		longHelp(p.Texts))
+}
+
+// buildVersion is the version of the build, as Go has noted it in the program: the tag of a release, else
+// "(devel)" or a pseudo-version; with the first 12 digits of the commit, unless it has them.
+func buildVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+
+	out := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && !strings.Contains(out, s.Value[:12]) {
+			out += " (" + s.Value[:12] + ")"
+		}
+	}
+	return strings.TrimSpace(out)
+}
+
+// userAgent identifies this program to the API (RFC 9110, section 10.1.5).
+func userAgent() string { return "archivist/" + strings.ReplaceAll(buildVersion(), " ", "-") }
+
+// prepare determines the API and the output format of the chosen command, before it runs. Its errors are those
+// of the user: a wrong name of a field, a config file that cannot be used, no API.
+func (a *App) prepare(k *kong.Context) error {
+	command := target(k)
+	if err := a.chooseFields(a.program.Flags.JSON, command); err != nil {
+		return err
+	}
+
+	_, needsNone := command.(offline)
+	_, isConfig := command.(*ConfigCmd)
+	// The order is: first the fields, which need nothing, then the settings. `config` is the exception among
+	// offline commands: it shows the settings, so it must have read them.
+	if needsNone && !isConfig {
+		return nil // errors in the settings do not concern it
+	}
+
+	var err error
+	a.settings, err = settle(a.program.Flags, a.Machine)
+	if err != nil {
+		return err
+	}
+
+	for _, warning := range a.settings.warnings {
+		a.Warn("%s", warning)
+	}
+
+	a.Client = &v1.Client{
+		URL:       a.settings.API,
+		Key:       a.settings.key,
+		HTTP:      a.HTTP,
+		UserAgent: userAgent(),
+		User:      a.user(),
+	}
+
+	if a.settings.API == "" && !isConfig {
+		return Usage("no API is set: run in the folder of `make run` or `make demo`, or set ARCHIVIST_API " +
+			"(archivist help config)")
+	}
+	return nil
+}
+
+// target is the command that was chosen, as a pointer to its struct, so that methods of the pointer are found,
+// too; nil if none was.
+func target(k *kong.Context) any {
+	if k == nil || k.Selected() == nil {
+		return nil
+	}
+	return k.Selected().Target.Addr().Interface()
+}

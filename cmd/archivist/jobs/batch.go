@@ -1,0 +1,173 @@
+package jobs
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"archivist/cmd/archivist/command"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/terminal"
+)
+
+// BatchCmd is for depositors: a batch is one of their submissions. The first commands read, the others act on
+// the batch and so on all of its jobs.
+type BatchCmd struct {
+	List   batchListCmd   `cmd:"" help:"List a collection's batches, newest first."`
+	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
+	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has ended."`
+	Watch  batchWatchCmd  `cmd:"" help:"Follow batches until they have ended."`
+
+	Hold         batchHoldCmd `cmd:"" help:"Hold a batch: its waiting jobs do not start."`
+	Release      batchActCmd  `cmd:"" help:"End the hold of a batch."`
+	Cancel       batchActCmd  `cmd:"" help:"End all unfinished jobs of a batch; then it reports."`
+	Delete       batchActCmd  `cmd:"" help:"Delete a failed or held batch with all its jobs."`
+	UpdateReport batchActCmd  `cmd:"" help:"Report what has changed since the last report of a failed batch."`
+	CleanUp      batchActCmd  `cmd:"" help:"Remove the rows of a completed batch before their retention ends."`
+}
+
+// batchListCmd finds a batch whose id is not known.
+type batchListCmd struct {
+	Collection string     `required:"" short:"c" help:"Collection of the batches." placeholder:"NAME"`
+	State      batchState `help:"Only batches in this state, e.g. failed." placeholder:"STATE"`
+	command.Limit
+}
+
+func (batchListCmd) Prints() any { return v1.Batch{} }
+
+// Run lists the newest batches first. It requests one more than is shown, to detect that there are more.
+func (c *batchListCmd) Run(a *command.App) error {
+	filter := v1.Filter{Collection: c.Collection, State: string(c.State), Limit: c.More()}
+	list, err := a.Client.Batches(a.Ctx, filter)
+	if err != nil {
+		return err
+	}
+	list = command.Limited(a, c.Limit, list)
+	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, batchColumns...) })
+}
+
+// batchColumns fit 80 columns without the note, which is the first to be left out.
+var batchColumns = []terminal.Column[v1.Batch]{
+	{Title: "batch", Text: func(b v1.Batch) string { return b.ID }},
+	{Title: "state", Text: func(b v1.Batch) string { return b.State }, Style: command.StateStyle},
+	{
+		Title: "created",
+		Text:  func(b v1.Batch) string { return command.Minute(b.Created) },
+		Raw:   func(b v1.Batch) string { return b.Created },
+	},
+	{Title: "jobs", Text: func(b v1.Batch) string { return strconv.Itoa(b.Counts.Expected) }},
+	{Title: "done", Text: func(b v1.Batch) string {
+		return strconv.FormatInt(b.Counts.Completed, 10)
+	}},
+	{Title: "failed", Text: func(b v1.Batch) string {
+		return strconv.FormatInt(b.Counts.Failed, 10)
+	}},
+	{Title: "note", Text: func(b v1.Batch) string { return b.Note }, Share: 1},
+}
+
+// batchShowCmd shows the state of a running batch; its report shows how it ended.
+type batchShowCmd struct {
+	ID string `arg:"" name:"batch" help:"Id of a batch."`
+}
+
+// batchWithJobs is the output for a batch: as text with the first 100 jobs only, as JSON with all jobs if that
+// field is requested. A batch can have a million of them.
+type batchWithJobs struct {
+	v1.Batch
+	Jobs []v1.Job `json:"jobs"`
+}
+
+func (batchShowCmd) Prints() any { return batchWithJobs{} }
+
+// Run makes two requests: the batch with its counts, and its first jobs. Between them the batch can go on, so
+// the counts and the jobs may differ.
+func (c *batchShowCmd) Run(a *command.App) error {
+	b, err := a.Client.Batch(a.Ctx, c.ID)
+	if err != nil {
+		return err
+	}
+
+	// Text has the first jobs; JSON has either all of them or, if the field is not requested, does not show
+	// them.
+	shown := command.Limit{Limit: 100}
+	if slices.Contains(a.JSON, "jobs") {
+		shown.Limit = 0
+	}
+
+	jobs, err := a.Client.Jobs(a.Ctx, v1.Filter{Batch: c.ID, Limit: shown.Limit})
+	if err != nil {
+		return err
+	}
+
+	return a.Print(batchWithJobs{b, jobs}, func(p terminal.Page) {
+		p.Fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter",
+			b.Submitter, "note", b.Note,
+			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message, "held",
+			holdText(b.Hold),
+			"cancelled", cancelledText(b))
+
+		if b.Report != "" {
+			p.Fields("report", "archivist batch report "+b.ID)
+		}
+
+		warned(p, b.Warnings)
+		for _, m := range b.MailProblems {
+			p.Fields("mail", m.Text)
+		}
+
+		fmt.Fprintln(p)
+		terminal.Table(p, jobs, jobColumns...)
+		if hidden := b.Counts.Expected - len(jobs); hidden > 0 && len(jobs) == shown.Limit {
+			p.Lines("", fmt.Sprintf("and %d more: archivist job list --batch %s --limit 0", hidden, b.ID))
+		}
+	})
+}
+
+// cancelledText describes the cancellation of a batch, "" if there is none, or if the
+// message of the batch describes it already.
+func cancelledText(b v1.Batch) string {
+	c := b.Cancelled
+	if c == nil || strings.Contains(b.Message, c.Reason) {
+		return ""
+	}
+	return fmt.Sprintf("at %s by %s: %s", c.At, c.Actor, c.Reason)
+}
+
+// countsText formats a batch's counts, without those that are 0: "3 expected, 2 completed, 1 failed".
+func countsText(n v1.Counts) string {
+	parts := []string{fmt.Sprintf("%d expected", n.Expected)}
+	add := func(n int64, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+
+	add(n.Processing, "processing")
+	add(n.Held, "held")
+	add(n.Completed, "completed")
+	add(n.Failed, "failed")
+	add(n.Deleted, "deleted")
+	return strings.Join(parts, ", ")
+}
+
+// ExplainCmd explains why a batch or a job does not progress. The form of the id determines which of them it is;
+// that of an object is refused, since only batches and jobs can wait.
+type ExplainCmd struct {
+	ID string `arg:"" name:"id" help:"Id of a batch or a job."`
+}
+
+// Prints is an empty value of what it prints; its fields are those of --json.
+func (ExplainCmd) Prints() any { return v1.Explanation{} }
+
+// Run shows the explanation. Details for operators, e.g. the execution that drives the
+// job, are in the JSON only.
+func (c *ExplainCmd) Run(a *command.App) error {
+	x, err := a.Client.Explain(a.Ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return a.Print(x, func(p terminal.Page) {
+		p.Fields("state", x.State, "why", x.Why, "waits for", x.WaitsFor, "on", x.On)
+	})
+}

@@ -1,0 +1,103 @@
+package jobs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"archivist/cmd/archivist/command"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/terminal"
+)
+
+// CollectionCmd is for the managers of collections: a profile has the settings for all submissions to a
+// collection. A hold of one stops the work that has not started.
+type CollectionCmd struct {
+	Show collectionShowCmd `cmd:"" help:"Show a collection's profile."`
+	Set  collectionSetCmd  `cmd:"" help:"Create or replace a collection's profile."`
+
+	Hold    collectionHoldCmd `cmd:"" help:"Hold a collection: no work on its submissions starts."`
+	Release collectionActCmd  `cmd:"" help:"End the hold of a collection."`
+}
+
+// collectionShowCmd shows a profile as it holds, with the defaults for a collection that has none of its own.
+type collectionShowCmd struct {
+	Name string `arg:"" help:"Name of a collection."`
+}
+
+func (collectionShowCmd) Prints() any { return v1.Collection{} }
+
+// Run succeeds even without a stored profile: each collection has at least the defaults.
+func (c *collectionShowCmd) Run(a *command.App) error {
+	got, err := a.Client.Collection(a.Ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	return showCollection(a, got)
+}
+
+// collectionSetCmd replaces the whole profile: a field that the file leaves out gets its default. So the file is
+// the truth, and can be kept under version control.
+type collectionSetCmd struct {
+	Name string `arg:"" help:"Name of a collection."`
+	File string `arg:"" help:"JSON file that holds the profile, e.g. profile.json; - reads the standard input."`
+}
+
+func (collectionSetCmd) Prints() any { return v1.Collection{} }
+
+// Run refuses a file with an unknown field: a misspelt name would be ignored silently. The file is JSON, as
+// `collection show --json profile` prints it.
+func (c *collectionSetCmd) Run(a *command.App) error {
+	in, err := a.Open(c.File)
+	if err != nil {
+		return err
+	}
+
+	defer in.Close()
+	var p v1.Profile
+	// Only the first JSON value of the file is read.
+	dec := json.NewDecoder(in)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return fault.New(fault.Invalid, "%s is not a profile: %w; "+
+			"archivist collection show %s --json profile prints one", c.File, err, c.Name)
+	}
+
+	got, err := a.Client.PutCollection(a.Ctx, c.Name, p)
+	if err != nil {
+		return err
+	}
+	return showCollection(a, got)
+}
+
+// showCollection prints what differs from the defaults: a field without a value is not shown.
+func showCollection(a *command.App, c v1.Collection) error {
+	return a.Print(c, func(p terminal.Page) {
+		profile := c.Profile
+		// A value that is "" is not printed.
+		own, digests, priority, callback := "", "", "", ""
+		if c.Default {
+			own = "none of its own: the defaults hold"
+		}
+
+		if profile.RequireDigest {
+			digests = "required"
+		}
+
+		if profile.Priority != nil {
+			priority = strconv.Itoa(*profile.Priority)
+		}
+
+		if b := profile.Callback; b != nil {
+			callback = fmt.Sprintf("%s, signed by %s, %s", b.URL, b.Secret, b.Mode)
+		}
+
+		p.Fields("collection", c.Name, "held", holdText(c.Hold), "profile", own, "title",
+			profile.Title,
+			"priority", priority, "shoulder", profile.Shoulder, "digests", digests,
+			"notification", strings.Join(profile.Notification, ", "),
+			"suppress", profile.Suppress, "callback", callback)
+	})
+}

@@ -1,0 +1,29 @@
+package jobs
+
+import (
+	"testing"
+
+	"archivist/cmd/archivist/command"
+	"archivist/cmd/archivist/command/commandtest"
+)
+
+// with makes a console for the API at a URL, with the commands of this package.
+func with(t *testing.T, url string) *commandtest.Console {
+	return commandtest.New(t, url, func() command.Program {
+		var c struct {
+			command.Flags
+			Submit     SubmitCmd     `cmd:""`
+			Batch      BatchCmd      `cmd:""`
+			Job        Cmd           `cmd:""`
+			Collection CollectionCmd `cmd:""`
+			Manifest   ManifestCmd   `cmd:""`
+			Queue      QueueCmd      `cmd:""`
+			Storage    StorageCmd    `cmd:""`
+			Hold       HoldCmd       `cmd:""`
+			Operation  OperationCmd  `cmd:""`
+			Doctor     DoctorCmd     `cmd:""`
+			Explain    ExplainCmd    `cmd:""`
+		}
+		return command.Program{Commands: &c, Flags: &c.Flags, Texts: []command.Texts{Texts}, Vars: Vars}
+	})
+}

@@ -1,0 +1,31 @@
+package jobs
+
+import (
+	"github.com/alecthomas/kong"
+
+	"archivist/cmd/archivist/command"
+)
+
+// Vars has the values of the flag of a submission's type. The first one is empty: detected from the content.
+var Vars = kong.Vars{"payload_types": ",file,object-manifest,batch-manifest,single-file-batch-manifest"}
+
+// Texts are the help of flags of this package that is too long for their tags.
+var Texts = command.Texts{
+	"help_before": "Jobs in their state since before this time: a time in ISO 8601, a date, or how long ago, " +
+		"e.g. 2h or 3d.",
+	"help_filename":   "Name under which a file is kept; by default the last part of its URL.",
+	"help_if_version": "Expected newest version of the object; the job fails if it is another one.",
+	"help_key":        "Submitting again with the same key gives the same batch.",
+	"help_keep_own":   "For release: leave on hold what has a hold of its own.",
+	"help_local_id": "Your own identifier of the object. If the archive knows it, this is the next version of that " +
+		"object. Can be repeated.",
+	"help_manifest": "Local copy of the manifest to check before submission. By default the manifest at the URL is " +
+		"checked.",
+	"help_source": "http(s) URL from which the archive downloads a file, an object manifest (the files of one " +
+		"object) or a batch manifest (a row for each object); see archivist help manifests.",
+	"help_stop_after": "Cancel the batch when so many of its jobs have failed.",
+	"help_type": "file, object-manifest, batch-manifest or single-file-batch-manifest; detected from the content " +
+		"if it is left out.",
+	"help_until": "When it ends by itself: a time in ISO 8601, a date, or a duration such as 90m, 2h or 3d. By " +
+		"default a person must end it.",
+}

@@ -1,0 +1,58 @@
+package jobs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"archivist/cmd/archivist/command"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/terminal"
+)
+
+// QueueCmd shows the queue, unless another command is named.
+type QueueCmd struct {
+	Show   queueShowCmd `cmd:"" default:"1" help:"Show what runs, what waits, and what is held."`
+	Pause  pauseCmd     `cmd:"" help:"Start no jobs. Submissions are accepted, and running jobs finish."`
+	Resume resumeCmd    `cmd:"" help:"End the pause of the queue."`
+}
+
+// Prints is for the completion of a command line that names no other command.
+func (QueueCmd) Prints() any { return v1.Queue{} }
+
+// StorageCmd is for maintenance of the storage: unlike a pause of the queue, jobs go on up to the point at which
+// they would store.
+type StorageCmd struct {
+	Pause  pauseCmd  `cmd:"" help:"Store no more versions. Jobs continue up to that point, and wait."`
+	Resume resumeCmd `cmd:"" help:"End the pause of the storage."`
+}
+
+// queueShowCmd shows the whole queue: how many jobs run, and how many wait at each gate (for a slot, for space,
+// for a lock), and since when the oldest does.
+type queueShowCmd struct{}
+
+func (queueShowCmd) Prints() any { return v1.Queue{} }
+
+// Run shows the queue in one request. The time of the last sweep shows whether the scheduler runs.
+func (queueShowCmd) Run(a *command.App) error {
+	q, err := a.Client.Queue(a.Ctx)
+	if err != nil {
+		return err
+	}
+	return a.Print(q, func(p terminal.Page) {
+		pairs := []string{"running", fmt.Sprintf("%d of %d slots", q.Running, q.MaxInFlight)}
+		for _, place := range []string{"pending", "provisioning", "parked"} {
+			pairs = append(pairs, place, strconv.Itoa(q.Waiting[place]))
+		}
+
+		if n := q.Waiting["held"]; n > 0 {
+			pairs = append(pairs, "on hold", strconv.Itoa(n))
+		}
+
+		p.Fields(append(pairs, "space free", terminal.Size(q.SpaceFree),
+			"oldest", strings.TrimSpace(q.OldestWaiting+" "+q.OldestSince), "last sweep",
+			q.LastSweep)...)
+
+		showHolds(p, q.Holds)
+	})
+}

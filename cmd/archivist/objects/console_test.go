@@ -1,0 +1,20 @@
+package objects
+
+import (
+	"testing"
+
+	"archivist/cmd/archivist/command"
+	"archivist/cmd/archivist/command/commandtest"
+)
+
+// with makes a console for the API at a URL, with the commands of this package.
+func with(t *testing.T, url string) *commandtest.Console {
+	return commandtest.New(t, url, func() command.Program {
+		var c struct {
+			command.Flags
+			Object     Cmd           `cmd:""`
+			Statistics StatisticsCmd `cmd:""`
+		}
+		return command.Program{Commands: &c, Flags: &c.Flags}
+	})
+}

@@ -1,0 +1,181 @@
+package objects
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"archivist/cmd/archivist/command"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/terminal"
+)
+
+// Cmd is for the users of preserved objects.
+type Cmd struct {
+	List    objectListCmd    `cmd:"" help:"List a collection's objects, last changed first."`
+	Search  objectSearchCmd  `cmd:"" help:"Search for objects by words of their descriptions and files."`
+	Browse  objectBrowseCmd  `cmd:"" help:"List all objects by title, date, creator or collection."`
+	Show    objectShowCmd    `cmd:"" help:"Show an object and its versions."`
+	Files   objectFilesCmd   `cmd:"" help:"List the files of a version."`
+	Formats objectFormatsCmd `cmd:"" help:"List the formats of the files of a version."`
+	Fixity  objectFixityCmd  `cmd:"" help:"Show the last check of the stored files of an object."`
+	Get     objectGetCmd     `cmd:"" help:"Download the files of a version and verify their digests."`
+	Repair  objectRepairCmd  `cmd:"" help:"Plan the repair of a stored file from its copy, or do what is planned."`
+	Repairs objectRepairsCmd `cmd:"" help:"List the repairs of an object."`
+	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
+	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
+}
+
+// objectListCmd lists the objects of a collection. It can also find one by the depositor's own id, which is
+// unique in its collection.
+type objectListCmd struct {
+	Collection string `required:"" short:"c" help:"Collection of the objects." placeholder:"NAME"`
+	LocalID    string `help:"Only the object that has this local id." placeholder:"ID"`
+	command.Limit
+}
+
+func (objectListCmd) Prints() any { return v1.Object{} }
+
+// Run lists the last changed objects first: they are needed most often.
+func (c *objectListCmd) Run(a *command.App) error {
+	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Limit: c.More()}
+	list, err := a.Client.Objects(a.Ctx, filter)
+	if err != nil {
+		return err
+	}
+	list = command.Limited(a, c.Limit, list)
+	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, objectColumns...) })
+}
+
+// objectColumns have the depositor's own ids next to the ARK. Programs get the time of the last fixity check at
+// the end.
+var objectColumns = []terminal.Column[v1.Object]{
+	{Title: "ark", Text: func(o v1.Object) string { return o.ARK }},
+	{Title: "version", Text: func(o v1.Object) string { return command.VersionText(o.Version) }},
+	{Title: "title", Text: func(o v1.Object) string { return o.Title }, Share: 1},
+	{
+		Title: "local ids",
+		Text:  func(o v1.Object) string { return strings.Join(o.LocalIDs, ", ") },
+		Share: 1,
+	},
+	{
+		Title: "modified",
+		Text:  func(o v1.Object) string { return command.Minute(o.Modified) },
+		Raw:   func(o v1.Object) string { return o.Modified },
+	},
+	{Title: "fixity", Text: func(o v1.Object) string { return o.FixityOutcome }},
+	{Text: func(o v1.Object) string { return o.FixityChecked }},
+}
+
+// version names a version of an object, the newest by default. Commands that are about files of a version embed
+// it.
+type version struct {
+	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	Number int    `short:"n" name:"number" help:"Number of the version; the newest if it is left out." placeholder:"N"`
+}
+
+// find reads the object and determines the version: the newest if none is named, which v has afterwards. So all
+// requests of a command are about the same version, even if a new one is stored meanwhile. Whether a named one
+// exists is found by the next request.
+func (v *version) find(a *command.App) (v1.Object, error) {
+	id, err := command.ParseARK(v.ARK)
+	if err != nil {
+		return v1.Object{}, err
+	}
+	o, err := a.Client.Object(a.Ctx, id)
+	if v.Number == 0 {
+		v.Number = o.Version
+	}
+	return o, err
+}
+
+// files reads the object and the version's files, by path, the system files last.
+func (v *version) files(a *command.App) (v1.Object, []v1.File, error) {
+	o, err := v.find(a)
+	if err != nil {
+		return o, nil, err
+	}
+	files, err := a.Client.Files(a.Ctx, o.ARK, v.Number)
+	return o, files, err
+}
+
+// objectShowCmd shows the versions of an object, and which job stored each.
+type objectShowCmd struct {
+	ARK string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+}
+
+// objectWithVersions is the output for an object.
+type objectWithVersions struct {
+	v1.Object
+	Versions []v1.Version `json:"versions"`
+}
+
+func (objectShowCmd) Prints() any { return objectWithVersions{} }
+
+// Run makes two requests: the object, and its versions, oldest first.
+func (c *objectShowCmd) Run(a *command.App) error {
+	id, err := command.ParseARK(c.ARK)
+	if err != nil {
+		return err
+	}
+
+	o, err := a.Client.Object(a.Ctx, id)
+	if err != nil {
+		return err
+	}
+
+	versions, err := a.Client.Versions(a.Ctx, o.ARK)
+	if err != nil {
+		return err
+	}
+	return a.Print(objectWithVersions{o, versions}, func(p terminal.Page) {
+		p.Fields("ark", o.ARK, "title", o.Title, "collection", o.Collection,
+			"local ids", strings.Join(o.LocalIDs, ", "),
+			"created", o.Created, "modified", o.Modified, "stored at", o.Stored, "fixity checked",
+			fixityText(o))
+		fmt.Fprintln(p)
+		terminal.Table(p, versions, versionColumns...)
+	})
+}
+
+// versionColumns have the digest of the version's inventory for programs: it proves the content of the version,
+// since the inventory has the digests of all files.
+var versionColumns = []terminal.Column[v1.Version]{
+	{Title: "version", Text: func(v v1.Version) string { return command.VersionText(v.Version) }},
+	{Title: "created", Text: func(v v1.Version) string { return v.Created }},
+	{Title: "files", Text: func(v v1.Version) string { return strconv.Itoa(v.Files) }},
+	{
+		Title: "size",
+		Text:  func(v v1.Version) string { return terminal.Size(v.Bytes) },
+		Raw:   func(v v1.Version) string { return strconv.FormatInt(v.Bytes, 10) },
+	},
+	{Title: "job", Text: func(v v1.Version) string { return v.Job }},
+	{Text: func(v v1.Version) string { return v.InventoryDigest }},
+}
+
+// objectFilesCmd lists the files that object get can download.
+type objectFilesCmd struct{ version }
+
+func (objectFilesCmd) Prints() any { return v1.File{} }
+
+// Run lists the files of the newest version unless another is named.
+func (c *objectFilesCmd) Run(a *command.App) error {
+	_, files, err := c.files(a)
+	if err != nil {
+		return err
+	}
+	return a.Print(files, func(p terminal.Page) { terminal.Table(p, files, fileColumns...) })
+}
+
+// fileColumns have the sha512 for programs: it is the digest of the OCFL inventory.
+var fileColumns = []terminal.Column[v1.File]{
+	{Title: "path", Text: func(f v1.File) string { return f.Path }, Share: 1},
+	{
+		Title: "size",
+		Text:  func(f v1.File) string { return terminal.Size(f.Size) },
+		Raw:   func(f v1.File) string { return strconv.FormatInt(f.Size, 10) },
+	},
+	{Title: "type", Text: func(f v1.File) string { return f.MediaType }, Share: 1},
+	{Title: "sha256", Text: func(f v1.File) string { return f.Digests["sha256"] }, Share: 1},
+	{Text: func(f v1.File) string { return f.Digests["sha512"] }},
+}

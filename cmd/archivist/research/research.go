@@ -1,0 +1,287 @@
+package research
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"archivist/cmd/archivist/command"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/terminal"
+)
+
+// Cmd is for projects of research: their definition, how far they are, their recordings, who works on them, and
+// what was found.
+type Cmd struct {
+	List   researchListCmd   `cmd:"" help:"List the research projects."`
+	Show   researchShowCmd   `cmd:"" help:"Show a research project."`
+	Apply  researchApplyCmd  `cmd:"" help:"Create a research project, or change its definition."`
+	Pause  researchActCmd    `cmd:"" help:"Assign no more work. What is assigned goes on."`
+	Resume researchActCmd    `cmd:"" help:"Assign work again."`
+	Status researchStatusCmd `cmd:"" help:"Show how far a project is, who is at work, and what needs a person."`
+
+	Episodes researchMediaCmd `cmd:"" help:"List, import and show episodes; research them again."`
+	Clips    researchMediaCmd `cmd:"" help:"List, import and show clips; research them again."`
+	Feeds    researchFeedsCmd `cmd:"" help:"List and show podcast feeds; look at one soon."`
+
+	Leases      researchLeasesCmd      `cmd:"" help:"List the leases that have not ended, the oldest first."`
+	Revoke      researchRevokeCmd      `cmd:"" help:"End a lease. Its pairs without a result are assigned again."`
+	Researchers researchResearchersCmd `cmd:"" help:"List the researchers that are present."`
+
+	Results researchResultsCmd `cmd:"" help:"List the results of an episode or a clip."`
+	Explain researchExplainCmd `cmd:"" help:"Explain why a pair of an episode and a clip is or is not due."`
+	Export  researchExportCmd  `cmd:"" help:"Export where clips occur: as JSON, CSV, WebVTT or labels of Audacity."`
+	History researchHistoryCmd `cmd:"" help:"List what happened to a project, an episode, a clip or a lease."`
+}
+
+// projectName is the argument of most commands, one of those that the deployment names.
+type projectName struct {
+	Project string `arg:"" help:"Name of a research project."`
+}
+
+// researchListCmd lists projects.
+type researchListCmd struct{}
+
+func (researchListCmd) Prints() any { return v1.ResearchProject{} }
+
+// Run lists all, by name: a deployment names its projects, so there are few.
+func (researchListCmd) Run(a *command.App) error {
+	list, err := a.Client.ResearchProjects(a.Ctx)
+	if err != nil {
+		return err
+	}
+	list = command.Limited(a, command.Limit{}, list)
+	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, projectColumns...) })
+}
+
+// projectColumns show the analysis of each project, which decides what counts as researched, and whether it is
+// paused.
+var projectColumns = []terminal.Column[v1.ResearchProject]{
+	{Title: "project", Text: func(r v1.ResearchProject) string { return r.Name }},
+	{Title: "analysis", Text: func(r v1.ResearchProject) string {
+		return r.Analysis.Name + "@" +
+			r.Analysis.Version
+	}},
+	{Title: "clips at once",
+		Text: func(r v1.ResearchProject) string { return strconv.Itoa(r.MaxClips) }},
+	{Title: "feeds", Text: func(r v1.ResearchProject) string { return strconv.Itoa(len(r.Feeds)) }},
+	{Title: "paused", Text: func(r v1.ResearchProject) string { return r.Paused }, Share: 1},
+}
+
+// researchShowCmd shows a definition, too.
+type researchShowCmd struct{ projectName }
+
+func (researchShowCmd) Prints() any { return v1.ResearchProject{} }
+
+// Run shows one project.
+func (c *researchShowCmd) Run(a *command.App) error {
+	got, err := a.Client.ResearchProject(a.Ctx, c.Project)
+	if err != nil {
+		return err
+	}
+	return showProject(a, got)
+}
+
+// showProject prints a definition with its feeds. The round counts the analyses that the project has had.
+func showProject(a *command.App, r v1.ResearchProject) error {
+	return a.Print(r, func(p terminal.Page) {
+		p.Fields("project", r.Name, "description", r.Description, "analysis", r.Analysis.Name+"@"+
+			r.Analysis.Version,
+			"round", strconv.FormatInt(r.Round, 10), "clips at once", strconv.Itoa(r.MaxClips),
+			"paused", r.Paused)
+		for _, f := range r.Feeds {
+			p.Fields("feed", fmt.Sprintf("%s (%ss of %s, every %s)", f.URL, f.Kind, f.Source,
+				terminal.Count(f.EveryMinutes, "minute")))
+		}
+	})
+}
+
+// researchApplyCmd creates or changes a project by a file. The deployment decides which projects there can be.
+type researchApplyCmd struct {
+	File   string `arg:"" help:"YAML or JSON file that holds the definition; - reads the standard input."`
+	Reason string `help:"Why. It is kept in the events." placeholder:"TEXT"`
+}
+
+func (researchApplyCmd) Prints() any { return v1.ResearchProject{} }
+
+// Help has the smallest definition.
+func (researchApplyCmd) Help() string {
+	return `The smallest definition:
+
+  name: jingles
+  analysis: {name: correlation, version: "1"}
+
+The setting researchProjects of the deployment names the projects that there can be. What is not in the file gets its
+default again.`
+}
+
+// Run creates the project, or replaces its definition as a whole. Another name or version of the analysis makes
+// all pairs due again; earlier results stay. It refuses a file with an unknown field: a misspelt name would be
+// ignored silently.
+func (c *researchApplyCmd) Run(a *command.App) error {
+	var d v1.ResearchDefinition
+	err := a.ReadDefinition(c.File, "a research project", &d)
+	if err != nil {
+		return err
+	}
+
+	if d.Name == "" {
+		return fault.New(fault.Invalid,
+			"%s is not the definition of a research project: it has no name", c.File)
+	}
+
+	got, err := a.Client.ApplyResearch(a.Ctx, d, c.Reason)
+	if err != nil {
+		return err
+	}
+	return showProject(a, got)
+}
+
+// researchActCmd pauses or resumes a project. A pause assigns no more work; what is assigned goes on.
+type researchActCmd struct {
+	projectName
+	Reason string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
+}
+
+func (researchActCmd) Prints() any { return v1.ResearchProject{} }
+
+// Run does the action that the command is named after.
+func (c *researchActCmd) Run(a *command.App, k *kong.Context) error {
+	got, err := a.Client.ActOnResearch(a.Ctx, c.Project,
+		v1.ResearchAction{Action: k.Selected().Name, Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return showProject(a, got)
+}
+
+// researchStatusCmd shows how far a project is.
+type researchStatusCmd struct {
+	projectName
+	Watch bool `short:"w" help:"Follow it until all pairs are researched."`
+}
+
+func (researchStatusCmd) Prints() any { return v1.ResearchStatus{} }
+
+// Run shows the numbers once, or until nothing is left to be researched. New recordings make that longer.
+func (c *researchStatusCmd) Run(a *command.App) error {
+	if c.Watch {
+		return a.Watch(func() (command.Sight, error) {
+			s, err := a.Client.ResearchStatus(a.Ctx, c.Project)
+			return statusSight(s), err
+		})
+	}
+
+	s, err := a.Client.ResearchStatus(a.Ctx, c.Project)
+	if err != nil {
+		return err
+	}
+	return a.Print(s, func(p terminal.Page) { showResearch(p, s) })
+}
+
+// statusSight is the status in one line. It is over when all pairs are researched, and are not being counted
+// again.
+func statusSight(s v1.ResearchStatus) command.Sight {
+	n := s.Coverage
+	text := fmt.Sprintf("%d of %s, %d leased, %s, %d in the last hour", n.Researched,
+		terminal.Count(int(n.Pairs), "pair"), n.Leased, terminal.Count(s.Researchers, "researcher"),
+		s.LastHour)
+
+	if s.Recounting {
+		text += ", counting again"
+	}
+	return command.Sight{
+		Things: []any{s},
+		Text:   text,
+		State:  s.Paused,
+		Done:   n.Researched,
+		Of:     n.Pairs,
+		Bar:    true,
+		Over:   n.Pairs > 0 && n.Researched == n.Pairs && !s.Recounting,
+	}
+}
+
+// showResearch prints how far a project is: pairs, episodes and clips by state, the rate and the time that is
+// left, who is at work, and what needs a person.
+func showResearch(p terminal.Page, s v1.ResearchStatus) {
+	n := s.Coverage
+	oldest, left, counting := "", "", ""
+	if l := s.OldestLease; l != nil {
+		oldest = fmt.Sprintf("%s since %s%s", l.ID, l.Created, by(l.Researcher))
+	}
+
+	if s.RemainingSeconds > 0 {
+		// At the rate of the last hour.
+		left = (time.Duration(s.RemainingSeconds) * time.Second).String()
+	}
+
+	if s.Recounting {
+		counting = "pairs are being counted again; the numbers may be out of date"
+	}
+
+	p.Fields("project", s.Project, "analysis", s.Analysis, "paused", s.Paused,
+		"pairs", fmt.Sprintf("%d: %d researched, %d leased, %d open", n.Pairs, n.Researched,
+			n.Leased, n.Open),
+		"recount", counting,
+		"episodes", fmt.Sprintf("%d ready, %d closed, %d away", s.Episodes.Ready, s.Episodes.Closed,
+			s.Episodes.Away),
+		"clips", fmt.Sprintf("%d live, %d away", s.Clips.Live, s.Clips.Away),
+		"researchers", fmt.Sprintf("%d, for %d work items at once", s.Researchers, s.Capacity),
+		"waiting", terminal.Count(s.Waiting, "work item"), "leases", strconv.Itoa(s.Leases),
+		"oldest lease", oldest,
+		"results", fmt.Sprintf("%d, %d in the last hour", s.Results, s.LastHour), "time left", left)
+
+	terminal.Table(p, s.Trouble, troubleColumns...)
+}
+
+// by is who has a lease; "" if nobody has accepted it yet.
+func by(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + name
+}
+
+// troubleColumns are episodes and clips that are set aside or deferred, and until when.
+var troubleColumns = []terminal.Column[v1.ResearchTrouble]{
+	{Title: "kind", Text: func(t v1.ResearchTrouble) string { return t.Kind }},
+	{Title: "key", Text: func(t v1.ResearchTrouble) string { return t.Media.Key }},
+	{Title: "state", Text: func(t v1.ResearchTrouble) string { return t.Media.State }},
+	{Title: "reason", Text: func(t v1.ResearchTrouble) string { return t.Media.Reason }, Share: 1},
+	{
+		Title: "until",
+		Text:  func(t v1.ResearchTrouble) string { return command.Minute(t.Media.Until) },
+		Raw:   func(t v1.ResearchTrouble) string { return t.Media.Until },
+	},
+}
+
+// researchHistoryCmd lists what happened to the project or to a part of it: a recording, or a lease.
+type researchHistoryCmd struct {
+	projectName
+	Part string `arg:"" optional:"" help:"episodes/KEY, clips/KEY or leases/ID. Without it, the project itself."`
+	command.Limit
+}
+
+func (researchHistoryCmd) Prints() any { return v1.Event{} }
+
+// Run lists events, oldest first. A part of another form is refused here: it is a part of the path of the
+// request.
+func (c *researchHistoryCmd) Run(a *command.App) error {
+	name, key, some := strings.Cut(c.Part, "/")
+	known := name == v1.Episodes || name == v1.Clips || name == "leases"
+	if c.Part != "" && (!some || !known || key == "" || strings.Contains(key, "/")) {
+		return command.Usage("%s: expected episodes/KEY, clips/KEY or leases/ID", c.Part)
+	}
+
+	list, err := a.Client.ResearchEvents(a.Ctx, c.Project, c.Part, c.More())
+	if err != nil {
+		return err
+	}
+
+	list = command.Limited(a, c.Limit, list)
+	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, command.ChangeColumns...) })
+}

@@ -1,0 +1,108 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/ingest"
+	"archivist/pkg/revisions/revision"
+)
+
+// Caller is who makes a request. The header is for the record only: it gives no rights. Those are the
+// API key's (Access).
+type Caller struct {
+	User string `header:"Archivist-User" maxLength:"100"`
+}
+
+// actor is the caller's name in events. The name in the request is not verified, so the actor says
+// that, and the quotes keep it apart from our own words. The error is an Invalid for a name that no
+// event can have, e.g. with a line break.
+func (c Caller) actor() (string, error) {
+	if c.User == "" {
+		return operator, nil
+	}
+	if err := ingest.CheckText(v1.UserHeader, c.User, 100); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s (unverified: %q)", operator, c.User), nil
+}
+
+// Repeatable is a request that can be repeated safely with the same key.
+type Repeatable struct {
+	Key string `header:"Idempotency-Key" maxLength:"190"`
+}
+
+// request is the id of the request, "" without a key. The prefix keeps it apart from the ids of
+// requests that come in other ways. An Invalid refuses characters that a row cannot have. How long the
+// id is known, the service decides that keeps it.
+func (r Repeatable) request() (string, error) {
+	if r.Key == "" {
+		return "", nil
+	}
+	return "api:" + r.Key, ingest.CheckText("Idempotency-Key", r.Key, 190)
+}
+
+// Acting is what all requests to act have. RawBody is filled by huma beside the typed body; Resolve
+// needs it, because a null is gone after decoding.
+type Acting struct {
+	Caller
+	Repeatable
+	RawBody []byte
+}
+
+// Resolve refuses null in the body: a template whose value is missing would otherwise act on more than
+// it names, or hold without an end. huma calls it after it has validated the body, and answers 422 with
+// all errors.
+func (in *Acting) Resolve(huma.Context) []error {
+	var body any
+	if json.Unmarshal(in.RawBody, &body) != nil {
+		return nil // refused already
+	}
+	return nulls("body", body)
+}
+
+// nulls are the errors of the fields in an object that are null. Fields of objects are looked at in
+// their order, so that the errors are the same each time; elements of lists are not.
+func nulls(path string, value any) (out []error) {
+	fields, _ := value.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		at := path + "." + name
+		if fields[name] == nil {
+			out = append(out, &huma.ErrorDetail{Location: at,
+				Message: "expected a value, found null; leave the field out if none is wanted"})
+		}
+		out = append(out, nulls(at, fields[name])...)
+	}
+	return out
+}
+
+// operator is the actor of all requests, until callers have accounts.
+const operator = "an operator"
+
+// role is the role of all callers who act: operations that act need the key of an Administrator.
+const role = ingest.Administrator
+
+// by says who acts on a consumer, and why. The error is an Invalid for a name or a key that cannot be
+// stored. The types By of other packages have the same fields, and are made of this one.
+func (in *Acting) by(reason string) (by consumer.By, err error) {
+	by.Reason = reason
+	by.Actor, err = in.actor()
+	if err != nil {
+		return by, err
+	}
+
+	by.Request, err = in.request()
+	return by, err
+}
+
+// asks is who asks for a change of the revision queue, and why.
+func (c Caller) asks(reason string) (revision.By, error) {
+	actor, err := c.actor()
+	return revision.By{Actor: actor, Reason: reason}, err
+}

@@ -1,0 +1,104 @@
+package api
+
+import v1 "archivist/pkg/api/v1"
+
+// parameters describes parameters by name or, for one operation, by operation and name. An entry
+// "operation name" goes before one of the name alone. More are added where other operations are
+// described.
+var parameters = map[string]parameter{
+	"id":         {"The id of the batch or the job.", batchID},
+	"collection": {"The name of the collection.", "maps"},
+	"state":      {"Only items in this state. Case is ignored.", v1.Failed},
+	"number":     {"The number of the report, from 1. Omit it for the newest.", ""},
+	"cursor":     {"The cursor of the previous page. Omit it for the first page.", ""},
+	"localId":    {"The depositor's own id of the object. Requires collection.", "map-1851"},
+	"ark":        {"The ARK of the object.", arkExample},
+	"naan":       {"The first part of the ARK: the number of the organization that assigned it (NAAN).", "99999"},
+	"name":       {"The second part of the ARK.", "fk4tq65d6k"},
+	"n":          {"The number of the version, from 1.", ""},
+	"path":       {"The path of the file in the version.", "producer/map.tif"},
+
+	"query": {"What to search for: words, \"several words\" that follow each other, beginnings of words with a *, " +
+		"and fields, all of which must be found; with a - in front, must not be found. The fields are title, " +
+		"creator, collection, date, id, ark and file. A date can be a range.",
+		"harbour creator:blunt date:1800..1899"},
+	"sort": {"The order: by relevance, the best first; by title; by date, the earliest first; by modified, the " +
+		"last changed first.", "relevance"},
+	"limit": {"How many objects a page has at most.", ""},
+	"by":    {"Which list: by title, by date, by creator or by collection.", "title"},
+	"from":  {"Begin at this title, date, creator or collection.", "harb"},
+
+	"browseObjects collection": {"Only this collection. Requires the list by collection.", "maps"},
+
+	"reason": {"The reason. It is kept in the events.",
+		"A new version of the function."},
+	"listParked partition": {"Only this partition of the log.", "maps"},
+
+	"getConsumer name":          {"The name of the consumer.", "search"},
+	"putConsumer name":          {"The name of the consumer.", "search"},
+	"actOnConsumer name":        {"The name of the consumer.", "search"},
+	"listReplays name":          {"The name of the consumer.", "search"},
+	"startReplay name":          {"The name of the consumer.", "search"},
+	"getReplay id":              {"The id of the replay.", operationID},
+	"actOnReplay id":            {"The id of the replay.", operationID},
+	"listParked name":           {"The name of the consumer.", "search"},
+	"listConsumerEvents name":   {"The name of the consumer.", "search"},
+	"getCollection name":        {"The name of the collection.", "maps"},
+	"putCollection name":        {"The name of the collection.", "maps"},
+	"listCollectionEvents name": {"The name of the collection.", "maps"},
+	"actOnCollection name":      {"The name of the collection.", "maps"},
+
+	"getComponent name":        {"The name of the component.", "count-words"},
+	"putComponent name":        {"The name of the component.", "count-words"},
+	"actOnComponent name":      {"The name of the component.", "count-words"},
+	"listComponentEvents name": {"The name of the component.", "count-words"},
+	"listLine name":            {"The name of the component.", "count-words"},
+	"explainComponent name":    {"The name of the component.", "count-words"},
+	"listRuns name":            {"The name of the component.", "count-words"},
+	"getRun name":              {"The name of the component.", "count-words"},
+	"startRun name":            {"The name of the component.", "count-words"},
+	"run":                      {"The id of the run.", operationID},
+	"class":                    {"Which items: ready, later, running or failed.", "ready"},
+	"item":                     {"The id of the item.", itemID},
+	"dryRun":                   {"Whether only to list the items that would be ready now.", ""},
+	"kind":                     {"Only items of this kind.", "item"},
+	"type":                     {"Only items of this type.", "delivery"},
+	"getItem id":               {"The id of the item.", itemID},
+	"listItemHistory id":       {"The id of the item.", itemID},
+	"actOnItem id":             {"The id of the item.", itemID},
+	"getItemPREMIS id":         {"The id of the item.", itemID},
+	"importItemPREMIS id":      {"The id of the item.", itemID},
+
+	"reindex ark": {"Only the object with this ARK.", arkExample},
+	"reindex cursor": {"The cursor of the previous response, or the key prefix at which to begin.",
+		"a0"},
+	"reindex to": {"The key prefix at which to end. So several requests can share the work.",
+		"b"},
+
+	"getOperation id":        {"The id of the operation.", operationID},
+	"listItems id":           {"The id of the operation.", operationID},
+	"listRefusals id":        {"The id of the operation.", operationID},
+	"listFindings id":        {"The id of the operation.", operationID},
+	"listOperationEvents id": {"The id of the operation.", operationID},
+	"actOnOperation id":      {"The id of the operation.", operationID},
+
+	"subject": {"The subject of the event: its type, a colon and its id.", "Job:" +
+		jobID},
+	"version":  {"The number of the event among those of its subject, from 1.", ""},
+	"consumer": {"The name of the consumer.", "search"},
+	"partition": {"The name of a partition of the log. Its events are listed in order.",
+		"maps"},
+	"after":                 {"With partition: the place after which to begin. Omit it for the oldest event.", ""},
+	"listEvents collection": {"The name of a collection, or site. Its events are listed, newest first.", "maps"},
+	"listEvents filter":     {"Only events that this filter selects.", "Object+Create:Version"},
+
+	"Idempotency-Key": {"A key of your choice, so that the request can be repeated safely.",
+		"maps-2026-11-22"},
+	"Archivist-User": {"The name of the person who makes the request. It is not verified: events show it as " +
+		"`an operator (unverified: \"ann\")`.", "ann"},
+
+	"listStatistics collection": {"The name of a collection. Omit it for all.", "maps"},
+	"listStatistics from": {"The first day, in UTC. Omit it for a month before the last.",
+		"2026-11-01"},
+	"listStatistics to": {"The last day, in UTC. Omit it for today.", "2026-11-22"},
+}

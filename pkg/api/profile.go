@@ -1,0 +1,46 @@
+package api
+
+import (
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ingest/collection"
+)
+
+// profileOf is the profile of a request.
+func profileOf(b v1.Profile) collection.Profile {
+	p := collection.Profile{
+		Title:         b.Title,
+		Priority:      b.Priority,
+		Shoulder:      b.Shoulder,
+		RequireDigest: b.RequireDigest,
+		Notify:        b.Notification,
+		Suppress:      collection.Suppress(b.Suppress),
+		Defer:         b.Defer,
+	}
+
+	if c := b.Callback; c != nil {
+		p.Callback = collection.Callback{
+			URL:    c.URL,
+			Secret: c.Secret,
+			Mode:   collection.Mode(c.Mode),
+		}
+	}
+	return p
+}
+
+// wireProfile is the wire form of a profile.
+func wireProfile(p collection.Profile) v1.Profile {
+	out := v1.Profile{
+		Title:         p.Title,
+		Priority:      p.Priority,
+		Shoulder:      p.Shoulder,
+		RequireDigest: p.RequireDigest,
+		Notification:  p.Notify,
+		Suppress:      string(p.Suppress),
+		Defer:         p.Defer,
+	}
+
+	if c := p.Callback; c.URL != "" {
+		out.Callback = &v1.Callback{URL: c.URL, Secret: c.Secret, Mode: string(c.Mode)}
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package api
+
+import (
+	"cmp"
+	"strings"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/workflow"
+)
+
+// wireTask is the wire form of a task, as tasks, revisions and archives show it. Archive is the name
+// without its epoch, which the id has.
+func wireTask(in revision.Instance) v1.Task {
+	id, _ := revision.ParseID(in.ID)
+	name, _, _ := strings.Cut(id.Ref, "@")
+	out := v1.Task{
+		ID:              in.ID,
+		Archive:         name,
+		Revision:        in.Revision,
+		Name:            in.Task,
+		Run:             in.Run,
+		Trigger:         in.Trigger,
+		State:           string(in.State),
+		Since:           timestamp(in.Since),
+		Created:         timestamp(in.Created),
+		Reason:          in.Reason,
+		Root:            in.Root,
+		By:              in.By,
+		Told:            in.Told,
+		Edges:           []v1.TaskEdge{},
+		Cancels:         in.Cancels,
+		Lock:            in.Lock,
+		Uninterruptible: in.Fixed,
+		Attempt:         in.Attempt,
+		Base:            in.Base,
+	}
+
+	for _, e := range in.Edges {
+		out.Edges = append(out.Edges, v1.TaskEdge{
+			Task:    e.Task,
+			Prev:    e.Prev,
+			On:      string(e.On),
+			ID:      e.ID,
+			Verdict: verdictOf(e.Verdict),
+			End:     string(e.End),
+		})
+	}
+	return out
+}
+
+// verdictOf is the verdict of an edge as it is shown. An edge that is not judged yet is "open".
+func verdictOf(v workflow.Verdict) string { return cmp.Or(string(v), "open") }
+
+// wireLink is one step on the way from what waits to the root of the wait.
+func wireLink(l revision.Link) v1.WaitLink {
+	return v1.WaitLink{ID: l.ID, State: l.State, WaitsFor: string(l.Waits), Why: l.Why}
+}
+
+// wireWaits is what an archive, a revision or a task waits for: the step itself, the root, and the
+// chain between them. It passes the error on, so that a handler is one line.
+func wireWaits(x revision.Explanation, err error) (v1.WaitExplanation, error) {
+	return v1.WaitExplanation{
+		WaitLink: wireLink(x.Link),
+		Root:     wireLink(x.Root),
+		Chain:    each(x.Chain, wireLink),
+		Cut:      x.Cut,
+		Since:    timestamp(x.Since),
+		Until:    timestamp(x.Until),
+	}, err
+}

@@ -1,0 +1,52 @@
+package boot
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/aws/smithy-go"
+
+	"archivist/pkg/kernel/fault"
+)
+
+// TestTaskRunner: the function needs the name of one bucket, and nothing else of the system.
+func TestTaskRunner(t *testing.T) {
+	f, err := TaskRunner(t.Context(), func(name string) string {
+		if name != EnvWork {
+			t.Errorf("it asks for %s", name)
+		}
+		return "work"
+	})
+	if err != nil || f.Run == nil || f.Log == nil {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// TestTaskContainer: the variables of the image are for tasks, and those by which the program has its role and its
+// job are not.
+func TestTaskContainer(t *testing.T) {
+	r, err := TaskContainer(t.Context(), func(string) string { return "work" }, []string{"PATH=/opt/vips/bin:/bin",
+		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI=/v2/credentials/x", "AWS_REGION=eu-west-1", "ARCHIVIST_JOB=runs/x/job",
+		"ECS_CONTAINER_METADATA_URI_V4=http://169.254.170.2/v4/x", "JAWS_HOME=/opt/jaws"}, []string{"vips", "-v"})
+	if err != nil || r.Bucket.Name != "work" || !slices.Equal(r.Made, []string{"vips", "-v"}) ||
+		!slices.Equal(r.Env, []string{"PATH=/opt/vips/bin:/bin", "JAWS_HOME=/opt/jaws"}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestSecretFault(t *testing.T) {
+	for code, want := range map[string]fault.Kind{"ResourceNotFoundException": fault.NotFound,
+		"AccessDeniedException": fault.Denied, "InvalidRequestException": fault.Invalid, "ThrottlingException": "",
+		"InternalServiceError": ""} {
+		if got := fault.Of(secretFault(&smithy.GenericAPIError{Code: code})); got != want {
+			t.Errorf("%s is %q, want %q", code, got, want)
+		}
+	}
+	if err := secretFault(nil); err != nil {
+		t.Error(err)
+	}
+	if err := errors.New("x"); secretFault(err) != err {
+		t.Error("an error of no code is another")
+	}
+}

@@ -1,0 +1,307 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"archivist/pkg/events/event"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// checkBatch checks a batch's row, its newest event, and that there are counts. The row of
+// counts is one of its own, so that jobs which end do not compete for the batch's row.
+func checkBatch(ctx context.Context, x *rowCheck) error {
+	var b queue.Batch
+	if !x.decode(&b) {
+		return nil
+	}
+
+	if !x.valid("batch", b.Batch.ID, string(b.State),
+		slices.Contains(ingest.BatchStates(), b.State)) {
+		return nil
+	}
+
+	x.batchProgress(&b)
+	missing, err := x.missing(ctx, table.Key{PK: x.PK, SK: "COUNT"})
+	if err != nil {
+		return err
+	}
+
+	if missing {
+		x.add("batch-counts", "", x.makeCounts(&b),
+			"the batch has no row of counts: its jobs cannot end")
+	}
+
+	err = x.history(ctx, subjectOf(event.Batch, b.Batch.ID), b.Version, string(b.State))
+	should := b
+	should.Place()
+	x.placed(b.Head, should.Head, b.Live(x.Queue.Now()), func(tx *table.Tx) { tx.Save(&should) })
+	return err
+}
+
+// batchProgress checks that something moves a batch on. A batch that nothing wakes would stay
+// as it is for ever, without an error anywhere.
+func (x *rowCheck) batchProgress(b *queue.Batch) {
+	explain := "archivist explain " + b.Batch.ID
+	place, _ := b.Batch.WorkKey()
+	switch {
+	case b.State == ingest.BatchProcessing && !b.Sealed:
+		x.add("batch-sealed", explain, nil,
+			"the batch is Processing, but not sealed: it never reports")
+	case b.State == ingest.BatchHeld && b.Hold == nil:
+		x.add("held-reason", fmt.Sprintf("archivist batch release %s --reason …", b.Batch.ID), nil,
+			"the batch is Held, but its row has no hold that says why")
+	case b.State == ingest.BatchDeleted && b.Due == 0:
+		x.add("due", explain, nil, "the batch is Deleted, but never due: its rows are not removed")
+	default:
+		x.due(b.Due, place, b.Live(x.Queue.Now()), explain)
+	}
+}
+
+// makeCounts makes the missing counts of a batch from its jobs. No job can enter or leave a
+// class meanwhile: that writes the counts. Counts that are missing are inserted, so two
+// repairs at once make them once. The jobs of a batch that has none cannot end; those of rows
+// that are not unpacked yet do not count.
+func (x *rowCheck) makeCounts(b *queue.Batch) func(context.Context) error {
+	return func(ctx context.Context) error {
+		r := recount{Jobs: map[ingest.State]int64{}}
+		for r.After < b.Unpacked {
+			if err := r.next(ctx, x.Queue, &b.Batch); err != nil {
+				return err
+			}
+		}
+
+		if len(r.Missing) > 0 || r.unknown() {
+			return fault.New(fault.Conflict, "jobs are missing, or in no state: %s", r.missing())
+		}
+		return x.commit(ctx, func(tx *table.Tx) {
+			tx.Insert(&queue.Counts{
+				Head:      table.Head{PK: x.PK, SK: "COUNT"},
+				Counts:    r.counts(),
+				StopAfter: b.StopAfter,
+			})
+			tx.Require(b.Key(), "rev = ?", b.Rev)
+		})
+	}
+}
+
+// recount is the count of a batch's jobs, as far as it was made. It goes through several
+// pages as part of the cursor, so it is small: one number for each state, not one for each
+// job.
+type recount struct {
+	Writing writing                `json:"writing"` // of the row of counts when it began
+	Begun   int                    `json:"begun"`   // how often
+	After   int                    `json:"after"`   // the last row that was counted
+	Jobs    map[ingest.State]int64 `json:"jobs"`    // by state
+	Missing []int                  `json:"missing"` // rows without a job, the first of them
+	More    int                    `json:"more"`    // the number of the others
+}
+
+// next counts the next hundred jobs. Rows of the manifest are numbered from 1, and the list
+// of jobs is in their order; a number that the list leaves out is a job that is missing.
+func (r *recount) next(ctx context.Context, q *queue.Queue, b *ingest.Batch) error {
+	jobs, err := q.Jobs(ctx, b.ID, r.After)
+	if err != nil {
+		return err
+	}
+
+	last := min(r.After+100, b.Unpacked)
+	for _, j := range jobs {
+		for r.After++; r.After < j.Row; r.After++ {
+			r.lacks(r.After)
+		}
+		r.Jobs[j.State]++
+	}
+
+	for r.After++; r.After <= last; r.After++ {
+		r.lacks(r.After)
+	}
+
+	r.After = last
+	return nil
+}
+
+func (r *recount) lacks(row int) {
+	if len(r.Missing) < mostOfOne {
+		r.Missing = append(r.Missing, row)
+	} else {
+		r.More++
+	}
+}
+
+// missing lists the rows without a job.
+func (r *recount) missing() string {
+	text := strings.Trim(fmt.Sprint(r.Missing), "[]")
+	if r.More > 0 {
+		text += fmt.Sprintf(" and %d more", r.More)
+	}
+	return text
+}
+
+// unknown reports whether a job is in no state. Its class cannot be told, so the sums would
+// be wrong by it.
+func (r *recount) unknown() bool {
+	for state := range r.Jobs {
+		if !slices.Contains(ingest.JobStates(), state) {
+			return true
+		}
+	}
+	return false
+}
+
+// counts are the numbers by class.
+func (r *recount) counts() (c ingest.Counts) {
+	for state, n := range r.Jobs {
+		switch state.Class() {
+		case ingest.ClassHeld:
+			c.Held += n
+		case ingest.ClassFailed:
+			c.Failed += n
+		case ingest.ClassCompleted:
+			c.Completed += n
+		case ingest.ClassDeleted:
+			c.Deleted += n
+		default:
+			c.Processing += n
+		}
+	}
+	return c
+}
+
+// begun is the recount of a batch that continues, or a new one. A recount is valid only if no
+// job changed its class meanwhile: that writes the row of counts. Begun counts how often that
+// was in vain, so that a batch whose jobs end all the time is left alone after settleTries.
+func (x *rowCheck) begun() *recount {
+	now := written(x.Raw)
+	if x.recount == nil {
+		x.recount = &recount{}
+	}
+
+	if x.recount.Writing != now || x.recount.Begun == 0 {
+		x.recount = &recount{
+			Writing: now,
+			Begun:   x.recount.Begun + 1,
+			Jobs:    map[ingest.State]int64{},
+		}
+	}
+	return x.recount
+}
+
+// checkCounts counts the jobs of a batch and compares. A batch of more jobs than one page
+// counts is continued in the next page.
+//
+// A hundred jobs are one query. The count is compared only if neither the row of counts (by
+// examine) nor the batch's row was written meanwhile: unpacking raises the number of jobs,
+// and the removal of a deleted batch takes them away, without the row of counts.
+func checkCounts(ctx context.Context, x *rowCheck) error {
+	var c queue.Counts
+	if !x.decode(&c) {
+		return nil
+	}
+
+	id := strings.TrimPrefix(x.PK, "BATCH#")
+	x.subject = "batch:" + id
+	b, err := x.Queue.Batch(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		x.add("batch-row", restoreRow, nil, "there are counts, but no batch")
+		return nil
+	}
+
+	if err != nil {
+		return err
+	}
+
+	r := x.begun()
+	if r.Begun > settleTries {
+		return nil // its jobs run: it is counted when it rests
+	}
+
+	for n := 0; r.After < b.Unpacked; n++ {
+		if n > 0 && (n == recountsOfPage || x.enough()) {
+			x.unfinished = r
+			return nil
+		}
+		if err := r.next(ctx, x.Queue, &b.Batch); err != nil {
+			return err
+		}
+	}
+
+	r.Writing = writing{} // another try counts again
+	x.compareCounts(b, c, r)
+	if len(x.problems) == 0 {
+		return nil
+	}
+
+	again, err := x.Queue.Batch(ctx, id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return errChanged // its rows are being removed
+	case err != nil:
+		return err
+	case again.Rev != b.Rev:
+		return errChanged // it was just unpacked, for example
+	}
+	return nil
+}
+
+// recountsOfPage is how many hundreds of jobs one page counts. They are 2,000 jobs, which
+// take some seconds.
+const recountsOfPage = 20
+
+// listed writes counts as text.
+func listed(c ingest.Counts) string {
+	return fmt.Sprintf("%d processing, %d held, %d failed, %d completed, %d deleted", c.Processing,
+		c.Held, c.Failed,
+		c.Completed, c.Deleted)
+}
+
+// compareCounts compares a batch and its counts with its jobs. The order matters: a finding
+// that says more ends the comparison, so that no repair writes over what it shows.
+func (x *rowCheck) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
+	if r.unknown() {
+		return // that is a finding of its own; the job's class is not known
+	}
+
+	is := r.counts()
+	ended := b.State == ingest.BatchCompleted || b.State == ingest.BatchDeleted
+	if ended && is.Open() > 0 {
+		x.add("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil,
+			"the batch is %s, with %d open jobs", b.State,
+			is.Open())
+	}
+
+	if b.State == ingest.BatchCompleted && is.Failed > 0 {
+		x.add("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil,
+			"the batch is Completed, with %d failed jobs",
+			is.Failed)
+	}
+
+	if b.State == ingest.BatchDeleted {
+		return // the rows of its jobs are being removed
+	}
+
+	if len(r.Missing) > 0 {
+		x.add("job-row", restoreRow, nil,
+			"the batch has %d jobs; those of these rows are missing: %s", b.Unpacked, r.missing())
+		return // corrected counts would hide that
+	}
+
+	if is != c.Counts {
+		x.add("batch-counts", "", func(ctx context.Context) error {
+			row := c
+			row.Counts = is
+			return x.commit(ctx, func(tx *table.Tx) { tx.Save(&row) })
+		}, "its counts are %s; its jobs are %s", listed(c.Counts), listed(is))
+	}
+
+	if b.Sealed && is.Sum() != int64(b.Expected) {
+		x.add("batch-sum", "archivist batch show "+b.Batch.ID, nil,
+			"it is sealed and expects %d jobs; it has %d",
+			b.Expected, is.Sum())
+	}
+}

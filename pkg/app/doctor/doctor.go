@@ -1,0 +1,296 @@
+// Package doctor checks the rules that the stored state of the system must keep: between
+// the rows of the table, and between the rows, the storage root and the work bucket.
+//
+// It works in pages, each from a cursor, while jobs run. It reads every row, so nothing
+// that waits for an answer may use it; a bulk operation runs it (package queue).
+//
+//	d := doctor.Doctor{Queue: q, Reindexer: reindexer, Work: work}
+//	page, err := d.Check(ctx, "", false, until)      // the first page
+//	page, err = d.Check(ctx, page.Cursor, false, until)
+//
+// A rule between several rows is checked with several reads, and a job may change between
+// them. So a row that seems wrong is read again: only if it was not written in the
+// meantime, what was read between the two reads is a finding. A row that keeps changing is
+// left out: the writer keeps the rules, or the next run finds it at rest.
+//
+// With repair, it corrects what follows from other rows or from the storage root. Each
+// repair is one transaction on the condition that nothing has changed since the check, or
+// writes to S3 what no job can write differently. It never removes content that may be the only
+// copy, and never makes rows agree with content that is lost: those findings name what a
+// person has to do.
+//
+// The rules of each kind of rows are in the file of its noun: rows.go reads the pages and
+// knows the kinds; job.go, batch.go, object.go, operation.go, log.go, events.go, consumer.go,
+// component.go, research.go and revision.go have the checks; index.go, storage.go (with
+// stored.go) and work.go are the other phases. A finding has a short name (the invariant),
+// which docs/operations.md explains; a test compares the names there with those in the code.
+//
+// What holds at any time: a check writes nothing; a repair that has failed or was interrupted
+// leaves what a later run finds and repairs again; nothing that belongs to a job which can
+// still continue is removed.
+package doctor
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"archivist/pkg/events/event"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/reindex"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/objects/ocfl"
+	"archivist/pkg/research"
+)
+
+// Doctor checks the stored state of a deployment. Its methods only read the fields, so they
+// may be called concurrently.
+type Doctor struct {
+	// Queue also gives the table, the clock, the ids and the log.
+	Queue     *queue.Queue
+	Reindexer reindex.Reindexer // with the storage root and the inventory
+	Work      workspace.Store
+}
+
+var _ queue.Checker = Doctor{}
+
+// phase is a part of a run. A run goes through them one after the other: the table first,
+// because what it repairs there is what the later phases compare with.
+type phase string
+
+// The phases. Their names are stored in cursors.
+const (
+	phaseRows    phase = "rows"
+	phaseIndex   phase = "index"
+	phaseStorage phase = "storage"
+	phaseWork    phase = "work"
+)
+
+// phases are the phases in their order. Each checks one page and moves the cursor, to "" at
+// its end.
+var phases = []struct {
+	name  phase
+	label string
+	check func(ctx context.Context, p *page) error
+}{
+	{phaseRows, "the rows of the table", checkRows},
+	{phaseIndex, "the index of unfinished work", checkIndex},
+	{phaseStorage, "the storage root", checkStorage},
+	{phaseWork, "the work bucket", checkWork},
+}
+
+// cursor is where a run continues. It is kept as text in the row of the operation, and comes
+// back unchanged with the next page.
+type cursor struct {
+	Phase phase `json:"phase"`
+	// At is how far the phase is: a cursor of a scan for rows and the index; for the storage
+	// root and the work bucket the key behind which it goes on. Empty means the beginning.
+	At string `json:"at,omitempty"`
+	// Recount is a count of a batch's jobs that is not complete yet.
+	Recount *recount `json:"recount,omitempty"`
+	// Research is the count of the rows of each research project, as far as rows were read.
+	Research map[string]*research.Recount `json:"research,omitempty"`
+}
+
+func (c cursor) String() string {
+	data, _ := json.Marshal(c)
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// parseCursor reads the cursor of a page; "" is the beginning of a run. Any other text that
+// String has not written is an Invalid, since a caller can send it by the API.
+func parseCursor(text string) (c cursor, err error) {
+	if text == "" {
+		return cursor{Phase: phases[0].name}, nil
+	}
+
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return c, errCursor
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, errCursor
+	}
+	return c, nil
+}
+
+var errCursor = fault.New(fault.Invalid,
+	"invalid cursor; use that of the page before, or begin again")
+
+// page is one page of a check. One goroutine moves the cursor and reports; the rows and
+// objects of a part are examined by several goroutines, which share only known and consumer.
+type page struct {
+	Doctor
+	repair bool
+	// until is when the page should end, so that the function can still store it before its
+	// time-out.
+	until  time.Time
+	cursor cursor
+	out    queue.CheckedPage
+	// known and pairs spare reads; both are of this page only, so that they are never old.
+	known *sync.Map               // keys of operations that exist: many receipts name the same
+	pairs map[table.Key]table.Raw // what belongs to events and places of the log
+
+	research *research.Store
+
+	reading  sync.Mutex
+	consumer map[string]consumerInfo // nil: not read yet
+}
+
+// Check checks one page. It implements queue.Checker.
+//
+// A page that was lost can be run again from the same cursor: a repair that was made is then
+// no finding any more. An error is one of the table or of S3, and the same page may succeed
+// later; what cannot be read because it is damaged is a finding (unreadable), not an error.
+func (d Doctor) Check(ctx context.Context, at string, repair bool,
+	until time.Time) (queue.CheckedPage, error) {
+	c, err := parseCursor(at)
+	if err != nil {
+		return queue.CheckedPage{}, err
+	}
+
+	for i, ph := range phases {
+		if ph.name != c.Phase {
+			continue
+		}
+
+		p := page{
+			Doctor: d,
+			repair: repair,
+			until:  until,
+			cursor: c,
+			known:  new(sync.Map),
+			research: &research.Store{
+				Table: d.Queue.Table,
+				Now:   d.Queue.Now,
+				NewID: d.Queue.NewID,
+			},
+		}
+
+		if err := ph.check(ctx, &p); err != nil {
+			return queue.CheckedPage{}, fmt.Errorf("doctor: %s: %w", ph.label, err)
+		}
+
+		// A phase without a cursor has ended. A recount is unfinished work too, even of the
+		// very first row, when the cursor does not say anything yet.
+		p.out.Progress = ph.label
+		switch {
+		case p.cursor.At != "" || p.cursor.Recount != nil:
+			p.out.Cursor = p.cursor.String()
+		case i+1 < len(phases):
+			p.out.Cursor, p.out.Progress = cursor{Phase: phases[i+1].name}.String(),
+				phases[i+1].label
+		default:
+			p.out.Progress = "done"
+		}
+		return p.out, nil
+	}
+	return queue.CheckedPage{},
+		fault.New(fault.Invalid, "invalid cursor: there is no phase %q", c.Phase)
+}
+
+// All runs the whole check and returns every finding. It is for tests, and for small
+// deployments. Each page has a minute, as if it were a function's.
+func (d Doctor) All(ctx context.Context, repair bool) (findings []queue.Finding, err error) {
+	for cursor, first := "", true; first || cursor != ""; first = false {
+		page, err := d.Check(ctx, cursor, repair, d.Queue.Now().Add(time.Minute))
+		if err != nil {
+			return findings, err
+		}
+		findings = append(findings, page.Findings...)
+		cursor = page.Cursor
+	}
+	return findings, nil
+}
+
+// enough reports whether the page has to end: its time is up, or it can take no more
+// findings of another row.
+func (p *page) enough() bool {
+	return len(p.out.Findings) > queue.MaxFindings-mostOfOne || !p.Queue.Now().Before(p.until)
+}
+
+// mostOfOne is the number of findings about one row or object that a page reports. A row
+// whose everything is wrong would otherwise fill a page with one cause. What is left out is
+// found by the next run, after the first were repaired.
+const mostOfOne = 10
+
+// problem is a finding with its repair, nil if a person has to act.
+type problem struct {
+	queue.Finding
+	repair func(ctx context.Context) error
+}
+
+// report adds the problems of one row or object to the page, and repairs them if asked. A
+// repair that fails for any reason but an outage stays a finding with the reason in its
+// evidence: usually the row has changed, and the next run judges it anew. The error is that
+// of an outage; then the page is not stored, and none of its findings counts.
+func (p *page) report(ctx context.Context, problems []problem) error {
+	for _, one := range problems[:min(len(problems), mostOfOne)] {
+		// A finding with a command of its own names a narrower one, e.g. to reindex one
+		// object.
+		if one.repair != nil && one.Command == "" {
+			one.Command = "archivist doctor --repair"
+		}
+
+		if p.repair && one.repair != nil {
+			err := one.repair(ctx)
+			if err != nil && outage(ctx, err) {
+				return err // the page is run again
+			}
+			one.Repaired = err == nil
+			if err != nil {
+				one.Evidence += "; not repaired: " + err.Error()
+			}
+			p.Queue.Log.Info("a repair", "invariant", one.Invariant, "subject", one.Subject,
+				"evidence", one.Evidence,
+				"repaired", one.Repaired)
+		}
+
+		one.Evidence = ingest.Cut(one.Evidence, maxEvidence)
+		p.out.Findings = append(p.out.Findings, one.Finding)
+	}
+	return nil
+}
+
+// maxEvidence limits the evidence of a finding, in bytes. With MaxFindings of them, a page
+// stays far below DynamoDB's 4 MB of one transaction.
+const maxEvidence = 2000
+
+// root is the storage root.
+func (d Doctor) root() ocfl.Root { return d.Reindexer.Root }
+
+// commit makes a repair in one transaction. What put adds must name what was checked (a rev,
+// an owner): the transaction is the only guard against a change since then. Its error is a
+// Stale if there was one.
+func (d Doctor) commit(ctx context.Context, put func(tx *table.Tx)) error {
+	tx := d.Queue.Table.Begin(d.Queue.NewID())
+	put(tx)
+	return tx.Commit(ctx)
+}
+
+// late reports whether a due time has passed so long ago that the sweep should have acted.
+// due is in milliseconds since 1970; 0 means that it has no due time, which is never late.
+// The grace of the long stages is the longest time for which the sweep rightly leaves a job
+// alone.
+func (d Doctor) late(due int64, place string) bool {
+	grace := max(lateAfter, d.Queue.Rules.Timing.Times(ingest.Stage{Long: true}).Grace)
+	if place == ingest.WorkCleanUp {
+		grace = cleanAfter
+	}
+	return due > 0 && d.Queue.Now().Sub(time.UnixMilli(due)) > grace
+}
+
+// Overdue items are a finding after this time. The sweep runs each minute, and clean-ups
+// have only a part of its time.
+const (
+	lateAfter  = 10 * time.Minute
+	cleanAfter = 24 * time.Hour
+)
+
+func subjectOf(t event.Type, id string) event.Subject { return event.Subject{Type: t, ID: id} }

@@ -1,0 +1,71 @@
+package doctor_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestHealthy: a world at rest, and one in the middle of its work, have no findings.
+func TestHealthy(t *testing.T) {
+	settled(t).finds(false)
+	busy(t).finds(false)
+}
+
+// TestFindingsAreDocumented: every finding that the code can report is explained in the
+// operator's manual, and is made by a test.
+func TestFindingsAreDocumented(t *testing.T) {
+	read := func(pattern string) (text string) {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, name := range files {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += string(data)
+		}
+		return text
+	}
+	var code, manual []string
+	find := func(pattern, in string) (names []string) {
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(in, -1) {
+			names = append(names, m[1])
+		}
+		return names
+	}
+	code = find(`(?:\.add\(|Invariant: |ark, )"([a-z-]+)"`, read("*[a-z].go"))
+	for _, kind := range find(`DamageKind = "([a-z]+)"`, read("../../objects/ocfl/check.go")) {
+		code = append(code, "storage-"+kind)
+	}
+	for of, folder := range map[string]string{"research": "research", "revision": "revisions/revision"} {
+		for _, rule := range find(`Rule = "([a-z]+)"`, read("../../"+folder+"/exa*[a-z].go")) {
+			code = append(code, of+"-"+rule)
+		}
+	}
+	_, section, _ := strings.Cut(read("../../../docs/operations.md"), "## The doctor")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for row := range strings.SplitSeq(section, "\n|") {
+		names, _, _ := strings.Cut(row, "|")
+		manual = append(manual, find("`([a-z][a-z-]+)`", names)...)
+	}
+	tests := read("*_test.go")
+	for _, name := range code {
+		if !slices.Contains(manual, name) {
+			t.Errorf("%s is not in docs/operations.md", name)
+		}
+		if !strings.Contains(tests, `"`+name) {
+			t.Errorf("no test makes the finding %s", name)
+		}
+	}
+	for _, name := range manual {
+		if !slices.Contains(code, name) && !strings.HasPrefix(name, "storage-") {
+			t.Errorf("docs/operations.md has %s, which is never reported", name)
+		}
+	}
+}

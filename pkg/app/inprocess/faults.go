@@ -1,0 +1,193 @@
+package inprocess
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// longest is the time-out of functions of users.
+const longest = 15 * time.Minute
+
+// Register makes, or replaces, a function of a user, and returns its ARN. Consumers and
+// components may call it, as if the settings named it. An error that it returns is that of
+// the function; it must end with its context. The context ends after a quarter of an hour, or
+// when the system is closed.
+func (s *System) Register(name string, handle Function) string {
+	s.functions.add(&function{
+		name:    name,
+		timeout: longest,
+		cold: func(*process) (Function, func(), error) {
+			return handle, func() {}, nil
+		},
+	})
+	s.admit(ARN(name))
+	return ARN(name)
+}
+
+// admit lets consumers and components call a target. The functions get new environments, as
+// after a deployment with another setting.
+func (s *System) admit(target string) {
+	s.functions.mu.Lock()
+	defer s.functions.mu.Unlock()
+	if slices.Contains(s.targets, target) {
+		return
+	}
+	s.targets = append(s.targets, target)
+	for _, f := range s.functions.all {
+		f.renew()
+	}
+}
+
+// allowed are what consumers and components may call. It is the variable EnvTargets, which
+// changes while the system runs.
+func (s *System) allowed() string {
+	s.functions.mu.Lock()
+	defer s.functions.mu.Unlock()
+	return strings.Join(s.targets, ",")
+}
+
+// Invoke invokes a function and waits for its answer. An error says what the function said.
+// The answer of a function that failed is its error document.
+func (s *System) Invoke(ctx context.Context, function string, payload []byte) ([]byte, error) {
+	a, err := s.functions.invoke(ctx, function, payload)
+	if err != nil {
+		return a.out, err
+	}
+	if a.failed != nil {
+		return a.out, fmt.Errorf("%s: %s: %s", function, a.failed.Type, a.failed.Message)
+	}
+	return a.out, nil
+}
+
+// Kill ends the processes of a function, as a machine that fails: invocations that run have
+// no effect from now on, and nobody is told. It returns how many there were. The next
+// invocation starts a new process. Messages that they had come back after their visibility
+// time-out.
+func (s *System) Kill(function string) (ended int) {
+	f, err := s.functions.named(function)
+	if err != nil {
+		return 0
+	}
+	return f.kill()
+}
+
+// Lose loses the next n messages that are sent to a queue. Their senders are told that they
+// were sent. A queue that does not exist loses nothing.
+func (s *System) Lose(queue string, n int) {
+	q, err := s.queues.named(queue)
+	if err == nil {
+		q.lose(n)
+	}
+}
+
+// Repeat delivers the next n messages that are sent to a queue twice.
+func (s *System) Repeat(queue string, n int) {
+	q, err := s.queues.named(queue)
+	if err == nil {
+		q.repeat(n)
+	}
+}
+
+// Point is a call of AWS at which a function's process ends, as if its machine failed. Calls
+// that the process makes by any of its AWS clients count, also those of goroutines.
+type Point struct {
+	Function  string
+	Operation string // its name in the SDK, e.g. "PutObject"; "" = any that changes something
+	Call      int    // the nth such call of the function, over all of its processes; 0 = each
+	After     bool   // the call has its effect, but its answer is lost
+}
+
+// points are those that were not met yet.
+type points struct {
+	mu  sync.Mutex
+	all []*point
+}
+
+// calls are those that fit, met those at which a process has ended.
+type point struct {
+	Point
+	calls, met int
+}
+
+// KillAt ends a process of a function at a point, and returns how often that has happened so
+// far. off ends that. Points are independent: a call can be one of several.
+func (s *System) KillAt(p Point) (met func() int, off func()) {
+	kept := &point{Point: p}
+	s.points.mu.Lock()
+	defer s.points.mu.Unlock()
+	s.points.all = append(s.points.all, kept)
+	met = func() int {
+		s.points.mu.Lock()
+		defer s.points.mu.Unlock()
+		return kept.met
+	}
+	return met, func() {
+		s.points.mu.Lock()
+		defer s.points.mu.Unlock()
+		s.points.all = slices.DeleteFunc(s.points.all, func(x *point) bool { return x == kept })
+	}
+}
+
+// reads are what names of operations begin with that change nothing. A read has no effect, so
+// it makes no difference whether a process ends before or after it.
+var reads = []string{"Get", "Head", "List", "Query", "Scan", "BatchGet", "Describe", "Receive"}
+
+func (p Point) is(operation string) bool {
+	if p.Operation != "" {
+		return p.Operation == operation
+	}
+	return !slices.ContainsFunc(reads,
+		func(name string) bool { return strings.HasPrefix(operation, name) })
+}
+
+// meet reports whether a process ends before or after a call. It counts the call at each
+// point that it fits. Calls from outside of all functions meet none.
+func (a *points) meet(p *process, operation string) (before, after bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, x := range a.all {
+		if p == nil || x.Function != p.function || !x.is(operation) {
+			continue
+		}
+		x.calls++
+		if x.Call == 0 || x.Call == x.calls {
+			x.met++
+			before, after = before || !x.After, after || x.After
+		}
+	}
+	return before, after
+}
+
+// Mails are the mails that were sent. They are in the order in which they were sent.
+func (s *System) Mails() []Mail {
+	s.services.mu.Lock()
+	defer s.services.mu.Unlock()
+	return slices.Clone(s.services.mails)
+}
+
+// Metric is the sum of the values of a metric. It is 0 if nothing was sent.
+func (s *System) Metric(name string) float64 {
+	s.services.mu.Lock()
+	defer s.services.mu.Unlock()
+	return s.services.sums[name]
+}
+
+// Secret sets a secret. One that is there is replaced.
+func (s *System) Secret(name, value string) {
+	s.services.mu.Lock()
+	defer s.services.mu.Unlock()
+	s.services.secrets[name] = value
+}
+
+// Functions are the names of all functions. Registered ones are among them. They are in
+// order.
+func (s *System) Functions() []string {
+	s.functions.mu.Lock()
+	defer s.functions.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.functions.all))
+}

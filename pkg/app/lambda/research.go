@@ -1,0 +1,150 @@
+package lambda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"archivist/pkg/aws/cloudwatch"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/research"
+)
+
+// PendingWork is the function of the archivist of pending work.
+type PendingWork struct {
+	Pass     func(ctx context.Context, project string, until time.Time) (research.Passed, error)
+	Projects []string
+	Wake     func(ctx context.Context, project string) error // of this function, asynchronously
+	Now      func() time.Time
+	Budget   time.Duration // of one invocation
+	Patience time.Duration // between two tries while another pass works on the project
+	Metrics  *cloudwatch.Metrics
+	Log      *slog.Logger
+}
+
+// PendingWorkRequest invokes the function for a project; the minute's rule, which names none, for
+// all. It carries no truth: what there is to do is in the table.
+type PendingWorkRequest struct {
+	Project string `json:"project"`
+}
+
+// Handle makes a pass for a project, or for each, with an equal part of the time. A project
+// that uses less leaves the rest of its part to those after it. The errors of all are joined.
+func (f *PendingWork) Handle(ctx context.Context, in PendingWorkRequest) error {
+	projects, tries := f.Projects, 1
+	if in.Project != "" {
+		projects, tries = []string{in.Project}, patientTries
+	}
+
+	end := f.Now().Add(f.Budget)
+	var failed error
+	for i, name := range projects {
+		if !slices.Contains(f.Projects, name) { // a wake-up from before another deployment
+			f.Log.Warn("this deployment has no such project", "project", name)
+			continue
+		}
+		now := f.Now()
+		part := end.Sub(now) / time.Duration(len(projects)-i)
+		failed = errors.Join(failed, f.pass(ctx, name, now.Add(part), tries))
+	}
+	return errors.Join(failed, f.Metrics.Put(context.WithoutCancel(ctx)))
+}
+
+// patientTries is how often a wake-up tries to begin its pass. A pass that is at work may not see
+// what the wake-up is about.
+const patientTries = 5
+
+// pass makes one pass. If there is more to do at the end of its time, the function wakes
+// itself. Only one pass at a time works on a project (a lease); one that meets another is
+// Busy. The minute's does not wait for it.
+func (f *PendingWork) pass(ctx context.Context, project string, until time.Time, tries int) error {
+	began := f.Now()
+	done, err := f.passAndWake(ctx, project, until, tries)
+	// A pass that has done nothing writes no line: there is one each minute for each project.
+	log := f.Log.With("project", project, "assigned", done.Assigned, "resent", done.Resent, "ended",
+		done.Ended,
+		"looked", done.Looked, "more", done.More, "busy", done.Busy, "ms",
+		f.Now().Sub(began).Milliseconds())
+
+	switch {
+	case err != nil:
+		log.Error("the pass failed; the next minute repeats it", "error", err)
+	case done != research.Passed{}:
+		log.Info("passed")
+	}
+	return err
+}
+
+// passAndWake makes the pass itself. What it has done is returned beside an error, too.
+func (f *PendingWork) passAndWake(ctx context.Context, project string, until time.Time,
+	tries int) (research.Passed, error) {
+	done, err := f.Pass(ctx, project, until)
+	if err != nil {
+		return done, err
+	}
+
+	for ; done.Busy && tries > 1 && f.Now().Before(until); tries-- {
+		f.wait(ctx)
+		done, err = f.Pass(ctx, project, until)
+		if err != nil {
+			return done, err
+		}
+	}
+
+	if done.More {
+		err = f.Wake(ctx, project)
+	}
+	return done, err
+}
+
+// wait is one Patience long, or until ctx ends.
+func (f *PendingWork) wait(ctx context.Context) {
+	timer := time.NewTimer(f.Patience)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// CompletedWork is the function that stores what researchers report.
+type CompletedWork struct {
+	Record  func(ctx context.Context, r research.Report) (research.Recording, error)
+	Bury    Bury
+	Budget  time.Duration // of one invocation
+	Metrics *cloudwatch.Metrics
+	Log     *slog.Logger
+}
+
+// Handle stores the report of each message of the queue completed-work. A report is stored
+// once, however often its message comes.
+func (f *CompletedWork) Handle(ctx context.Context,
+	in events.SQSEvent) (events.SQSEventResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.Budget) // what is not stored by then comes back
+	defer cancel()
+	out := inbox{handle: f.store, bury: f.Bury, log: f.Log}.all(ctx, in.Records)
+	_ = f.Metrics.Put(context.WithoutCancel(ctx)) // the log has what was lost
+	return out, nil
+}
+
+// store stores the report in a message. An Invalid means that it is none.
+func (f *CompletedWork) store(ctx context.Context, body string) error {
+	var r research.Report
+	err := json.Unmarshal([]byte(body), &r)
+	if err != nil {
+		return fault.New(fault.Invalid, "the message is no report: %w", err)
+	}
+	done, err := f.Record(ctx, r)
+	if err != nil {
+		return err
+	}
+	if done.Ended {
+		f.Log.Info("all results of the lease are stored", "project", r.Project, "lease", r.Lease)
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package lambda
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/aws/aws-lambda-go/lambda/messages"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/runner"
+)
+
+// TaskRunner is the function task-runner, which the state machine task-run calls.
+type TaskRunner struct {
+	Run func(ctx context.Context, job runner.Job) (runner.Result, error)
+	Log *slog.Logger
+}
+
+// Handle runs a task. An error means that nothing has been begun; its name tells the machine
+// to call again. That a task has failed is a result, not an error.
+func (f *TaskRunner) Handle(ctx context.Context, job runner.Job) (runner.Result, error) {
+	log := f.Log.With("attempt", job.ID, "prefix", job.Prefix)
+	result, err := f.Run(ctx, job)
+	if err != nil {
+		log.Error("not begun; the state machine calls again", "error", err)
+		return result, messages.InvokeResponse_Error{Type: fault.Edges[fault.Unavailable].Name,
+			Message: err.Error()}
+	}
+	log.Info("the task has run", "end", result.End, "exit", result.Exit, "reason", result.Reason)
+	return result, nil
+}

@@ -1,0 +1,30 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/lambda/messages"
+
+	"archivist/pkg/revisions/runner"
+)
+
+// TestTaskRunner: what came of a task is the answer; an error has the name that the state machine calls again for.
+func TestTaskRunner(t *testing.T) {
+	var answer runner.Result
+	var failure error
+	f := &TaskRunner{Log: slog.New(slog.DiscardHandler),
+		Run: func(context.Context, runner.Job) (runner.Result, error) { return answer, failure }}
+	answer.End = runner.Broken
+	if r, err := f.Handle(t.Context(), runner.Job{}); err != nil || r.End != runner.Broken {
+		t.Errorf("%+v, %v", r, err)
+	}
+	failure = errors.New("slow down")
+	_, err := f.Handle(t.Context(), runner.Job{})
+	var named messages.InvokeResponse_Error
+	if !errors.As(err, &named) || named.Type != "Unavailable" || named.Message != "slow down" {
+		t.Errorf("%#v", err)
+	}
+}

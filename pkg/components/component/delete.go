@@ -1,0 +1,61 @@
+package component
+
+import (
+	"context"
+	"time"
+
+	"archivist/pkg/kernel/table"
+)
+
+// finishDelete removes the line of a component that is being deleted, until it is gone or the time
+// is over. It can be repeated from any point of a crash, and by two callers at once.
+//
+// The counts are removed first: then no change of an item that was decided by older definitions can
+// put a row into the line. The items keep the names of their places until they change; these are
+// older than a component that is made under this name again.
+func (s *Store) finishDelete(ctx context.Context, name string,
+	until time.Time) (more bool, err error) {
+	r, err := s.definitionRow(ctx, name)
+	if err != nil || r.State != deleting {
+		return false, err
+	}
+
+	for _, q := range []table.Query{{PK: linePK(name), Prefix: "count#"},
+		{PK: linePK(name), Prefix: Failed + "#"},
+		{PK: linePK(name), Prefix: Later + "#"}, {PK: linePK(name), Prefix: Ready + "#"},
+		{PK: linePK(name), Prefix: Running + "#"}} {
+		if more, err := s.removeRows(ctx, q, until); more || err != nil {
+			return more, err
+		}
+	}
+
+	r.State = deleted
+	tx := s.Table.Begin(s.NewID())
+	tx.Save(&r)
+	return false, lostRace(tx.Commit(ctx))
+}
+
+// removeRows removes all rows of a query, a page in each transaction, until the time is over. Rows
+// that change meanwhile are read again. more is true if rows may be left.
+func (s *Store) removeRows(ctx context.Context, q table.Query,
+	until time.Time) (more bool, err error) {
+	for {
+		var page []table.Head
+		if _, err := s.Table.Page(ctx, q, &page); err != nil || len(page) == 0 {
+			return false, err
+		}
+
+		tx := s.Table.Begin(s.NewID())
+		for i := range page[:min(len(page), table.MaxActions)] {
+			tx.Remove(&page[i])
+		}
+
+		if err := lostRace(tx.Commit(ctx)); err != nil {
+			return false, err
+		}
+
+		if s.Now().After(until) {
+			return true, nil
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package component
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"archivist/pkg/kernel/table"
+)
+
+// Examine says what is wrong with an item's places in the lines, "" for nothing. It writes nothing,
+// so it is for the doctor, who says what is wrong before a person repairs it. An item that cannot
+// be read is an Invalid.
+func (s *Store) Examine(ctx context.Context, id string) (wrong string, err error) {
+	row, err := s.row(ctx, id)
+	if err != nil {
+		return "", err
+	}
+
+	defs, err := s.load(ctx)
+	if err != nil {
+		return "", err
+	}
+
+	fill, err := s.filling(ctx)
+	if err != nil {
+		return "", err
+	}
+
+	all := row.misplaced(defs, &fill)
+	for i := range defs.all {
+		d := &defs.all[i]
+		is := row.placeIn(d)
+		if !stands(is) {
+			continue
+		}
+
+		var there placeRow
+		if err := optional(s.Table.Get(ctx, placeKey(d.Name, is), &there)); err != nil {
+			return "", err
+		}
+
+		if there.Rev == 0 {
+			all = append(all, fmt.Sprintf("the row %s is missing", placeKey(d.Name, is)))
+		}
+	}
+	return strings.Join(all, "; "), nil
+}
+
+// Repair brings an item's places to where its events say that it is. It can be repeated; of an item
+// that changes at that moment nothing is repaired.
+func (s *Store) Repair(ctx context.Context, id string) error {
+	var out Reconciled
+	err := s.repair(ctx, id, &out)
+	s.repaired(&out)
+	return err
+}
+
+// ExamineRow says what is wrong with a row of a line, "" for nothing: it is of no component, or its
+// item is elsewhere.
+func (s *Store) ExamineRow(ctx context.Context, k table.Key) (wrong string, err error) {
+	name := strings.TrimPrefix(k.PK, linePK(""))
+	r, err := s.definitionRow(ctx, name)
+	switch {
+	case err != nil:
+		return "", err
+	case r.State == deleting:
+		return "", nil // it is being removed
+	case r.State != active:
+		return fmt.Sprintf("there is no component %s", name), nil
+	case classOf(k.SK) == "count":
+		return "", nil
+	}
+
+	c, err := r.compiled()
+	if err != nil {
+		return "", err
+	}
+
+	item := placed(k.SK).Item
+	row, err := s.row(ctx, item)
+	if err != nil {
+		return wrong, err
+	}
+
+	if row.placeIn(&c) != k.SK {
+		wrong = fmt.Sprintf("its item %s is not at this place", item)
+	}
+	return wrong, nil
+}

@@ -1,0 +1,239 @@
+package component
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table/tabletest"
+)
+
+// received makes free items that were received.
+func received(t *testing.T, s *Store, n int) (ids []string) {
+	t.Helper()
+	for i := range n {
+		id := fmt.Sprintf("item:d%04d", i)
+		record(t, s, id, "Received")
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// record records events of an item, and makes it if it is new.
+func record(t *testing.T, s *Store, id string, events ...string) {
+	t.Helper()
+	_, err := s.change(t.Context(), id, func(c *change) error {
+		if c.item().Version == 0 {
+			if err := c.append("item.create", "", "items", By{Actor: "eva"}, Shape{}); err != nil {
+				return err
+			}
+		}
+		for _, e := range events {
+			if err := c.append("item.event", "", "items", By{Actor: "eva"}, Registered{Event: e}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fill does the whole back-fill.
+func fill(t *testing.T, s *Store) {
+	t.Helper()
+	if more, err := s.Fill(t.Context(), s.Now()); more || err != nil {
+		t.Fatal(more, err)
+	}
+}
+
+// counted are the numbers of a component's items.
+func counted(t testing.TB, s *Store, name string) Counts {
+	t.Helper()
+	c, err := s.Counts(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestFill: a new component finds the items that are there already, a changed one those that it can
+// work on now, and one made again under the name of a deleted one begins with an empty line.
+func TestFill(t *testing.T) {
+	s, ctx := newStore(t), t.Context()
+	received(t, s, 40)
+	define(t, s, checker("check", "Checked"))
+	if c := counted(t, s, "check"); c.Ready != 0 {
+		t.Errorf("before the back-fill: %+v", c)
+	}
+	fill(t, s)
+	if c, err := s.Get(ctx, "check"); err != nil || c.Fill != nil || counted(t, s, "check").Ready != 40 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	d := checker("check", "Checked")
+	d.Items, d.Wake = &Items{IDs: []string{"item:d0003"}}, true
+	s.Wake = func(_ context.Context, name string) error {
+		t.Errorf("%s was woken by the back-fill", name)
+		return nil
+	}
+	define(t, s, d)
+	if c, err := s.Get(ctx, "check"); err != nil || c.Fill == nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	fill(t, s)
+	if c := counted(t, s, "check"); c != (Counts{Ready: 1, Oldest: 1_000_000}) {
+		t.Errorf("of one item: %+v", c)
+	}
+	s.Wake = nil
+	for range 2 {
+		if err := s.Delete(ctx, "check", By{Reason: "again"}); err != nil {
+			t.Fatal(err)
+		}
+		define(t, s, checker("check", "Checked"))
+		record(t, s, "item:d0003", "Counted") // its row has a place of the deleted component
+		fill(t, s)
+		if c := counted(t, s, "check"); c.Ready != 40 {
+			t.Errorf("made again: %+v", c)
+		}
+	}
+	d.Items, d.MaxItems = nil, 3
+	define(t, s, d) // only what decides places opens a back-fill
+	if c, err := s.Get(ctx, "check"); err != nil || c.Fill != nil || c.MaxItems != 3 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestFillIsBounded: a back-fill that ends before it is done goes on from there, and begins anew if a
+// component is applied meanwhile. What it shows is how far it is, and it is not done before all parts are.
+func TestFillIsBounded(t *testing.T) {
+	s, ctx := newStore(t), t.Context()
+	all := int64(len(received(t, s, 10)))
+	for i := 0; all < 2*fillPage+30; i++ { // one part has most items
+		if id := fmt.Sprintf("item:s%d", i); shard(id) == 3 {
+			record(t, s, id, "Received")
+			all++
+		}
+	}
+	define(t, s, checker("check", "Checked"))
+	now := time.UnixMilli(2_000_000)
+	s.Now = func() time.Time { now = now.Add(time.Second); return now }
+	step := func() bool {
+		more, err := s.Fill(ctx, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return more
+	}
+	if !step() {
+		t.Fatal("all was done in one step")
+	}
+	c, err := s.Get(ctx, "check")
+	if err != nil || c.Fill == nil || c.Fill.Items < fillPage || c.Fill.Items >= all || c.Fill.Shard != 15 {
+		t.Fatalf("%+v, %v", c.Fill, err)
+	}
+	define(t, s, checker("other", "Other"))
+	if c, err := s.Get(ctx, "check"); err != nil || c.Fill == nil || c.Fill.Items != 0 {
+		t.Fatalf("%+v, %v", c.Fill, err)
+	}
+	steps := 1
+	for ; step(); steps++ {
+		if c, err := s.Get(ctx, "other"); err != nil || c.Fill == nil {
+			t.Fatalf("it says that it is done: %+v, %v", c, err)
+		}
+	}
+	for _, name := range []string{"check", "other"} {
+		if c := counted(t, s, name); c.Ready != all || steps < 3 {
+			t.Errorf("%s: %+v after %d steps", name, c, steps)
+		}
+	}
+}
+
+// TestFillGoesOnPastDamage: an item whose row cannot be read does not stop the others.
+func TestFillGoesOnPastDamage(t *testing.T) {
+	s := newStore(t)
+	ids := received(t, s, 10)
+	damage(t, s, ids[4])
+	define(t, s, checker("check", "Checked"))
+	fill(t, s)
+	if c := counted(t, s, "check"); c.Ready != 9 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// damage makes the row of an item unreadable.
+func damage(t *testing.T, s *Store, id string) {
+	t.Helper()
+	r, err := s.row(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Text = "{"
+	tx := s.Table.Begin(s.NewID())
+	tx.Save(r)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Sync(t.Context(), id); !fault.Is(err, fault.Invalid) {
+		t.Fatal(err)
+	}
+}
+
+// TestLateChange: a change of an item that was decided by definitions of before is decided again.
+func TestLateChange(t *testing.T) {
+	s, ctx := newStore(t), t.Context()
+	define(t, s, checker("check", "Checked"))
+	record(t, s, "item:d1")
+	fill(t, s)
+	tries := 0
+	_, err := s.change(ctx, "item:d1", func(c *change) error {
+		tries++
+		if tries == 1 { // before it is saved, the component is made anew
+			again := &Store{Table: s.Table, Now: s.Now, NewID: s.NewID, Functions: s.Functions,
+				Wake: func(context.Context, string) error { return nil }}
+			if err := again.Delete(ctx, "check", By{Reason: "again"}); err != nil {
+				return err
+			}
+			if _, err := again.Apply(ctx, checker("check", "Checked"), By{}); err != nil {
+				return err
+			}
+		}
+		return c.append("item.event", "", "items", By{Actor: "eva"}, Registered{Event: "Received"})
+	})
+	if err != nil || tries != 2 {
+		t.Fatal(tries, err)
+	}
+	fill(t, s)
+	if c := counted(t, s, "check"); c.Ready != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestDefinitionsAreOfOneEpoch: definitions that change while they are read are read again: no item is
+// decided by some that are newer than their epoch.
+func TestDefinitionsAreOfOneEpoch(t *testing.T) {
+	s := newStore(t)
+	define(t, s, checker("check", "Checked"))
+	applied := false
+	change := func(op string, call func() error) error {
+		if op == "Query" && !applied { // the head was read
+			applied = true
+			define(t, s, checker("other", "Other"))
+		}
+		return call()
+	}
+	reader := &Store{Now: s.Now, NewID: s.NewID,
+		Table: tabletest.Table(&tabletest.Client{DynamoDBAPI: s.Table.DB.Client(), Do: change})}
+	reader.Table.Rows = reader.Table.DB.Table(s.Table.Rows.Name())
+	defs, err := reader.load(t.Context())
+	if err != nil || len(defs.all) != 2 {
+		t.Fatal(defs, err)
+	}
+	for _, c := range defs.all {
+		if c.born > defs.epoch {
+			t.Errorf("%s is of epoch %d, the definitions are of epoch %d", c.Name, c.born, defs.epoch)
+		}
+	}
+}

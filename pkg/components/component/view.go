@@ -1,0 +1,305 @@
+package component
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"archivist/pkg/kernel/definition"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// Counts are how many items are in each class of a component's line. They are of rows that change
+// with the items, so they are right, but not all of the same moment.
+type Counts struct {
+	Ready   int64 `json:"ready"`
+	Later   int64 `json:"later"`
+	Running int64 `json:"running"`
+	Failed  int64 `json:"failed"`
+	Done    int64 `json:"done"`
+
+	// Oldest is the time of the first event of the oldest ready item, in milliseconds since 1970.
+	// 0: there is none.
+	Oldest int64 `json:"oldest,omitempty"`
+}
+
+// add adds items of a class.
+func (c *Counts) add(class string, n int64) {
+	switch class {
+	case Ready:
+		c.Ready += n
+	case Later:
+		c.Later += n
+	case Running:
+		c.Running += n
+	case Failed:
+		c.Failed += n
+	case Done:
+		c.Done += n
+	}
+}
+
+// addRow adds the counts of one part.
+func (c *Counts) addRow(r *countRow) {
+	c.Ready += r.Ready
+	c.Later += r.Later
+	c.Running += r.Running
+	c.Failed += r.Failed
+	c.Done += r.Done
+}
+
+// active reads a component that is not deleted, with what its items are judged by. Otherwise it is
+// a NotFound.
+func (s *Store) active(ctx context.Context, name string) (*compiled, error) {
+	r, err := s.definitionRow(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if r.State != active {
+		return nil, missing(name)
+	}
+	c, err := r.compiled()
+	return &c, err
+}
+
+// Counts counts the items of a component's line. It costs 2 to 11 calls, however many there are:
+// the definition, the rows of counts, and, if items are ready, the head of each priority. A
+// NotFound means that there is no such component.
+func (s *Store) Counts(ctx context.Context, name string) (all Counts, err error) {
+	c, err := s.active(ctx, name)
+	if err != nil {
+		return all, err
+	}
+
+	var rows []countRow
+	q := table.Query{PK: linePK(name), Prefix: countPrefix(c.born)}
+	if _, err := s.Table.Page(ctx, q, &rows); err != nil {
+		return all, err
+	}
+
+	for i := range rows {
+		all.addRow(&rows[i])
+	}
+
+	if all.Ready > 0 {
+		all.Oldest, err = s.oldest(ctx, name)
+	}
+	return all, err
+}
+
+// oldest is the time of the first event of the oldest ready item, of any priority.
+func (s *Store) oldest(ctx context.Context, name string) (oldest int64, err error) {
+	for rank := range 9 {
+		var page []placeRow
+		q := table.Query{PK: linePK(name), Prefix: fmt.Sprintf("%s#%d#", Ready, rank), Limit: 1}
+		if _, err := s.Table.Page(ctx, q, &page); err != nil {
+			return 0, err
+		}
+
+		if len(page) == 0 {
+			continue
+		}
+
+		if p := placed(page[0].SK); oldest == 0 || p.First < oldest {
+			oldest = p.First
+		}
+	}
+	return oldest, nil
+}
+
+// Placed is an item in a component's line. Times are milliseconds since 1970.
+type Placed struct {
+	Item  string `json:"item"`
+	Class string `json:"class"`
+
+	// Priority and First, the time of the first event, are of Ready.
+	Priority int   `json:"priority,omitempty"`
+	First    int64 `json:"first,omitempty"`
+
+	// From is of Later: when it is ready.
+	From int64 `json:"from,omitempty"`
+
+	// Until is of Running: when the lease ends.
+	Until int64 `json:"until,omitempty"`
+}
+
+// placed reads a place. Ids of items can have a # themselves: they are the rest of the key.
+func placed(place string) Placed {
+	class, rest, _ := strings.Cut(place, "#")
+	p := Placed{Class: class, Item: rest}
+	if class == Failed {
+		return p
+	}
+
+	number, rest, _ := strings.Cut(rest, "#")
+	n, _ := strconv.ParseInt(number, 10, 64)
+	switch p.Item = rest; class {
+	case Ready:
+		first, item, _ := strings.Cut(rest, "#")
+		p.First, _ = strconv.ParseInt(first, 10, 64)
+		p.Item, p.Priority = item, 9-int(n)
+	case Later:
+		p.From = n
+	case Running:
+		p.Until = n
+	}
+	return p
+}
+
+// Line lists a page of the items of a class in a component's line, the first to be worked on first.
+// Items that are Done have no row; an item's own page has them. An Invalid means that there is no
+// such class, a NotFound that there is no such component. next is "" at the end.
+func (s *Store) Line(ctx context.Context, name, class, cursor string,
+	limit int) (list []Placed, next string,
+	err error) {
+	if err := definition.Choice("class", class, Ready, Later, Running, Failed); err != nil {
+		return nil, "", err
+	}
+
+	if _, err := s.active(ctx, name); err != nil {
+		return nil, "", err
+	}
+
+	var page []placeRow
+	q := table.Query{PK: linePK(name), Prefix: class + "#", Cursor: cursor, Limit: limit}
+	next, err = s.Table.Page(ctx, q, &page)
+	for i := range page {
+		list = append(list, placed(page[i].SK))
+	}
+	return list, next, err
+}
+
+// Explanation says why a component works on an item, or does not: the verdict of its conditions,
+// and what else holds it up.
+type Explanation struct {
+	// Verdict is that of the events of the item, whether or not it is being worked on.
+	Verdict
+	Item string `json:"item"`
+
+	// Class is where it is in the line; "" nowhere.
+	Class string `json:"class,omitempty"`
+
+	// Run is the one that is working on it, if it is Running, and Until the end of its lease, in
+	// milliseconds since 1970.
+	Run   string `json:"run,omitempty"`
+	Until int64  `json:"until,omitempty"`
+
+	// Waits is why it is worked on later: the component said so.
+	Waits *Wait `json:"waits,omitempty"`
+
+	// Paused is the component.
+	Paused bool `json:"paused,omitempty"`
+
+	// Filling: the item is not yet in the line by the present definition, because the back-fill is
+	// at work.
+	Filling bool `json:"filling,omitempty"`
+}
+
+// Explain says whether a component can work on an item, and which is the first condition that does
+// not hold. It reads the events that there are now. It judges by the present definition, which the
+// line may not follow yet (Filling). An Invalid means that the id is not one, a NotFound that there
+// is no such item or component.
+func (s *Store) Explain(ctx context.Context, name, item string) (x Explanation, err error) {
+	kind, subject, err := ParseID(item)
+	if err != nil {
+		return x, err
+	}
+
+	it, row, err := s.look(ctx, kind+":"+subject)
+	if err != nil {
+		return x, err
+	}
+
+	c, err := s.active(ctx, name)
+	if err != nil {
+		return x, err
+	}
+
+	x = Explanation{
+		Verdict: c.judge(it),
+		Item:    it.ID,
+		Class:   classOf(c.place(it)),
+		Paused:  c.Paused,
+		Filling: row.Epoch < c.filled,
+	}
+
+	if claim, ok := it.Claims[name]; ok {
+		x.Run, x.Until = claim.Run, claim.Until
+	}
+
+	if w, ok := it.Waits[name]; ok {
+		x.Waits = &w
+	}
+	return x, nil
+}
+
+// look reads an item with the events of its subject, and writes nothing. A missing one is a
+// NotFound. The row has the same item, and the places as they are stored.
+func (s *Store) look(ctx context.Context, id string) (*Item, *itemRow, error) {
+	row, err := s.row(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if err := s.follow(ctx, row); err != nil {
+		return nil, nil, err
+	}
+
+	if row.it.Version == 0 && row.it.Applied == 0 {
+		return nil, nil, fault.New(fault.NotFound, "there is no item %s", definition.Clip(id, 100))
+	}
+	return &row.it, row, nil
+}
+
+// MaxDryRun is how many items one call of DryRun looks at.
+const MaxDryRun = 500
+
+// DryRun lists items that a component with this definition could work on now, whether or not there
+// is such a component: at most limit, of at most MaxDryRun that a call looks at. next is where the
+// next call goes on, "" at the end. An Invalid means that the definition or the cursor is not
+// accepted. Items that are damaged, or behind their subject, are judged as their rows say, or left
+// out.
+func (s *Store) DryRun(ctx context.Context, d Definition, cursor string,
+	limit int) (ready []string, next string,
+	err error) {
+	if err := s.check(&d); err != nil {
+		return nil, "", err
+	}
+
+	c, err := compile(d)
+	if err != nil {
+		return nil, "", err
+	}
+
+	at, err := parseWalk(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+
+	for looked := 0; looked < MaxDryRun && len(ready) < limit && at.Shard < shards; {
+		ids, after, err := s.items(ctx, uint32(at.Shard), at.Cursor, min(100, limit-len(ready)))
+		if err != nil {
+			return nil, "", err
+		}
+
+		rows, err := s.rows(ctx, ids)
+		if err != nil {
+			return nil, "", err
+		}
+
+		for _, r := range rows {
+			if r.damaged {
+				continue
+			}
+			if v := c.judge(&r.it); v.Ready && v.NotBefore <= millis(s.Now()) {
+				ready = append(ready, r.id)
+			}
+		}
+
+		looked += max(1, len(ids))
+		at.advance(after)
+	}
+	return ready, at.String(), nil
+}

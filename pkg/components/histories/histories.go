@@ -1,0 +1,191 @@
+// Package histories writes what happened to objects, and to other items that components work on, as
+// documents in PREMIS 3, from their events.
+//
+//	w := histories.Writer{Archive: provenance.Archive{NAAN: "99999", Version: "v1.2.3"}}
+//	err := w.History(out, ark, localIDs, log)
+//
+// What happened to a version before it was stored is in the document that is stored with it: see
+// package provenance.
+package histories
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/formats/premis"
+	"archivist/pkg/ingest/provenance"
+	"archivist/pkg/objects/inventory"
+)
+
+// Writer writes the histories of an archive, which is an agent of what happened in it. It has no
+// state, and can be used by several goroutines.
+type Writer struct{ provenance.Archive }
+
+// History writes events of an object and of its versions as PREMIS. What happened to a version
+// before it was stored is in the document that is stored with it. localIDs are further identifiers
+// of the object. log is in the order in which it is written. An error is one of out, or of an event
+// whose detail cannot be read; then what was written is not a whole document.
+func (w Writer) History(out io.Writer, ark string, localIDs []string, log []envelope.Event) error {
+	return w.history(out, topic{entity: provenance.Object(ark, localIDs), ark: ark}, log)
+}
+
+// topic is what a history is about: an object, with its ARK, or something that is none and has no
+// ARK, such as a batch. Its first identifier is that by which events name it.
+type topic struct {
+	entity premis.Object
+	ark    string
+}
+
+// history writes a document: objects, then events, then agents, as the PREMIS 3 schema has them.
+func (w Writer) history(out io.Writer, of topic, log []envelope.Event) error {
+	details := make([]inventory.Detail, len(log))
+	for i, e := range log {
+		if err := readDetail(e, &details[i]); err != nil {
+			return fmt.Errorf("histories: detail of event %d of %s: %w", e.Version, e.Subject.ID, err)
+		}
+	}
+
+	d := premis.New(out)
+	for _, object := range append([]premis.Object{of.entity}, versions(of.ark, details)...) {
+		if err := d.Object(object); err != nil {
+			return err
+		}
+	}
+
+	for i, e := range log {
+		events, err := w.logged(of, e, details[i])
+		if err != nil {
+			return fmt.Errorf("histories: detail of event %d of %s: %w", e.Version, e.Subject.ID, err)
+		}
+		for _, e := range events {
+			d.Event(e)
+		}
+	}
+
+	for _, agent := range append(w.Agents(), w.participants(log)...) {
+		d.Agent(agent)
+	}
+	return d.Close()
+}
+
+// readDetail reads which version an event is about, into Version; 0: none. That of an event of a
+// version, or of its item, is in the id of its subject, "{ark}/v{n}"; others than those of objects
+// are about none.
+func readDetail(e envelope.Event, into *inventory.Detail) error {
+	item := strings.HasPrefix(e.Subject.ID, component.KindVersion+":")
+	switch {
+	case e.Subject.Type == "Version" || e.Subject.Type == event.Item.String() && item:
+		// Names in an ARK can have a v and slashes, so the number is looked for behind the last
+		// slash.
+		_, n, _ := strings.Cut(e.Subject.ID[strings.LastIndex(e.Subject.ID, "/")+1:], "v")
+		number, err := strconv.Atoi(n)
+		into.Version = number
+		return err
+	case e.Subject.Type == "Object" && len(e.Detail) > 0:
+		return json.Unmarshal(e.Detail, into)
+	}
+	return nil
+}
+
+// actor is the agent at whose request something happened. Whether it is a person is not known, so
+// the agent has no type. Its identifier is kept apart from those of the archive's own software.
+func actor(name string) premis.Agent {
+	a := provenance.Submitter(name)
+	a.Note = "The name under which the request was made: that of a person, an organization or a program."
+	if a.ID.Type == "archivist" {
+		a.ID = provenance.Identifier("actor:" + name)
+	}
+	return a
+}
+
+// versions are the versions that events are about, each once, in the order of the events. They are
+// related to the object that they represent.
+func versions(ark string, details []inventory.Detail) (objects []premis.Object) {
+	entity, seen := premis.Identifier{Type: "ARK", Value: ark}, map[int]bool{0: true}
+	for _, detail := range details {
+		if seen[detail.Version] {
+			continue
+		}
+		seen[detail.Version] = true
+		objects = append(objects, premis.Object{
+			Category:  premis.Representation,
+			IDs:       []premis.Identifier{provenance.Representation(ark, detail.Version)},
+			Relations: []premis.Relation{{Kind: premis.Represents, To: premis.To(entity)}},
+		})
+	}
+	return objects
+}
+
+// logged is one event of an object's log in terms of PREMIS. If it makes several events, the first
+// has the id of the log's event. A version.create makes none: the event of the object, of the same
+// transaction, says how the version came about. Identifiers of events are unique in PREMIS, so
+// further ones have "#2" and so on behind it.
+func (w Writer) logged(of topic, from envelope.Event,
+	detail inventory.Detail) (events []premis.Event, err error) {
+	about, outcome, agents := of.entity.IDs[:1:1], premis.Success, w.Implementers()
+	if detail.Version > 0 {
+		about = append(about, provenance.Representation(of.ark, detail.Version))
+	}
+
+	if from.Subject.Type == event.Item.String() {
+		e, err := w.ofItem(from, about)
+		return []premis.Event{e}, err
+	}
+
+	if from.Outcome == "failure" {
+		outcome = premis.Failure
+	}
+
+	if from.Context.Actor != "" {
+		agents = append(agents,
+			premis.Link{Agent: actor(from.Context.Actor).ID, Role: premis.Authorizer})
+	}
+
+	add := func(kind, text string, args ...any) {
+		id := from.ID
+		if len(events) > 0 {
+			id = fmt.Sprintf("%s#%d", from.ID, len(events)+1)
+		}
+
+		events = append(events, premis.Event{
+			ID:      provenance.Identifier(id),
+			Type:    kind,
+			Time:    time.UnixMilli(from.Time),
+			Detail:  fmt.Sprintf(text, args...),
+			Outcome: outcome,
+			Agents:  agents,
+			Objects: about,
+		})
+	}
+
+	switch {
+	case from.Type == "version.create":
+	case !strings.HasPrefix(from.Type, "object."):
+		add(from.Type, "The event %s was recorded by the component %q.", from.Type,
+			from.Context.Component)
+	case from.Action == envelope.Delete:
+		add("deletion", "The object was deleted at the request of %q.", from.Context.Actor)
+	case detail.Job == "":
+		add("metadata modification",
+			"The object's inventory records were rebuilt from the storage root at the request of %q.",
+			from.Context.Actor)
+	default:
+		add("fixity check",
+			"Each file that job %s copied to the storage root was verified against the checksum "+
+				"computed during the download. The event's time is when the version was recorded.",
+			detail.Job)
+		add("ingestion", "Job %s stored version %d of the object in the storage root.", detail.Job,
+			detail.Version)
+		if from.Type == "object.create" {
+			add("accession", "The object was added to the archive's inventory.")
+		}
+	}
+	return events, nil
+}

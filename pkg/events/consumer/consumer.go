@@ -1,0 +1,222 @@
+// Package consumer runs what reacts to events: each consumer has a filter, a place up to which it
+// has come in each partition of the log, and a target that handles the events.
+//
+// A run takes the lease of one consumer in one partition, reads a window of the log, keeps what the
+// filter selects, and calls the target. Then one transaction moves the cursor and parks what
+// failed. So the cursor always moves, and a window whose run died is handled again: at least once.
+// Events of one order key are handled in the order of the log.
+//
+// A Replay is a consumer's second reading of a part of the log, or, in a rebuild, of all that is
+// stored. It has cursors of its own, with which the same runs work.
+//
+// The requirements are those of the object-model-events text: events are received asynchronously,
+// also after a dormant period, survive crashes, are selected by a filter, can be coalesced, and a
+// consumer is not triggered by its own.
+//
+// # How the parts work together
+//
+// Store has what people do: Apply, Pause, Reset, Redrive and so on. Each change is one transaction
+// with its event, and is made once per request. Runtime has what the system does: Placed wakes
+// consumers whose filters select what was just placed, Tick finds each minute what a lost wake-up
+// or a dead run has left, and Run does the work.
+//
+// A step of a run (step in run.go) is the next thing of these: what a person has ordered to be done
+// with parked events (redrive.go), keys that have become quiet (quiet.go), the files of a version
+// (files.go), a page of a rebuild (rebuild.go), or a window of the log (window.go). Every step ends
+// with one transaction of the cursor (move).
+//
+// # What always holds
+//
+//   - The cursor's row is the truth. Wake-ups carry none: losing or repeating one costs time only.
+//   - Only the holder of the cursor's lease handles events, and writes parked and waiting rows.
+//     People leave orders and resets; who puts a cursor elsewhere takes the lease away, and the
+//     run's next write is refused.
+//   - An event up to the cursor is handled, parked, waiting, or was skipped by a person; never
+//     forgotten.
+//   - Behind a parked event, later ones of its order key are parked too, so that their order holds.
+//   - A target is called at least once with each event. Whoever needs exactly one effect uses a
+//     Ledger.
+package consumer
+
+import (
+	"context"
+
+	"archivist/pkg/events/envelope"
+)
+
+// Item is one event that a target is called with, or several of one key that were coalesced. It is
+// what functions and queues get as JSON, so names of fields stay.
+type Item struct {
+	// Event is the newest, if several are coalesced; Before and After are then over all of them.
+	envelope.Event
+
+	// Types are those of all events that were coalesced, sorted; empty for one event.
+	Types []string `json:"types,omitempty"`
+
+	// Count is how many events were coalesced; 0 or 1: one.
+	Count int `json:"count,omitempty"`
+
+	// FirstSeq and LastSeq are the range that is covered, in the event's partition. Events of other
+	// keys lie in it, too.
+	FirstSeq int64 `json:"firstSeq,omitempty"`
+	LastSeq  int64 `json:"lastSeq,omitempty"`
+
+	// IDs are those of all events that were coalesced, oldest first.
+	IDs []string `json:"ids,omitempty"`
+
+	// Reference: detail, before and after are left out, because they are too large for the
+	// target. They are read by the event's id.
+	Reference bool `json:"reference,omitempty"`
+}
+
+// Batch is one call of a target. The items of one order key are in the order of the log.
+type Batch struct {
+	Consumer string `json:"consumer"`
+	Version  int    `json:"version"` // of the consumer's definition
+	Events   []Item `json:"events"`
+
+	// Replay: the events were handled before, or are snapshots: no mail, no outward effects.
+	Replay bool `json:"replay"`
+}
+
+// Failure is an event that a target could not handle. The target has not handled any later event of
+// its key in the same call: those are not called again before this one.
+type Failure struct {
+	ID     string `json:"id"` // of the event
+	Reason string `json:"reason"`
+}
+
+// Handler handles the events of a batch. It can be called with an event again, after a crash or a
+// replay, and must then make its effect once. An error means that no event counts as handled;
+// failures name single events. An error of the kind fault.Unavailable or fault.Denied means that
+// nothing can be handled now, and costs no event a try.
+type Handler interface {
+	Handle(ctx context.Context, b Batch) ([]Failure, error)
+}
+
+// HandlerFunc is a function as a Handler.
+type HandlerFunc func(ctx context.Context, b Batch) ([]Failure, error)
+
+// Handle calls f.
+func (f HandlerFunc) Handle(ctx context.Context, b Batch) ([]Failure, error) { return f(ctx, b) }
+
+// Order keys: events of one key are handled one after the other, in the order of the log. Parts
+// of a log that was split have no common order: there, the events of a collection are in order
+// within each part.
+const (
+	OrderSubject    = "subject"
+	OrderCollection = "collection"
+	OrderNone       = "none"
+)
+
+// Modes say what wakes a consumer.
+const (
+	Async     = "async"     // an event that its filter selects
+	Scheduled = "scheduled" // its schedule; it sleeps in between
+)
+
+// What is done with events that the consumer itself caused.
+const (
+	OwnIgnore = "ignore"       // those that it made are not handled
+	OwnChain  = "ignore-chain" // nor those with one that it made among their causes
+	OwnHandle = "handle"
+)
+
+// What is done with an event that fails after all of its retries.
+const (
+	Park  = "park"  // it and later events of its key wait; others go on
+	Block = "block" // the cursor stays before it
+)
+
+// NoRetries is the number of Retries of a consumer that tries each event once.
+const NoRetries = -1
+
+// Places where a new consumer starts.
+const (
+	StartLatest  = "latest"  // after the newest event
+	StartHorizon = "horizon" // at the oldest event that is still kept
+
+	// AtCursor is a place for a reset only: where the cursor is, or at the newest event if it is
+	// beyond that. So a consumer goes on after the table was restored from a backup.
+	AtCursor = "cursor"
+)
+
+// Definition is a consumer as it is configured, in JSON or YAML. The zero value of a field is
+// its default, which Check sets.
+type Definition struct {
+	Name        string `json:"name"`
+	Version     int    `json:"version"` // raised by each change
+	Description string `json:"description,omitempty"`
+	Filter      string `json:"filter"`
+	Target      Target `json:"target"`
+
+	Mode string `json:"mode,omitempty"`
+
+	// Schedule is that of a Scheduled consumer: "rate(1 hour)" or a cron expression of five fields.
+	// TimeZone is the zone of a cron expression; by default UTC.
+	Schedule string `json:"schedule,omitempty"`
+	TimeZone string `json:"timeZone,omitempty"`
+
+	// Order is one of the order keys; by default OrderSubject.
+	Order string `json:"order,omitempty"`
+
+	// Coalesce nil: each event is handled alone.
+	Coalesce *Merge `json:"coalesce,omitempty"`
+
+	// Batch is how many events one call has, at most, and Window how many events of the log one
+	// step of a run reads. Each step costs some reads and a write of the cursor, so a small window
+	// costs more for each event.
+	Batch  int `json:"batch,omitempty"`
+	Window int `json:"window,omitempty"`
+
+	// Concurrency is how many calls of the target are made at once, in one partition.
+	Concurrency int `json:"concurrency,omitempty"`
+
+	// Retries are those of an event, before it is parked or blocks; NoRetries: none.
+	Retries int `json:"retries,omitempty"`
+
+	// OnFailure is Park or Block; by default Park.
+	OnFailure string `json:"onFailure,omitempty"`
+
+	// MaxDepth is of causes; deeper events are not handled, and are an alarm. It ends circles of
+	// consumers that cause each other's events.
+	MaxDepth int `json:"maxDepth,omitempty"`
+
+	// OwnEvents is OwnIgnore, OwnChain or OwnHandle; by default OwnIgnore.
+	OwnEvents string `json:"ownEvents,omitempty"`
+
+	// Start is StartLatest, which is the default, StartHorizon, "time:2026-…Z" or "seq:N". It holds
+	// for a new consumer only.
+	Start string `json:"start,omitempty"`
+
+	// Required: no event expires that it has not passed.
+	Required bool `json:"required,omitempty"`
+
+	// Paused: a new consumer does not run until it is resumed.
+	Paused bool `json:"paused,omitempty"`
+
+	// IgnoreReplays: it has outward effects, and is never replayed into.
+	IgnoreReplays bool `json:"ignoreReplays,omitempty"`
+}
+
+// Merge says how events are coalesced: those of one order key inside a window become one item. With
+// Quiet, those of several windows do (source: the object-model-events text, AIP updating: "coalesce
+// a batch of changes to an object made close in time").
+type Merge struct {
+	// Quiet is in seconds: an item waits until its key had no event for so long. 0: it waits for
+	// nothing.
+	Quiet int `json:"quietSeconds,omitempty"`
+
+	// Most is in seconds: no item waits longer than this after its first event.
+	Most int `json:"mostSeconds,omitempty"`
+
+	// Cancel: a create and a delete of one subject cancel out, so that the target hears of neither.
+	Cancel bool `json:"cancel,omitempty"`
+}
+
+// Target is what handles a consumer's events. Exactly one field is set.
+type Target struct {
+	Handler string `json:"handler,omitempty"` // the name of one of ours
+	Lambda  string `json:"lambda,omitempty"`  // the ARN of a function
+	Queue   string `json:"queue,omitempty"`   // the URL of an SQS queue
+}

@@ -1,0 +1,88 @@
+package envelope
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+	"unicode/utf8"
+)
+
+// CauseHeader is the header of a request to the API that names the event because of which it is
+// made. A consumer outside of the system sends it, so that a chain of causes is not broken, and the
+// depth limit ends a circle that goes through it.
+const CauseHeader = "Archivist-Cause"
+
+// Limits of a Cause that comes from outside. MaxDepth is more than any consumer accepts.
+const (
+	MaxDepth = 100
+	// maxCauseName is in bytes, of an id or of the name of a component.
+	maxCauseName = 200
+)
+
+// Encode is the cause as the value of CauseHeader, "" for none, e.g.
+// "component=derivatives&depth=1&event=01M7…GQ7.0&root=01M7…GQ7.0".
+func (c Cause) Encode() string {
+	if c.Event == "" {
+		return ""
+	}
+	v := url.Values{"event": {c.Event}, "root": {c.Root}, "depth": {strconv.Itoa(c.Depth)}}
+	for _, name := range c.Components {
+		v.Add("component", name)
+	}
+	return v.Encode()
+}
+
+// DecodeCause reads the value of CauseHeader. "" is no cause. It comes from outside, and is stored
+// in events, so it is checked: only known fields, each once but component, text without control
+// characters, a depth and a number of components that an event can have. The error says what was
+// expected.
+func DecodeCause(text string) (c Cause, err error) {
+	if text == "" {
+		return c, nil
+	}
+
+	v, err := url.ParseQuery(text)
+	if err != nil {
+		return c, fmt.Errorf("expected event=…&root=…&depth=…&component=…: %w", err)
+	}
+
+	c.Depth, err = strconv.Atoi(v.Get("depth"))
+	if err != nil || c.Depth < 0 || c.Depth > MaxDepth {
+		return Cause{}, fmt.Errorf("depth: %q: expected 0 to %d", v.Get("depth"), MaxDepth)
+	}
+
+	c.Event, c.Root, c.Components = v.Get("event"), v.Get("root"), v["component"]
+	for name, values := range v {
+		if name != "component" && (len(values) != 1 || !causeFields[name]) {
+			return Cause{},
+				fmt.Errorf("%q: expected event, root and depth once each, and component", name)
+		}
+		for _, value := range values {
+			if !causeName(value) {
+				return Cause{}, fmt.Errorf("%s: expected 1 to %d bytes of text", name, maxCauseName)
+			}
+		}
+	}
+
+	if c.Event == "" || c.Root == "" || len(c.Components) > MaxDepth+1 {
+		return Cause{}, fmt.Errorf("expected an event, a root, and at most %d components",
+			MaxDepth+1)
+	}
+	return c, nil
+}
+
+// causeFields are the fields of CauseHeader that are given once.
+var causeFields = map[string]bool{"event": true, "root": true, "depth": true}
+
+// causeName reports whether a text can be an id, or the name of a component.
+func causeName(s string) bool {
+	if s == "" || len(s) > maxCauseName || !utf8.ValidString(s) {
+		return false
+	}
+	for _, r := range s {
+		if r < ' ' || r == 0x7f {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,447 @@
+package eventlog
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/guregu/dynamo/v2"
+
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// The archive keeps the log in S3 for ever, as files of JSON Lines. A file has events of one
+// partition that were placed on one day (UTC); a busy day has several. The first line says which,
+// and names the file before with its SHA-256, so the files of a partition are a chain. Each other
+// line is an event with the SHA-256 of its JSON, by which a damaged line is found.
+
+// Limits of one file. It is composed in memory.
+const (
+	fileEvents = 10_000
+	fileBytes  = 8 << 20
+)
+
+// Header is the first line of a file. It is composed anew when a file is verified, so its fields
+// and their order stay.
+type Header struct {
+	Partition string  `json:"partition"`
+	Epoch     int64   `json:"epoch"`
+	Day       string  `json:"day"` // on which the events were placed, e.g. "2026-11-22", UTC
+	First     int64   `json:"first"`
+	Last      int64   `json:"last"`
+	Before    *Before `json:"before,omitempty"` // nil in the first file of a partition
+}
+
+// Before is the file before: changing any file of the chain changes the digests of all that follow.
+type Before struct {
+	Key    string `json:"key"`
+	SHA256 string `json:"sha256"` // of the whole file, hexadecimal
+}
+
+// text is the line, without its end.
+func (h Header) text() []byte {
+	text, _ := json.Marshal(h) // of strings and numbers: it cannot fail
+	return text
+}
+
+// line is every other line of a file: one event, with its payload and its place.
+type line struct {
+	// SHA256 is that of the bytes of Event, in hexadecimal. So Event is never encoded anew.
+	SHA256 string          `json:"sha256"`
+	Event  json.RawMessage `json:"event"`
+}
+
+// file is the row of a file, in the partition of the references: the index by which readers find an
+// event. Size is in bytes, First and Last are seqs, both included.
+type file struct {
+	table.Head
+	Name   string `dynamo:"s3_name"`
+	Day    string `dynamo:"day_of"`
+	First  int64  `dynamo:"first_seq"`
+	Last   int64  `dynamo:"last_seq"`
+	SHA256 string `dynamo:"sha_256"`
+	Size   int    `dynamo:"byte_count"`
+}
+
+// named is a file as the next one names it.
+func (f file) named() *Before {
+	if f.Name == "" {
+		return nil
+	}
+	return &Before{Key: f.Name, SHA256: f.SHA256}
+}
+
+// filePrefix begins the sort keys of files, before those of references, by the first seq of each.
+const filePrefix = "FILE#"
+
+func fileSK(first int64) string { return fmt.Sprintf("%s%012d", filePrefix, first) }
+
+// fileName is the S3 key of a file: "epoch-1/maps/0.0/2026-11-22-000000000001.jsonl", with
+// generation and part. It follows from what the file has, so two calls write the same one. A
+// collection's name has no slash.
+func fileName(p envelope.Partition, day string, first int64) string {
+	return fmt.Sprintf("epoch-%d/%s/%d.%d/%s-%012d.jsonl", p.Epoch, p.Log, p.Generation, p.Part,
+		day, first)
+}
+
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+// dayOf is the day of a time in milliseconds since 1970, in UTC, as "2026-11-22".
+func dayOf(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.DateOnly) }
+
+// ArchiveTo brings the events of a partition up to a seq into the archive, those of today too. It
+// costs one query if they are there already. Several calls at once are harmless: they write the
+// same files, and each file once. It can be repeated from any point of a crash.
+func (l *Log) ArchiveTo(ctx context.Context, partition string, seq int64) error {
+	if l.Bucket == nil {
+		return errors.New("eventlog: the log has no archive")
+	}
+	for last := int64(-1); ; {
+		newest, err := l.newestFile(ctx, partition)
+		if err != nil || newest.Last >= seq {
+			return err
+		}
+
+		if newest.Last == last {
+			return fmt.Errorf("eventlog: archive %s: event %d cannot be archived", partition,
+				last+1)
+		}
+
+		last = newest.Last
+		p, err := l.Partition(ctx, partition)
+		if err != nil {
+			return err
+		}
+
+		if err := l.archiveNext(ctx, p); err != nil {
+			return fmt.Errorf("eventlog: archive %s: %w", partition, err)
+		}
+	}
+}
+
+// archiveNext writes the next file of a partition, if it has an event that is in none. An event
+// that is in neither the table nor a file is an error: the archive would have a gap.
+func (l *Log) archiveNext(ctx context.Context, p envelope.Partition) error {
+	before, err := l.newestFile(ctx, p.Name)
+	if err != nil || before.Last >= p.Head {
+		return err
+	}
+
+	first := before.Last + 1
+	var refs []reference
+	q := table.Query{PK: partitionKey(p.Name), From: seqSK(first), To: seqSK(first), Limit: 1}
+	if _, err := l.Table.Page(ctx, q, &refs); err != nil {
+		return err
+	}
+
+	if len(refs) == 0 {
+		return fmt.Errorf("the event at %d is in neither the table nor the archive", first)
+	}
+
+	day := dayOf(refs[0].Placed)
+	if day < dayOf(l.Now().UnixMilli()) {
+		if err := l.endDay(ctx, p, refs[0].Placed); err != nil {
+			return err
+		}
+	}
+
+	h := Header{Partition: p.Name, Epoch: p.Epoch, Day: day, First: first, Before: before.named()}
+	lines, err := l.lines(ctx, &h)
+	if err != nil || h.Last < h.First {
+		return err
+	}
+	return l.writeFile(ctx, p, h, lines)
+}
+
+// endDay makes sure that no event is placed on a day that is over: a placement that began before
+// midnight and is late fails, because the head's revision rises, and is repeated with the time of
+// the next day. Otherwise a file of the day would have to follow one of the next.
+func (l *Log) endDay(ctx context.Context, p envelope.Partition, onDay int64) error {
+	next := time.UnixMilli(onDay).UTC().Truncate(24 * time.Hour).Add(24 * time.Hour).UnixMilli()
+	err := l.Table.Change(ctx, headKey(p.Name), l.NewID(), func(u *dynamo.Update) {
+		u.Set("placed_ms", next).If("placed_ms < ?", next)
+	}, &head{})
+	if fault.Is(err, fault.Stale) { // there are events of later days
+		return nil
+	}
+	return err
+}
+
+// lines are the lines of the next file: events of the header's day from its first one on, as many
+// as one file has. It sets the header's last one; below the first one if there is none.
+func (l *Log) lines(ctx context.Context, h *Header) ([]byte, error) {
+	var out bytes.Buffer
+	h.Last = h.First - 1
+	for int(h.Last-h.First)+1 < fileEvents {
+		var refs []reference
+		q := table.Query{
+			PK:    partitionKey(h.Partition),
+			From:  seqSK(h.Last + 1),
+			To:    seqPrefix + "~",
+			Limit: table.MaxGets,
+		}
+
+		if _, err := l.Table.Page(ctx, q, &refs); err != nil {
+			return nil, err
+		}
+
+		events, ended, err := l.ofDay(ctx, h, refs)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, e := range events {
+			data, err := json.Marshal(e)
+			if err != nil {
+				return nil, err
+			}
+			if out.Len() > 0 && out.Len()+len(data) > fileBytes {
+				return out.Bytes(), nil
+			}
+			fmt.Fprintf(&out, "{\"sha256\":%q,\"event\":%s}\n", sum(data), data)
+			h.Last = e.Seq
+		}
+
+		if ended {
+			return out.Bytes(), nil
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// ofDay are the events, with payload, of those references that follow the header's last one on its
+// day, without a gap, and no more than the file has room for. ended means that there are no more of
+// them now.
+func (l *Log) ofDay(ctx context.Context, h *Header,
+	refs []reference) (events []envelope.Event, ended bool, err error) {
+	var some []envelope.Event
+	room := fileEvents - int(h.Last-h.First) - 1
+	for i, r := range refs {
+		if dayOf(r.Placed) != h.Day || r.SK != seqSK(h.Last+1+int64(i)) || i == room {
+			ended = i < room
+			break
+		}
+		some = append(some, envelope.Event{
+			Subject:   envelope.Ref{Type: r.SubjectType, ID: r.SubjectID},
+			Version:   r.Version,
+			Partition: h.Partition,
+			Seq:       h.Last + 1 + int64(i),
+		})
+	}
+
+	events, err = l.Events(ctx, some)
+	return events, ended || len(refs) == 0, err
+}
+
+// writeFile puts a file into the bucket, then its row: a row never names a file that is not there.
+// If another call, or one that died, has put that file, it is taken over as it is, since no object
+// of the archive is ever overwritten.
+func (l *Log) writeFile(ctx context.Context, p envelope.Partition, h Header, lines []byte) error {
+	data := slices.Concat(h.text(), []byte("\n"), lines)
+	key := fileName(p, h.Day, h.First)
+	err := l.Bucket.Put(ctx, key, data, bucket.Condition{Absent: true})
+	if fault.Is(err, fault.Stale) {
+		data, h, err = l.existing(ctx, key, h)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	tx := l.Table.Begin(l.NewID())
+	tx.Insert(&file{
+		Head:   table.Head{PK: partitionKey(p.Name), SK: fileSK(h.First)},
+		Name:   key,
+		Day:    h.Day,
+		First:  h.First,
+		Last:   h.Last,
+		SHA256: sum(data),
+		Size:   len(data),
+	})
+
+	if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) {
+		return err
+	}
+	return nil // another call has written the same row
+}
+
+// existing reads a file that is in the bucket already, with its header.
+func (l *Log) existing(ctx context.Context, key string, want Header) ([]byte, Header, error) {
+	data, _, err := l.Bucket.Read(ctx, key)
+	if err != nil {
+		return nil, want, err
+	}
+	h, err := l.takeOver(ctx, key, data, want)
+	return data, h, err
+}
+
+// takeOver checks that a file that is in the bucket already is of this log, and returns its header,
+// which may end earlier or later than the wanted one. If its last event is not that of the table,
+// the table was restored from a backup without a new epoch: a Conflict.
+func (l *Log) takeOver(ctx context.Context, key string, data []byte, want Header) (Header, error) {
+	h, events, err := parse(data)
+	if err != nil {
+		return h, fmt.Errorf("the file %s in the archive is damaged: %w", key, err)
+	}
+
+	same := h.Partition == want.Partition && h.First == want.First && h.Day == want.Day &&
+		(h.Before == nil) == (want.Before == nil) && (h.Before == nil || *h.Before == *want.Before)
+	var ref reference
+	last := events[len(events)-1]
+	err = l.Table.Get(ctx, table.Key{PK: partitionKey(want.Partition), SK: seqSK(h.Last)}, &ref)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return h, err
+	}
+
+	if !same || ref.SubjectID != last.Subject.ID || ref.Version != last.Version {
+		return h, fault.New(fault.Conflict,
+			"the file %s in the archive has other events than the table: the table "+
+				"was restored from a backup, and the epoch of the log was not raised", key)
+	}
+	return h, nil
+}
+
+// parse reads a file. It checks the digest and the place of each event, and that there are as many
+// as the first line says. An error names the line; events are then those before it.
+func parse(data []byte) (h Header, events []envelope.Event, err error) {
+	first, rest, _ := strings.Cut(string(data), "\n")
+	if err := json.Unmarshal([]byte(first), &h); err != nil {
+		return h, nil, fmt.Errorf("line 1: %w", err)
+	}
+
+	for n := int64(2); rest != ""; n++ {
+		var text string
+		var ended bool
+		text, rest, ended = strings.Cut(rest, "\n")
+		e, err := parseLine(text, ended, h.Partition, h.First+n-2)
+		if err != nil {
+			return h, events, fmt.Errorf("line %d: %w", n, err)
+		}
+
+		events = append(events, e)
+	}
+
+	if int64(len(events)) != h.Last-h.First+1 || len(events) == 0 {
+		return h, events,
+			fmt.Errorf("line 1: it names the events %d to %d; the file has %d", h.First, h.Last,
+				len(events))
+	}
+	return h, events, nil
+}
+
+// parseLine reads the line of the event that has that place. ended is whether the line has its end.
+func parseLine(text string, ended bool, partition string, seq int64) (e envelope.Event, err error) {
+	var in line
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		return e, err
+	}
+
+	if err := json.Unmarshal(in.Event, &e); err != nil {
+		return e, err
+	}
+
+	switch {
+	case sum(in.Event) != in.SHA256:
+		return e, errors.New("the event does not have its SHA-256")
+	case e.Seq != seq || e.Partition != partition:
+		return e, fmt.Errorf("it is the event %s %d", e.Partition, e.Seq)
+	case !ended:
+		return e, errors.New("it is cut off")
+	}
+	return e, nil
+}
+
+// newestFile is the last file of a partition; the zero value if there is none.
+func (l *Log) newestFile(ctx context.Context, partition string) (file, error) {
+	return l.fileAt(ctx, partition, 999_999_999_999)
+}
+
+// fileAt is the last file of a partition that begins at a place or before it; the zero value if
+// there is none.
+func (l *Log) fileAt(ctx context.Context, partition string, seq int64) (file, error) {
+	var rows []file
+	q := table.Query{
+		PK:    partitionKey(partition),
+		From:  filePrefix,
+		To:    fileSK(seq),
+		Desc:  true,
+		Limit: 1,
+	}
+
+	_, err := l.Table.Page(ctx, q, &rows)
+	if err != nil || len(rows) == 0 {
+		return file{}, err
+	}
+	return rows[0], nil
+}
+
+// archived are the events of a file of the archive from a place on, to the end of that file. A
+// place that is in no file is a NotFound.
+func (l *Log) archived(ctx context.Context, partition string,
+	from int64) ([]envelope.Event, error) {
+	f, err := l.fileAt(ctx, partition, from)
+	if err != nil {
+		return nil, err
+	}
+
+	if l.Bucket == nil || f.Last < from {
+		return nil, fault.New(fault.NotFound, "the event %d of %s is not kept", from, partition)
+	}
+
+	events, err := l.contents(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return events[from-f.First:], nil
+}
+
+// contents are the events of a file. Those of the last one are kept: readers go through a file in
+// steps. One goroutine reads at a time, so that a file is in memory once. A file that is not as it
+// was written is an error.
+func (l *Log) contents(ctx context.Context, f file) ([]envelope.Event, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opened.name == f.Name {
+		return l.opened.events, nil
+	}
+
+	data, _, err := l.Bucket.Read(ctx, f.Name)
+	if err != nil {
+		return nil, err
+	}
+
+	damaged := func(err error) error {
+		return fmt.Errorf("eventlog: the file %s in the archive is damaged: %w", f.Name, err)
+	}
+
+	_, events, err := parse(data)
+	if err != nil {
+		return nil, damaged(err)
+	}
+
+	if sum(data) != f.SHA256 || int64(len(events)) != f.Last-f.First+1 {
+		return nil, damaged(errors.New("it does not have its SHA-256"))
+	}
+
+	l.opened = opened{f.Name, events}
+	return events, nil
+}
+
+// opened is a file that was read.
+type opened struct {
+	name   string
+	events []envelope.Event
+}

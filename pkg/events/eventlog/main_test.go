@@ -1,0 +1,11 @@
+package eventlog_test
+
+import (
+	"os"
+	"testing"
+
+	"archivist/pkg/events/event/eventtest"
+)
+
+// TestMain compares every event about the log with the schema of its type.
+func TestMain(m *testing.M) { os.Exit(eventtest.Main(m, "epoch")) }

@@ -1,0 +1,249 @@
+// Package audio decodes WAV, FLAC and MP3 to samples of one channel at one rate, in constant
+// memory.
+//
+//	s, err := audio.Open("episode.mp3", 8000)
+//	…
+//	defer s.Close()
+//	for {
+//		n, err := s.Read(buf) // samples in [-1, 1]; io.EOF after the last
+//	}
+//
+// The format is told by the content, never by the name. A file that is damaged, cut off, empty or
+// of another format is an error of the kind fault.Invalid that says what is wrong with it; an
+// error of the disk keeps its own.
+//
+// Sample n of a stream is what a player plays at n / rate seconds: the delay that an MP3 encoder
+// adds is taken away if the file says how long it is (the LAME tag), and resampling shifts
+// nothing. Channels are averaged.
+//
+// One goroutine reads a stream. What a file says of itself is never believed further than its
+// bytes go: sizes and lengths are bounds for errors, not for memory.
+package audio
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"archivist/pkg/kernel/fault"
+)
+
+// MinRate and MaxRate bound the rates of files and of what is asked for, in samples per second.
+const (
+	MinRate = 4_000
+	MaxRate = 192_000
+)
+
+// maxChannels is how many channels a WAV file may have. FLAC allows 8. It bounds the memory
+// of one step.
+const maxChannels = 64
+
+// Info describes a file as it is stored. Channels are those before they are averaged.
+type Info struct {
+	Format   string // "WAV", "FLAC" or "MP3"
+	Rate     int    // samples per second
+	Channels int
+}
+
+// decoder gives the samples of a file at its own rate, the channels averaged. A decoder that
+// has to be closed is an io.Closer, too.
+type decoder interface {
+	info() Info
+	// read fills buf from its start. It returns io.EOF, with 0 samples, after the last one.
+	// It may give less than buf holds. An error comes without samples.
+	read(buf []float32) (int, error)
+}
+
+// Stream is an open file. err is the last error of Read, which is returned from then on.
+type Stream struct {
+	file  *os.File
+	input *input
+	dec   decoder
+	out   *resampler // nil if the file has the rate already
+	err   error
+}
+
+// Open opens the file at path as samples of rate per second (MinRate to MaxRate). It reads up
+// to the first samples, so most files that cannot be decoded are refused here. The caller
+// closes the stream.
+func Open(path string, rate int) (*Stream, error) {
+	if rate < MinRate || rate > MaxRate {
+		return nil, fault.New(fault.Invalid, "rate %d: want %d to %d samples per second", rate, MinRate, MaxRate)
+	}
+
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+
+	s := &Stream{file: f, input: &input{r: f}}
+	s.dec, err = openChecked(s.input)
+	if err != nil {
+		s.Close()
+		return nil, s.cause(err)
+	}
+
+	if from := s.dec.info().Rate; from != rate {
+		s.out = newResampler(s.dec, from, rate)
+	}
+	return s, nil
+}
+
+// openChecked opens the decoder of a file. It is returned also with an error of checkInfo, to be
+// closed.
+func openChecked(in io.Reader) (decoder, error) {
+	dec, err := open(in)
+	if err != nil {
+		return dec, err
+	}
+	return dec, checkInfo(dec.info())
+}
+
+// checkInfo refuses a file that says of itself what no recording is.
+func checkInfo(i Info) error {
+	if i.Rate < MinRate || i.Rate > MaxRate {
+		return invalid("the %s file has %d samples per second; only %d to %d are read", i.Format, i.Rate, MinRate,
+			MaxRate)
+	}
+	if i.Channels < 1 || i.Channels > maxChannels {
+		return invalid("the %s file has %d channels; only 1 to %d are read", i.Format, i.Channels, maxChannels)
+	}
+	return nil
+}
+
+// Info describes the file.
+func (s *Stream) Info() Info { return s.dec.info() }
+
+// Read fills buf with the next samples and returns how many. It returns io.EOF, with 0
+// samples, after the last one. An error that comes with samples is returned by the next call.
+// An empty buf gives 0 samples without an error.
+func (s *Stream) Read(buf []float32) (int, error) {
+	if s.err != nil || len(buf) == 0 {
+		return 0, s.err
+	}
+
+	var n int
+	if s.out != nil {
+		n, s.err = s.out.read(buf)
+	} else {
+		n, s.err = s.dec.read(buf)
+	}
+
+	s.err = s.cause(s.err)
+	if n > 0 {
+		return n, nil
+	}
+	return 0, s.err
+}
+
+// cause is err, or the error of the disk behind it: a decoder may hide that the file could not be
+// read.
+func (s *Stream) cause(err error) error {
+	if err != nil && s.input.err != nil {
+		return s.input.err
+	}
+	return err
+}
+
+// Close closes the file, and frees what its decoder has.
+func (s *Stream) Close() error {
+	err := s.file.Close()
+	if dec, ok := s.dec.(io.Closer); ok {
+		err = errors.Join(err, dec.Close())
+	}
+	return err
+}
+
+// input is the file; it remembers that reading it failed.
+type input struct {
+	r   io.Reader
+	err error
+}
+
+func (i *input) Read(buf []byte) (int, error) {
+	n, err := i.r.Read(buf)
+	if err != nil && err != io.EOF {
+		i.err = err
+	}
+	return n, err
+}
+
+// open finds the format by the first bytes. Tags before the sound are left out first; MP3 has
+// no signature of its own, so it is the last that is tried.
+func open(in io.Reader) (decoder, error) {
+	r := bufio.NewReaderSize(in, 1<<16)
+	head, err := r.Peek(1)
+	if len(head) == 0 {
+		if err == io.EOF {
+			return nil, invalid("the file is empty")
+		}
+		return nil, err
+	}
+
+	if err := skipID3(r); err != nil {
+		return nil, err
+	}
+
+	head, _ = r.Peek(512)
+	switch {
+	case isWAV(head):
+		return openWAV(r)
+	case len(head) >= 4 && string(head[:4]) == "fLaC":
+		return openFLAC(r)
+	case startsFrames(head):
+		return openMP3(r)
+	}
+	return nil, invalid("the file is not WAV, FLAC or MP3; by its first bytes it is %s", http.DetectContentType(head))
+}
+
+// skipID3 skips the ID3v2 tags at the start of r, each of 10 bytes and the size that it gives
+// (ID3v2.4, 3.1). The size has four bytes of seven bits each (ID3v2.4, section 6.2).
+func skipID3(r *bufio.Reader) error {
+	for {
+		head, _ := r.Peek(10)
+		if len(head) < 10 || string(head[:3]) != "ID3" {
+			return nil
+		}
+		size := 10 + (int(head[6]&0x7f)<<21 | int(head[7]&0x7f)<<14 | int(head[8]&0x7f)<<7 | int(head[9]&0x7f))
+		const footer = 0x10
+		if head[5]&footer != 0 {
+			size += 10
+		}
+		n, err := r.Discard(size)
+		if err == io.EOF {
+			return invalid("the file is cut off in its ID3 tag: %d of %d bytes", n, size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// invalid is the error of a file that is not as it should be.
+func invalid(format string, args ...any) error { return fault.New(fault.Invalid, format, args...) }
+
+// guarded calls a decoder of a library. What a damaged file can make it do, panics included, is
+// an error of the file.
+func guarded(format string, call func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = invalid("the %s file is damaged: its decoder stops with %v", format, p)
+		}
+	}()
+	err = call()
+	switch {
+	case err == nil, err == io.EOF, fault.Of(err) != "":
+		return err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return invalid("the %s file is cut off: %w", format, err)
+	}
+	return invalid("the %s file is damaged: %w", format, err)
+}
+
+// ended is the error of a file that is shorter than it says.
+func ended(format string, got, want uint64, what string) error {
+	return invalid("the %s file is cut off: %s", format, fmt.Sprintf("%d of %d %s", got, want, what))
+}

@@ -1,0 +1,116 @@
+// Package callback notifies a depositor's server with a signed POST that a version is
+// preserved.
+//
+// A callback is delivered at least once: it is sent again after a failure, and also
+// if only the response was lost. The field id is the same each time. The receiver
+// computes the signature of the body with the shared key, compares it with the one in
+// the header Archivist-Signature, and refuses an old time:
+//
+//	Archivist-Signature: t=1764547200,v1=5f2c…
+//
+// The same rules as for sources hold for its URL: public addresses only. A redirect is not
+// followed, because the signed content is for one receiver.
+package callback
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/fetch"
+)
+
+// TypePreserved is the type of a Preserved.
+const TypePreserved = "job.preserved"
+
+// Preserved is the notification that a job's version is preserved.
+type Preserved struct {
+	ID              string   `json:"id"`   // the same for each delivery
+	Type            string   `json:"type"` // TypePreserved
+	Job             string   `json:"job"`
+	Batch           string   `json:"batch"`
+	Collection      string   `json:"collection"`
+	ARK             string   `json:"ark"`
+	Version         int      `json:"version"`
+	NoChange        bool     `json:"noChange"`
+	LocalIDs        []string `json:"localIds"`
+	Files           int      `json:"files"`
+	Bytes           int64    `json:"bytes"`
+	InventoryDigest string   `json:"inventoryDigest"` // sha512 of the OCFL inventory
+}
+
+// SignatureHeader carries the signature of a callback.
+const SignatureHeader = "Archivist-Signature"
+
+// Sign returns the signature of a callback's body: "t=<seconds>,v1=<hex>", where
+// v1 is HMAC-SHA256 over "<seconds>.<body>".
+func Sign(key string, body []byte, at time.Time) string {
+	mac := hmac.New(sha256.New, []byte(key))
+	fmt.Fprintf(mac, "%d.%s", at.Unix(), body)
+	return fmt.Sprintf("t=%d,v1=%s", at.Unix(), hex.EncodeToString(mac.Sum(nil)))
+}
+
+// Sender sends callbacks.
+type Sender struct {
+	Fetch *fetch.Client // its guard and its retries apply to callbacks, too
+	Now   func() time.Time
+}
+
+// timeout limits one try: all tries must fit into the time-out of a function.
+const timeout = 8 * time.Second
+
+// maxAnswer is how much of a response is read, so that the connection can be reused.
+const maxAnswer = 64 << 10
+
+// Send posts p to a URL, signed with a key at each try, and expects a success.
+// The error is Invalid when another try cannot help, else Unavailable. It names the
+// host only: the path of such a URL is often a secret.
+func (s Sender) Send(ctx context.Context, url, key string, p Preserved) error {
+	body, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("callback: %w", err)
+	}
+
+	site := fetch.Site(url)
+	return s.Fetch.Retry(ctx, site, func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+		if err != nil {
+			return fault.New(fault.Invalid, "the URL of the callback cannot be parsed")
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("User-Agent", s.Fetch.UserAgent)
+		req.Header.Set(SignatureHeader, Sign(key, body, s.Now()))
+		return s.post(site, req)
+	})
+}
+
+func (s Sender) post(site string, req *http.Request) error {
+	direct := *s.Fetch.HTTP
+	direct.CheckRedirect = func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}
+
+	direct.Timeout = timeout
+
+	resp, err := direct.Do(req)
+	if err != nil {
+		return err
+	}
+
+	defer resp.Body.Close()
+
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer))
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return fetch.NewStatusError(site, resp)
+	}
+	return nil
+}

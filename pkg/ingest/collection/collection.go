@@ -1,0 +1,279 @@
+// Package collection keeps the profiles of collections: how submissions to a collection
+// are ingested, and who is notified.
+//
+// A collection needs no profile: without one, the defaults apply. A profile is one row, and
+// each change of it is an event.
+package collection
+
+import (
+	"context"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"archivist/pkg/events/event"
+	"archivist/pkg/ingest/notify"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// Profile is the settings of a collection. The zero value is the default, for a collection
+// without a profile.
+type Profile struct {
+	Title string `dynamo:"title,omitempty" json:"title,omitempty"`
+
+	// Priority of its jobs, 0 (first) to 999. nil: by the number of jobs in the batch.
+	Priority *int `dynamo:"priority,omitempty" json:"priority,omitempty"`
+
+	// Shoulder of its ARKs. "": that of the archive.
+	Shoulder string `dynamo:"shoulder,omitempty" json:"shoulder,omitempty"`
+
+	// RequireDigest refuses files without a digest of the depositor.
+	RequireDigest bool `dynamo:"require_digest,omitempty" json:"requireDigest,omitempty"`
+
+	// Notify are mail addresses, in addition to those of a submission.
+	Notify []string `dynamo:"notify,omitempty" json:"notification,omitempty"`
+
+	Suppress Suppress `dynamo:"suppress,omitempty" json:"suppress,omitempty"`
+	Callback Callback `dynamo:"callback,omitempty" json:"callback"`
+
+	// Defer are the consumers of events that do not handle the collection's for now, e.g. during
+	// a bulk load. Its events wait in the log, and are handled once a consumer is not named.
+	Defer []string `dynamo:"deferred_consumers,omitempty" json:"defer,omitempty"`
+}
+
+// Suppress says which mails are not sent.
+type Suppress string
+
+// None suppresses no mail, Partial the mail that a submission is queued, Full all mails.
+const (
+	None    Suppress = "none"
+	Partial Suppress = "partial"
+	Full    Suppress = "full"
+)
+
+// Callback is a request to a depositor's server for each preserved job.
+type Callback struct {
+	URL string `dynamo:"callback_url,omitempty" json:"url,omitempty"`
+
+	// Secret is the name in Secrets Manager of the key that signs the request.
+	Secret string `dynamo:"secret_name,omitempty" json:"secret,omitempty"`
+	Mode   Mode   `dynamo:"callback_mode,omitempty" json:"mode,omitempty"`
+}
+
+// Mode says what happens to a job whose callback cannot be delivered.
+type Mode string
+
+// Required fails the job until it is requeued; BestEffort completes it and records the
+// failure.
+const (
+	Required   Mode = "required"
+	BestEffort Mode = "best-effort"
+)
+
+// SecretPrefix begins the names of secrets that functions may read.
+const SecretPrefix = "archivist/"
+
+type row struct {
+	table.Head
+	Number  int64 `dynamo:"version"` // of its events
+	Profile `dynamo:"profile"`
+	// Default is set if the collection has no profile of its own, only events.
+	Default bool `dynamo:"profile_default,omitempty"`
+}
+
+func subject(name string) event.Subject { return event.Subject{Type: event.Collection, ID: name} }
+func key(name string) table.Key         { return subject(name).Key() }
+
+// Store keeps profiles.
+type Store struct {
+	Table *table.Table
+	NewID func() string
+	// Plain allows callbacks to servers without TLS: on a local stack only.
+	Plain bool
+	// Consumer returns an error if there is no consumer of that name. nil: none can be deferred.
+	Consumer func(ctx context.Context, name string) error
+}
+
+// Profile reads a collection's profile; known says whether it has one of its own.
+func (s Store) Profile(ctx context.Context, name string) (p Profile, known bool, err error) {
+	var r row
+	err = s.Table.Get(ctx, key(name), &r)
+	if fault.Is(err, fault.NotFound) {
+		return Profile{}, false, nil
+	}
+	return r.Profile, err == nil && !r.Default, err
+}
+
+// Put makes or replaces a collection's profile. The same profile again changes
+// nothing.
+func (s Store) Put(ctx context.Context, name string, p Profile, actor string, now int64) error {
+	if err := s.check(name, p); err != nil {
+		return err
+	}
+
+	if err := s.checkDeferred(ctx, p.Defer); err != nil {
+		return err
+	}
+
+	if p.Callback.URL != "" && p.Callback.Mode == "" {
+		p.Callback.Mode = Required
+	}
+
+	r, err := s.row(ctx, name)
+	if err != nil || r.Rev > 0 && !r.Default && reflect.DeepEqual(r.Profile, p) {
+		return err
+	}
+
+	e := event.New{
+		Type:      "collection.profile",
+		Time:      now,
+		Actor:     actor,
+		Component: "api",
+		Detail:    p,
+		Before:    r.Profile,
+		After:     p,
+	}
+
+	r.Profile, r.Default = p, false
+	tx := s.Table.Begin(s.NewID())
+	if err := save(tx, name, &r, e); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// row reads the row of a collection; its rev is 0 if there is none yet.
+func (s Store) row(ctx context.Context, name string) (row, error) {
+	r := row{Head: table.Head{PK: key(name).PK, SK: key(name).SK}}
+	err := s.moveEvents(ctx, name)
+	if err == nil {
+		err = s.Table.Get(ctx, key(name), &r)
+	}
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return r, err
+}
+
+// save puts a collection's row into tx, with its next event.
+func save(tx *table.Tx, name string, r *row, e event.New) error {
+	r.Number++
+	tx.InsertOrSave(r)
+	return event.Append(tx, subject(name), r.Number, e)
+}
+
+// Record puts an event of a collection into tx, whether the collection has a profile or not.
+func (s Store) Record(ctx context.Context, tx *table.Tx, name string, e event.New) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	r, err := s.row(ctx, name)
+	if err != nil {
+		return err
+	}
+	r.Default = r.Default || r.Rev == 0
+	return save(tx, name, &r, e)
+}
+
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+var shoulders = regexp.MustCompile(`^[0-9bcdfghjkmnpqrstvwxz]{2,20}$`)
+
+// CheckName returns an Invalid if no collection can have the name.
+func CheckName(name string) error {
+	if names.MatchString(name) {
+		return nil
+	}
+	return fault.New(fault.Invalid,
+		"name: %q: expected 1 to 100 letters, digits, dots, hyphens and underscores", name)
+}
+
+// check returns an Invalid that names the first field of a profile that is not accepted.
+func (s Store) check(name string, p Profile) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+
+	switch {
+	case p.Priority != nil && (*p.Priority < 0 || *p.Priority > 999):
+		return fault.New(fault.Invalid, "priority: %d: expected 0 (best) to 999", *p.Priority)
+	case p.Shoulder != "" && !shoulders.MatchString(p.Shoulder):
+		return fault.New(fault.Invalid,
+			"shoulder: %q: expected 2 to 20 digits and consonants, e.g. fk4", p.Shoulder)
+	case !slices.Contains([]Suppress{"", None, Partial, Full}, p.Suppress):
+		return fault.New(fault.Invalid, "suppress: %q: expected none, partial or full", p.Suppress)
+	}
+
+	for _, to := range p.Notify {
+		if err := notify.CheckAddress(to); err != nil {
+			return fault.New(fault.Invalid, "notification: %w", err)
+		}
+	}
+	return s.checkCallback(p.Callback)
+}
+
+// maxDeferred is how many consumers a profile can defer: each run reads the profile.
+const maxDeferred = 50
+
+// checkDeferred refuses names that no consumer has.
+func (s Store) checkDeferred(ctx context.Context, names []string) error {
+	switch {
+	case len(names) == 0:
+		return nil
+	case len(names) > maxDeferred:
+		return fault.New(fault.Invalid, "defer: %d consumers; at most %d are accepted", len(names),
+			maxDeferred)
+	case s.Consumer == nil:
+		return fault.New(fault.Invalid, "defer: consumers cannot be deferred here")
+	}
+
+	for _, name := range names {
+		err := s.Consumer(ctx, name)
+		if fault.Is(err, fault.NotFound) {
+			return fault.New(fault.Invalid, "defer: %w; archivist consumer list shows all", err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Deferred are the consumers that do not handle a collection's events for now.
+func (s Store) Deferred(ctx context.Context, name string) ([]string, error) {
+	p, _, err := s.Profile(ctx, name)
+	return p.Defer, err
+}
+
+func (s Store) checkCallback(c Callback) error {
+	if !slices.Contains([]Mode{"", Required, BestEffort}, c.Mode) {
+		return fault.New(fault.Invalid, "callback.mode: %q: expected required or best-effort", c.Mode)
+	}
+
+	if c.URL == "" {
+		return nil
+	}
+
+	u, err := url.Parse(c.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !s.Plain) {
+		return fault.New(fault.Invalid, "callback.url: %q: expected an https URL", c.URL)
+	}
+
+	if key, ours := strings.CutPrefix(c.Secret, SecretPrefix); !ours || key == "" {
+		return fault.New(fault.Invalid,
+			"callback.secret: %q: expected the name of a secret in Secrets Manager that "+
+				"begins with %q; the secret is the key that signs the request", c.Secret,
+			SecretPrefix)
+	}
+	return nil
+}
+
+// Recipients are the recipients of mails: those that the submission names, and the
+// collection's own, without duplicates.
+func (p Profile) Recipients(named []string) []string {
+	all := slices.Concat(named, p.Notify)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,188 @@
+// Package identity decides which object a submission is for: one that is stored, found
+// by the local ids or the ARK that the depositor gave, or a new one with an ARK of its
+// own.
+//
+// A [Resolver] decides, and changes nothing. It reads the inventory first, and the storage
+// root if there is no row, since rows can be lost. A [Registrar] records the decision: the
+// ARK is reserved, the local ids stand for the object, and the job holds their locks,
+// before anything is stored.
+//
+//	refused, err := resolver.Resolve(ctx, job)
+//	refused, err = resolver.Adopt(ctx, job, description)
+//	result, err := registrar.Assign(ctx, claim)
+package identity
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"archivist/pkg/formats/ark"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/ocfl"
+)
+
+// Resolver finds the object that a job is for.
+type Resolver struct {
+	Inventory   inventory.Store
+	Collections collection.Store
+	Root        ocfl.Root
+	NAAN        string                                    // of minted ARKs
+	Shoulder    string                                    // of collections whose profile names none
+	Draw        func(job string, try int) func(n int) int // numbers for a job's ARK; see Draw
+}
+
+// Foreign refuses a submission for an object of another collection. It names no collection.
+func Foreign(ark string) string {
+	return ark + " is not an object that this submission may change"
+}
+
+// Resolve finds the job's object by the local ids and by the ARK that the depositor
+// gave. It returns why the submission is refused, or "".
+func (r Resolver) Resolve(ctx context.Context, j *ingest.Job) (refused string, err error) {
+	found, by, refused, err := r.byLocalIDs(ctx, j)
+	if err != nil || refused != "" {
+		return refused, err
+	}
+
+	if j.Primary == "" {
+		j.Primary = found
+		return "", nil
+	}
+
+	given, err := ark.Parse(j.Primary)
+	if err != nil {
+		return "the primary identifier is not an ARK: " + err.Error(), nil
+	}
+
+	j.Primary = given.String()
+	if found != "" && found != j.Primary {
+		return fmt.Sprintf("the local id %q belongs to another object than %s. Remove one of them",
+			by, j.Primary), nil
+	}
+
+	return r.allowed(ctx, j, given)
+}
+
+// byLocalIDs finds the one object of the submitted local ids, and the id that names it.
+func (r Resolver) byLocalIDs(ctx context.Context,
+	j *ingest.Job) (found, by, refused string, err error) {
+	for _, id := range j.Submitted() {
+		known, err := r.Inventory.ByLocalID(ctx, j.Collection, id)
+		if err != nil {
+			return "", "", "", err
+		}
+
+		if known != "" && found != "" && known != found {
+			return "", "",
+				fmt.Sprintf("the local ids %q and %q belong to different objects (%s, %s). "+
+					"Submit one object at a time", by, id, found, known), nil
+		}
+
+		if known != "" {
+			found, by = known, id
+		}
+	}
+
+	return found, by, "", nil
+}
+
+// allowed checks that a given ARK may be used: that of an object of this collection, or a
+// new one on its shoulder. If the object has no row, the storage root is checked, since
+// rows can be lost.
+func (r Resolver) allowed(ctx context.Context, j *ingest.Job,
+	given ark.ARK) (refused string, err error) {
+	object, err := r.Inventory.Object(ctx, given.String())
+	switch {
+	case err == nil && object.Collection != j.Collection:
+		return Foreign(given.String()), nil
+	case err == nil:
+		return "", nil
+	case !fault.Is(err, fault.NotFound):
+		return "", err
+	}
+
+	v, err := r.Root.Judge(ctx, given.String())
+	if err != nil {
+		return "", err
+	}
+
+	if v.Trust == ocfl.Unused {
+		return r.unused(ctx, j, given)
+	}
+
+	if err := v.Err(); err != nil {
+		return "", err
+	}
+
+	id, err := aip.Head(r.Root, v.Object).Identity(ctx)
+	if err == nil && !id.In(j.Collection) {
+		return Foreign(given.String()), nil
+	}
+	return "", err // its rows are brought back in Processing
+}
+
+// unused checks that an ARK of which nothing is stored may become a new object's.
+func (r Resolver) unused(ctx context.Context, j *ingest.Job,
+	given ark.ARK) (refused string, err error) {
+	reserved, err := r.Inventory.Reserved(ctx, given.String())
+	if err != nil {
+		return "", err
+	}
+	if reserved != nil && reserved.Collection != j.Collection && reserved.Job != j.ID {
+		return Foreign(given.String()), nil
+	}
+	shoulder, err := r.shoulder(ctx, j.Collection)
+	return mistaken(given, ark.ARK{NAAN: r.NAAN, Name: shoulder}), err
+}
+
+// mistaken returns why a given ARK cannot be that of a new object on a shoulder, or "".
+func mistaken(given, shoulder ark.ARK) string {
+	const instead = "omit it to have one minted"
+	switch {
+	case given.NAAN != shoulder.NAAN || !strings.HasPrefix(given.Name, shoulder.Name):
+		return fmt.Sprintf("%s is not on the shoulder %s of this collection; %s", given, shoulder, instead)
+	case given == shoulder:
+		return fmt.Sprintf("%s is the shoulder of this collection, not an object's ARK; %s", given, instead)
+	case !given.Valid():
+		return fmt.Sprintf("the check character of %s is wrong; correct the ARK, or %s", given, instead)
+	}
+	return ""
+}
+
+// Mistyped returns why an ARK on a collection's shoulder cannot be that of an object, or
+// "". Estimate checks whether an ARK elsewhere may be used.
+func (r Resolver) Mistyped(ctx context.Context, collection, text string) (string, error) {
+	given, err := ark.Parse(text)
+	if err != nil {
+		return err.Error(), nil
+	}
+
+	name, err := r.shoulder(ctx, collection)
+	if err != nil || given.NAAN != r.NAAN || !strings.HasPrefix(given.Name, name) {
+		return "", err
+	}
+
+	why := mistaken(given, ark.ARK{NAAN: r.NAAN, Name: name})
+	if why == "" {
+		return "", nil
+	}
+
+	if _, err = r.Inventory.Object(ctx, given.String()); fault.Is(err, fault.NotFound) {
+		return why, nil
+	}
+	return "", err
+}
+
+// shoulder is the shoulder of a collection's ARKs.
+func (r Resolver) shoulder(ctx context.Context, collection string) (string, error) {
+	profile, _, err := r.Collections.Profile(ctx, collection)
+	if profile.Shoulder == "" {
+		return r.Shoulder, err
+	}
+	return profile.Shoulder, err
+}

@@ -1,0 +1,126 @@
+package identity
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"archivist/pkg/formats/ark"
+	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/ocfl"
+)
+
+const (
+	drawsAtOnce = 5  // ARKs that are drawn before one is reserved
+	mostDraws   = 25 // ARKs that are drawn for a job at most
+)
+
+// Draw gives numbers that follow from a job's id, and so do the ARKs that are made of
+// them: a job that runs again because its table was restored gets the same ARK. They
+// cannot be guessed without the id, which has 80 random bits.
+func Draw(job string, try int) func(n int) int {
+	calls := 0
+	return func(n int) int {
+		calls++
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", job, try, calls))
+		return int(binary.BigEndian.Uint64(sum[:]) % uint64(n))
+	}
+}
+
+// draw is the ARK of a job at a try.
+func (r Resolver) draw(shoulder, job string, try int) string {
+	return ark.Mint(r.NAAN, shoulder, r.Draw(job, try)).String()
+}
+
+// mint draws an ARK that no other object has, beginning with a try. It returns the next
+// try, and whether the ARK must still be reserved.
+func (r Resolver) mint(ctx context.Context, j *ingest.Job,
+	try int) (next int, reserve bool, err error) {
+	shoulder, err := r.shoulder(ctx, j.Collection)
+	if err != nil {
+		return try, false, err
+	}
+
+	for end := try + drawsAtOnce; try < end; try++ {
+		drawn := r.draw(shoulder, j.ID, try)
+		version, there, err := r.versionBy(ctx, drawn, j.ID)
+		switch {
+		case err != nil:
+			return try, false, err
+		case there && version == 0:
+			continue // another's object
+		}
+
+		j.Primary = drawn
+		if !there {
+			return try + 1, true, nil
+		}
+
+		row, err := r.Inventory.Reserved(ctx, drawn) // the job stored it, before the table was restored
+		return try + 1, row == nil, err
+	}
+
+	return try, false, fault.New(fault.Unavailable,
+		"no unused ARK was found on ark:/%s/%s in %d tries",
+		r.NAAN, shoulder, drawsAtOnce)
+}
+
+// StoredBy finds whether the job's version is stored, and notes the version on the job.
+// The object is the one that the job names; else that of one of its local ids; else one
+// with an ARK that was drawn for the job.
+func (r Resolver) StoredBy(ctx context.Context, j *ingest.Job) (found bool, err error) {
+	if j.Primary != "" {
+		_, found, err = r.storedAs(ctx, j, j.Primary)
+		return found, err
+	}
+
+	for _, id := range j.LocalIDs {
+		known, err := r.Inventory.ByLocalID(ctx, j.Collection, id)
+		if err == nil && known != "" {
+			_, found, err = r.storedAs(ctx, j, known)
+		}
+		if err != nil || found {
+			return found, err
+		}
+	}
+
+	shoulder, err := r.shoulder(ctx, j.Collection)
+	for try, there := 0, true; err == nil && there && !found && try < mostDraws; try++ {
+		there, found, err = r.storedAs(ctx, j, r.draw(shoulder, j.ID, try))
+	}
+
+	return found, err
+}
+
+// storedAs finds whether an object is there, and whether the job stored one of its versions.
+func (r Resolver) storedAs(ctx context.Context, j *ingest.Job,
+	ark string) (there, found bool, err error) {
+	version, there, err := r.versionBy(ctx, ark, j.ID)
+	if err != nil || version == 0 {
+		return there, false, err
+	}
+	j.Primary, j.ObjectVersion, j.NoChange = ark, version, false
+	return true, true, nil
+}
+
+// versionBy is the number of the version of an object that a job stored, 0 for none,
+// and whether the object is there.
+func (r Resolver) versionBy(ctx context.Context, ark,
+	job string) (version int, there bool, err error) {
+	etag, err := r.Root.ETag(ctx, ark)
+	if err != nil || etag == "" {
+		return 0, false, err
+	}
+
+	v, err := r.Root.Judge(ctx, ark)
+	if err != nil || v.Trust == ocfl.Unused {
+		return 0, true, err
+	}
+
+	if err := v.Err(); err != nil {
+		return 0, true, err
+	}
+	return v.Object.VersionBy(job), true, nil
+}

@@ -1,0 +1,284 @@
+// Package notify writes the mails that report how submissions ended.
+//
+// The texts of the mails are in the folder templates: one file for each mail and form,
+// e.g. templates/report.txt. A Report is the report of a batch, as it is saved and as the
+// API returns it. ForReport and ForQueued compose the mails, and Mail.Encode encodes them
+// for a mail service:
+//
+//	m, err := notify.ForReport(report, true, link)
+//	m.From, m.To = sender, recipient
+//	m.ID, err = notify.MessageID(sender, recipient, about)
+//	raw, err := m.Encode(now)
+//
+// Texts of depositors are shown unchanged, but cannot begin a line of a mail, send control
+// characters to a terminal, or become HTML. Package mail decides who gets a mail, and when.
+package notify
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Report is the report of a batch to its depositor. It is saved in the work bucket.
+type Report struct {
+	Batch      string `json:"batch"`
+	Collection string `json:"collection"`
+	Note       string `json:"note,omitempty"`
+	At         string `json:"at"`
+	Number     int    `json:"number,omitempty"`  // from 1; 0 if it was saved before reports had numbers
+	Since      string `json:"since,omitempty"`   // the time of the report that it is compared with
+	Message    string `json:"message,omitempty"` // why the batch has no jobs
+	Problem    string `json:"problem,omitempty"` // why the jobs are not listed
+	// Incomplete is why not everything of the submission was ingested, although it has jobs.
+	Incomplete string `json:"incomplete,omitempty"`
+
+	Warnings  []string `json:"warnings,omitempty"` // of the batch's manifest
+	Counts    Counts   `json:"counts"`
+	Failed    []Job    `json:"failed"`
+	Completed []Job    `json:"completed"`
+	Deleted   []Job    `json:"deleted"`
+	Open      []Job    `json:"open"` // requeued while the report was made
+
+	// Changes are what has changed since an earlier report; nil in the first report.
+	Changes *Changes `json:"changes,omitempty"`
+}
+
+// NewReport begins a report.
+func NewReport(batch, collection, note, at string) Report {
+	return Report{
+		Batch:      batch,
+		Collection: collection,
+		Note:       note,
+		At:         at,
+		Failed:     []Job{},
+		Completed:  []Job{},
+		Deleted:    []Job{},
+		Open:       []Job{},
+	}
+}
+
+// ReportPath is the path of the API that gives a batch's report.
+func ReportPath(batch string) string { return "/v1/batches/" + batch + "/report" }
+
+// ReceiptPath is the path of the API that gives a job's receipt.
+func ReceiptPath(job string) string { return "/v1/jobs/" + job + "/receipt" }
+
+// Counts is how many jobs of each kind a report has.
+type Counts struct {
+	Failed    int `json:"failed"`
+	Completed int `json:"completed"`
+	Deleted   int `json:"deleted"`
+	Open      int `json:"open"`
+}
+
+// Sum of all kinds.
+func (c Counts) Sum() int { return c.Failed + c.Completed + c.Deleted + c.Open }
+
+// Change is what has changed for a job since an earlier report.
+type Change string
+
+// The changes. A job that is not in the earlier report, or was open then, has changed when it
+// ended. One that was preserved or deleted then has no change.
+const (
+	NowPreserved Change = "now preserved"
+	NewlyFailed  Change = "newly failed"
+	StillFailed  Change = "still failed"
+	NowDeleted   Change = "deleted"
+)
+
+// Changes is how many jobs have each change.
+type Changes struct {
+	NowPreserved int `json:"nowPreserved"`
+	NewlyFailed  int `json:"newlyFailed"`
+	StillFailed  int `json:"stillFailed"`
+	NextStep     int `json:"nextStep"` // of StillFailed, those with another next step than then
+	Deleted      int `json:"deleted"`
+}
+
+// Count counts a job's change. nextStep is set if its next step is another one.
+func (c *Changes) Count(change Change, nextStep bool) {
+	switch change {
+	case NowPreserved:
+		c.NowPreserved++
+	case NewlyFailed:
+		c.NewlyFailed++
+	case StillFailed:
+		c.StillFailed++
+		if nextStep {
+			c.NextStep++
+		}
+	case NowDeleted:
+		c.Deleted++
+	}
+}
+
+// Add adds the changes of other jobs.
+func (c *Changes) Add(d Changes) {
+	c.NowPreserved += d.NowPreserved
+	c.NewlyFailed += d.NewlyFailed
+	c.StillFailed += d.StillFailed
+	c.NextStep += d.NextStep
+	c.Deleted += d.Deleted
+}
+
+// String lists the changes: "1 now preserved, 2 still failed".
+func (c Changes) String() string {
+	var parts []string
+	for _, p := range []struct {
+		n      int
+		change Change
+	}{{c.NowPreserved, NowPreserved}, {c.NewlyFailed, NewlyFailed}, {c.StillFailed, StillFailed},
+		{c.Deleted, NowDeleted}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.change))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// News is the number of jobs with another result or next step.
+func (c Changes) News() int { return c.NowPreserved + c.NewlyFailed + c.NextStep + c.Deleted }
+
+// Job is one job's line of a report.
+type Job struct {
+	Job             string   `json:"job"`
+	State           string   `json:"state"`
+	Change          Change   `json:"change,omitempty"` // since an earlier report
+	Source          string   `json:"source,omitempty"` // redacted
+	ARK             string   `json:"ark,omitempty"`
+	Version         int      `json:"version,omitempty"`
+	NoChange        bool     `json:"noChange,omitempty"`
+	InventoryDigest string   `json:"inventoryDigest,omitempty"` // sha512 of the OCFL inventory
+	LocalIDs        []string `json:"localIds,omitempty"`
+	Title           string   `json:"title,omitempty"`
+	Files           int      `json:"files,omitempty"`
+	Bytes           int64    `json:"bytes,omitempty"`
+	Warnings        Warnings `json:"warnings,omitempty"`    // the first of its manifest and of its files
+	FileDetails     []File   `json:"fileDetails,omitempty"` // of jobs of a few files
+	Receipt         string   `json:"receipt,omitempty"`     // path of the API with all files
+	Problem         string   `json:"problem,omitempty"`     // why there are no file details
+	Message         string   `json:"message,omitempty"`     // why it failed
+	Recoverable     bool     `json:"recoverable,omitempty"`
+	Next            string   `json:"next,omitempty"` // what to do about it
+}
+
+// File is one preserved file of a job.
+type File struct {
+	Path    string            `json:"path"`
+	Size    int64             `json:"size"`
+	Digests map[string]string `json:"digests"` // computed from what was received
+	Given   *Digest           `json:"given,omitempty"`
+	Warning string            `json:"warning,omitempty"`
+}
+
+// Digest is one that the depositor gave, and that was verified.
+type Digest struct {
+	Algorithm string `json:"algorithm"`
+	Value     string `json:"value"`
+}
+
+// NextStep is what to do about a failed job.
+func NextStep(recoverable bool) string {
+	if recoverable {
+		return "Correct the cause, then requeue the job."
+	}
+	return "It cannot be requeued: a new submission is needed."
+}
+
+// Shown is how many jobs of a kind a mail lists.
+const Shown = 50
+
+// ForReport composes the mail of a report, to be addressed. If whole is set, the
+// report has all of its jobs, and they are attached. link is where the API has the
+// whole report, or "".
+func ForReport(r Report, whole bool, link string) (m Mail, err error) {
+	if whole && r.Counts.Sum() > 0 {
+		if err := m.attach(r.Completed, r.Failed); err != nil {
+			return m, err
+		}
+	}
+
+	m.Subject = subject(r)
+	cut := max(r.Counts.Failed, r.Counts.Completed, r.Counts.Deleted) > Shown
+	err = m.fill("report", filled{
+		Report:  r,
+		Subject: m.Subject,
+		Link:    link,
+		Cut:     cut,
+		Whole:   whole,
+	})
+	return m, err
+}
+
+// filled is what the templates of reports show.
+type filled struct {
+	Report
+	Subject, Link string
+	Cut, Whole    bool
+	Sections      []section // of an update
+}
+
+// attach attaches the jobs of a report.
+func (m *Mail) attach(completed, failed []Job) error {
+	for _, list := range []struct {
+		name string
+		jobs []Job
+	}{{"completed.json", completed}, {"failed.json", failed}} {
+		data, err := json.MarshalIndent(append([]Job{}, list.jobs...), "", "  ")
+		if err != nil {
+			return err
+		}
+		m.Attach = append(m.Attach, Attachment{list.name, data})
+	}
+	return nil
+}
+
+// subject is the subject of a report's mail.
+func subject(r Report) string {
+	what := fmt.Sprintf("%s preserved", count(r.Counts.Completed, "object"))
+	switch {
+	case r.Message != "":
+		what = "Submission failed"
+	case r.Counts.Failed > 0:
+		what = fmt.Sprintf("%d of %s failed", r.Counts.Failed, count(r.Counts.Sum(), "object"))
+	case r.Counts.Deleted > 0:
+		what = fmt.Sprintf("%d of %s deleted", r.Counts.Deleted, count(r.Counts.Sum(), "object"))
+	}
+	return line(fmt.Sprintf("%s: %s to %s", what, r.Batch, r.Collection))
+}
+
+// Delayed is what the mail about a batch shows that has not ended after some days.
+type Delayed struct {
+	Batch, Collection, Note, At, State string
+	Days, Open, Failed                 int
+	Held                               string // by whom and why it is held, "" if it is not
+}
+
+// ForDelayed composes the mail that a batch has not ended, to be addressed.
+func ForDelayed(d Delayed) (m Mail, err error) {
+	m.Subject = line(fmt.Sprintf("Not finished after %s: %s to %s", count(d.Days, "day"), d.Batch,
+		d.Collection))
+	err = m.fill("delayed", struct {
+		Delayed
+		Subject string
+	}{d, m.Subject})
+	return m, err
+}
+
+// Queued is what the mail about a queued submission shows.
+type Queued struct {
+	Batch, Collection, Note, At string
+	Objects                     int
+}
+
+// ForQueued composes the mail that a submission is queued, to be addressed.
+func ForQueued(q Queued) (m Mail, err error) {
+	m.Subject = line(fmt.Sprintf("%s queued: %s to %s", count(q.Objects, "object"), q.Batch,
+		q.Collection))
+	err = m.fill("queued", struct {
+		Queued
+		Subject string
+	}{q, m.Subject})
+	return m, err
+}

@@ -1,0 +1,63 @@
+package notify
+
+import (
+	"fmt"
+	"slices"
+)
+
+// section is one part of an update's mail: the jobs with one change.
+type section struct {
+	Change Change
+	N      int
+	Jobs   []Job // at most Shown
+}
+
+// ForUpdate composes the mail about what has changed since an earlier report, to be
+// addressed; the arguments are those of ForReport. Attached are the jobs now preserved, and
+// those that failed.
+func ForUpdate(r Report, whole bool, link string) (m Mail, err error) {
+	if r.Changes == nil {
+		r.Changes = &Changes{}
+	}
+
+	sections := []section{
+		{NowPreserved, r.Changes.NowPreserved, with(NowPreserved, r.Completed)},
+		{NewlyFailed, r.Changes.NewlyFailed, with(NewlyFailed, r.Failed)},
+		{StillFailed, r.Changes.StillFailed, with(StillFailed, r.Failed)},
+		{NowDeleted, r.Changes.Deleted, with(NowDeleted, r.Deleted)},
+	}
+
+	if whole {
+		if err := m.attach(sections[0].Jobs,
+			slices.Concat(sections[1].Jobs, sections[2].Jobs)); err != nil {
+			return m, err
+		}
+	}
+
+	cut := false
+	for i, s := range sections {
+		sections[i].Jobs = s.Jobs[:min(len(s.Jobs), Shown)]
+		cut = cut || s.N > len(sections[i].Jobs)
+	}
+
+	m.Subject = line(fmt.Sprintf("Update: %s: %s to %s", r.Changes, r.Batch, r.Collection))
+	err = m.fill("update", filled{
+		Report:   r,
+		Subject:  m.Subject,
+		Link:     link,
+		Cut:      cut,
+		Whole:    whole,
+		Sections: sections,
+	})
+	return m, err
+}
+
+// with are the jobs that have a change.
+func with(c Change, jobs []Job) (out []Job) {
+	for _, j := range jobs {
+		if j.Change == c {
+			out = append(out, j)
+		}
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package payload
+
+import (
+	"fmt"
+	"strings"
+
+	"archivist/pkg/formats/checkm"
+	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fetch"
+)
+
+// Rejected returns why a manifest that was read is rejected, or "".
+func Rejected(m checkm.Manifest, problems []checkm.Problem, err error, want checkm.Kind) string {
+	if err != nil {
+		return "the manifest is corrupt: " + err.Error()
+	}
+
+	bad := checkm.Rejected(problems)
+	if len(bad) == 0 && m.Kind != want {
+		return fmt.Sprintf("the manifest's profile is that of the kind %q; this payload type expects %q. "+
+			"Submit it again with the matching type", m.Kind, want)
+	}
+
+	lines := make([]string, len(bad))
+	for i, p := range bad {
+		lines[i] = p.String()
+	}
+
+	if len(bad) == 0 {
+		return ""
+	}
+	return "the manifest is rejected: " + strings.Join(lines, "; ")
+}
+
+// Warnings are those of a manifest that was read.
+func Warnings(problems []checkm.Problem) []string {
+	var all ingest.Warnings
+	for _, p := range problems {
+		if p.Severity == checkm.Warning {
+			all.Add("manifest: " + p.String())
+		}
+	}
+	return all.List("archivist manifest check lists them")
+}
+
+// WrongDigest returns how the received content differs from the depositor's digest, or "".
+func WrongDigest(what string, came *fetch.Digester, p ingest.Payload) string {
+	if p.Digest == "" {
+		return ""
+	}
+	if got := came.Sums()[p.Algorithm]; got != p.Digest {
+		return fmt.Sprintf("%s: the depositor's %s is %s, but %s was computed over %d bytes received", what,
+			p.Algorithm, p.Digest, got, came.Size)
+	}
+	return ""
+}

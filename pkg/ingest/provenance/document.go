@@ -1,0 +1,174 @@
+package provenance
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"mime"
+	"strings"
+	"time"
+
+	"archivist/pkg/formats/premis"
+	"archivist/pkg/ingest"
+	"archivist/pkg/objects/aip"
+)
+
+// Document writes what is preserved with a job's version, and what happened to it until
+// now, as PREMIS. Events are about the version as a whole, one for each step. files is
+// read several times, one file at a time.
+func (a Archive) Document(w io.Writer, j *ingest.Job, version int,
+	files iter.Seq2[aip.Entry, error]) error {
+	d := premis.New(w)
+	entity, id := Object(j.Primary, j.LocalIDs), Representation(j.Primary, version)
+	whole := premis.Object{
+		Category: premis.Representation,
+		IDs:      []premis.Identifier{id},
+		Relations: []premis.Relation{
+			{Kind: premis.Represents, To: premis.To(entity.IDs[0])},
+			{Kind: premis.Includes, To: fileIDs(id, files)},
+		},
+	}
+
+	for _, o := range []premis.Object{entity, whole} {
+		if err := d.Object(o); err != nil {
+			return err
+		}
+	}
+
+	for e, err := range files {
+		if err == nil {
+			err = d.Object(file(fileID(id, e), e))
+		}
+		if err != nil {
+			return err
+		}
+	}
+
+	for _, e := range a.events(j, id) {
+		d.Event(e)
+	}
+
+	for _, agent := range a.Agents() {
+		d.Agent(agent)
+	}
+
+	if j.Submitter != "" {
+		d.Agent(Submitter(j.Submitter))
+	}
+	return d.Close()
+}
+
+// Object describes the intellectual entity.
+func Object(ark string, localIDs []string) premis.Object {
+	o := premis.Object{Category: premis.Entity, IDs: []premis.Identifier{{Type: "ARK", Value: ark}}}
+	for _, id := range localIDs {
+		o.IDs = append(o.IDs, premis.Identifier{Type: "local", Value: id})
+	}
+	return o
+}
+
+// fileID names a file of a version.
+func fileID(version premis.Identifier, e aip.Entry) premis.Identifier {
+	return Identifier(version.Value + "/" + e.Path)
+}
+
+func fileIDs(version premis.Identifier,
+	files iter.Seq2[aip.Entry, error]) iter.Seq2[premis.Identifier, error] {
+	return func(yield func(premis.Identifier, error) bool) {
+		for e, err := range files {
+			if !yield(fileID(version, e), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// file describes a producer's file. Its SHA-512 is always there, and the digest that the
+// depositor supplied.
+func file(id premis.Identifier, e aip.Entry) premis.Object {
+	o := premis.Object{
+		Category:     premis.File,
+		IDs:          []premis.Identifier{id},
+		Size:         e.Size,
+		OriginalName: strings.TrimPrefix(e.Path, "producer/"),
+		Fixity: []premis.Fixity{{
+			Algorithm:  "sha512",
+			Digest:     e.Digests["sha512"],
+			Originator: "archivist",
+		}},
+	}
+
+	if e.Given == "sha512" {
+		o.Fixity[0].Originator = "depositor"
+	} else if e.Given != "" {
+		given := premis.Fixity{
+			Algorithm:  e.Given,
+			Digest:     e.Digests[e.Given],
+			Originator: "depositor",
+		}
+		o.Fixity = append(o.Fixity, given)
+	}
+
+	if kind, _, err := mime.ParseMediaType(e.MediaType); err == nil && premis.Carries(kind) == "" {
+		o.Format, o.FormatNote = kind, "media type stated by the depositor or the source"
+	}
+	return o
+}
+
+// later states where the events are that a stored document cannot have.
+const later = "This document is part of the version that it describes. Later events (fixity check of the stored " +
+	"copy, ingestion, accession) are in the archive's event log: " +
+	"GET /v1/objects/{naan}/{name}/events with Accept: application/xml."
+
+// events are what happened to a version until it was ready to be stored.
+func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []premis.Event) {
+	add := func(e premis.Event, at int64, detail string, args ...any) {
+		e.ID, e.Time = Identifier(fmt.Sprintf("%s#premis-%d", j.ID, len(events)+1)),
+			time.UnixMilli(at)
+		e.Detail, e.Objects = fmt.Sprintf(detail, args...), []premis.Identifier{version}
+		if e.Outcome == "" {
+			e.Outcome = premis.Success
+		}
+		e.Agents = append(a.Implementers(), e.Agents...)
+		events = append(events, e)
+	}
+
+	if j.Payload.Type == ingest.TypeObjectManifest {
+		add(premis.Event{Type: "validation"}, j.Fetched,
+			"The submission manifest was validated against the rules of its profile.")
+	}
+
+	add(transferred(j), j.Fetched,
+		"Files downloaded from the URLs in the submission: %d (%d bytes).", j.Files, j.Bytes)
+	add(premis.Event{Type: "message digest calculation"}, j.Fetched,
+		"Digests computed over the %d bytes received: SHA-256, SHA-512 and CRC-64/NVME of each file, "+
+			"and its digest in the algorithm used by the depositor, if any.", j.Bytes)
+
+	if j.Checked > 0 {
+		add(premis.Event{Type: "fixity check"}, j.Fetched,
+			"The depositor supplied digests for %d of %d files; all of these were verified.",
+			j.Checked, j.Files)
+	}
+
+	add(premis.Event{Type: "information package creation", Note: later}, j.Stamp,
+		"The system files (identifiers, description, manifests and this document) were created by job %s of batch %s.",
+		j.ID, j.Batch)
+
+	return events
+}
+
+// transferred is the event of the download, which the submitter authorized.
+func transferred(j *ingest.Job) premis.Event {
+	e := premis.Event{Type: "transfer"}
+	if j.Submitter != "" {
+		e.Agents = []premis.Link{{Agent: Submitter(j.Submitter).ID, Role: premis.Authorizer}}
+	}
+
+	if j.Warned > 0 {
+		e.Outcome = premis.Warning
+		e.Note = fmt.Sprintf("A warning was recorded for %d of %d files, for example that the digest matched "+
+			"and the size differed from the size stated by the depositor; see %s.", j.Warned,
+			j.Files, aip.ListName)
+	}
+	return e
+}

@@ -1,0 +1,241 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/table"
+)
+
+// position is the position of a job among the jobs that wait at its gate.
+type position struct {
+	ahead   int         // jobs before it
+	waiting int         // all jobs
+	more    bool        // there are more: only the first were read
+	beyond  bool        // it is behind all that were read
+	before  []candidate // the jobs before it
+}
+
+// position finds a job among the first that wait at its gate. It takes one request, however
+// many wait.
+func (q *Queue) position(ctx context.Context, j *ingest.Job) (p position, err error) {
+	place, turn := j.WorkKey()
+	var page []candidate
+	next, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: countedMost}, &page)
+	if err != nil {
+		return p, err
+	}
+
+	p.more, p.waiting = next != "", len(page)
+	for _, w := range page {
+		if w.ID != j.ID && w.WorkSK < turn {
+			p.before = append(p.before, w)
+		}
+	}
+
+	p.ahead = len(p.before)
+	p.waiting = max(p.waiting, p.ahead+1) // the index may not have the job yet
+	p.beyond = p.more && p.ahead == len(page)
+	return p, nil
+}
+
+// String returns the position as a sentence.
+func (p position) String() string {
+	of := ingest.Number(p.waiting)
+	if p.more {
+		of = "more than " + of
+	}
+
+	switch {
+	case p.beyond:
+		return fmt.Sprintf("At least %s waiting jobs are ahead.", ingest.Number(p.ahead))
+	case p.waiting == 1:
+		return "No other job is waiting."
+	case p.ahead == 0:
+		return fmt.Sprintf("It is the first of %s waiting jobs.", of)
+	case p.ahead == 1:
+		return fmt.Sprintf("1 of %s waiting jobs is ahead.", of)
+	}
+	return fmt.Sprintf("%s of %s waiting jobs are ahead.", ingest.Number(p.ahead), of)
+}
+
+// explainWaiting explains what a waiting job lacks, and its place in the queue.
+func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
+	x, err = q.explainPause(ctx, j)
+	if err != nil || x.Why != "" {
+		x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
+		return x, err
+	}
+
+	x, err = q.explainStopped(ctx, j)
+	if err != nil || x.Why != "" {
+		return x, err
+	}
+
+	free, err := q.free(ctx)
+	if err != nil {
+		return x, err
+	}
+
+	pos, err := q.position(ctx, j)
+	if err != nil {
+		return x, err
+	}
+
+	x, err = q.explainLack(ctx, j, free, pos)
+	x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
+	if x.Waits == OnSlot || x.Waits == OnTurn || x.Waits == OnSpace {
+		x.Why += " " + pos.String()
+	}
+	return x, err
+}
+
+// explainStopped explains a waiting job whose batch lets none start. The operation that cancels the
+// batch ends the job; a person can have interrupted it.
+func (q *Queue) explainStopped(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
+	row, err := q.Batch(ctx, j.Batch)
+	if err != nil || row.Stops() == "" {
+		return x, err
+	}
+
+	x.Waits, x.Why = OnCancel, "It does not start: "+row.Stops()+". The operation that cancels its jobs ends it."
+	if id := row.Cancelled.Operation; id != "" {
+		o, err := q.Operation(ctx, id)
+		if err == nil && o.State == ingest.OperationInterrupted {
+			x.Why += " It was interrupted: continue it with: archivist operation continue " + id + " --reason …"
+		}
+	}
+	return x, nil
+}
+
+// explainLack explains what a waiting job lacks first: a lock, a slot, space, or nothing.
+func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free,
+	pos position) (Explanation, error) {
+	if j.State != ingest.Pending {
+		x, err := q.explainLock(ctx, j)
+		if err != nil || x.Why != "" {
+			return x, err
+		}
+	}
+
+	if x := q.explainSlot(j, free); x.Why != "" {
+		return x, nil
+	}
+
+	if j.State != ingest.Pending {
+		if x := q.explainSpace(j, free, pos); x.Why != "" {
+			return x, nil
+		}
+	}
+	return q.explainTurn(ctx)
+}
+
+// waitsTo is what a waiting job does next.
+func waitsTo(j *ingest.Job) string {
+	switch {
+	case j.State == ingest.Pending:
+		return "Waiting to start"
+	case j.State == ingest.Provisioning:
+		return "Waiting to download " + payload(j)
+	}
+	return "Waiting to continue"
+}
+
+// explainLock names the job that has the object, or is in line for it before this one.
+func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
+	lock, owner, err := q.blockedBy(ctx, j)
+	if err != nil || lock == "" {
+		return x, err
+	}
+	return Explanation{
+		Waits: OnLock,
+		On:    owner,
+		Why: fmt.Sprintf("job %s works on the same object and comes first. This job continues when that one has ended.",
+			owner),
+	}, nil
+}
+
+// explainSlot explains which limit of running jobs is reached.
+func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
+	x.Waits = OnSlot
+	switch {
+	case free.Slots <= 0:
+		x.Why = fmt.Sprintf("the limit of running jobs (%s) is reached.",
+			ingest.Number(q.Settings.MaxInFlight))
+	case free.Share > 0 && free.Taken[j.Collection] >= free.Share:
+		x.Why = fmt.Sprintf("collection %s has reached the limit of running jobs of one collection (%s).",
+			j.Collection, ingest.Number(free.Share))
+	}
+	return x
+}
+
+// explainSpace explains why there is no work space for the job, in the order of the gate's
+// checks.
+func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, pos position) Explanation {
+	left := ingest.Number(max(0, free.Space))
+	keeper, reserved := q.keeper(j, free, pos)
+	x := Explanation{Waits: OnSpace}
+	switch {
+	case j.TooLarge(q.Settings.Space) != "":
+		x.Waits, x.Why = OnPerson, sentence(j.TooLarge(q.Settings.Space))
+	case reserved:
+		x.On = keeper.ID
+		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %d minutes for %s; "+
+			"%s are free.",
+			keeper.ID, int(q.Settings.Patience.Minutes()), ingest.Bytes(keeper.Space), left)
+	case j.HasSpace:
+	case j.SpaceNeeded > free.Space:
+		x.Why = fmt.Sprintf("it needs %s of work space and %s are free.",
+			ingest.Bytes(j.SpaceNeeded), left)
+	case !j.SizeKnown && free.Space < free.Reserve:
+		x.Why = fmt.Sprintf("its size is unknown; such jobs wait until %s of work space are free, and %s are.",
+			ingest.Bytes(free.Reserve), left)
+	}
+	return x
+}
+
+// keeper returns the job before j for which freed space is reserved, if there is one.
+func (q *Queue) keeper(j *ingest.Job, free ingest.Free,
+	pos position) (keeper candidate, reserved bool) {
+	if j.State != ingest.Provisioning || j.Parked || free.Patience == 0 {
+		return keeper, false
+	}
+
+	for _, w := range pos.before {
+		want := ingest.Want{
+			ID:     w.ID,
+			Space:  w.Space,
+			Known:  w.Known,
+			Waited: q.Now().Sub(time.UnixMilli(w.Entered)),
+		}
+		if _, left := ingest.Choose(free, []ingest.Want{want}); left.Kept {
+			return w, true
+		}
+	}
+	return keeper, false
+}
+
+// silentAfter is the age of the last sweep after which the scheduler is considered not to
+// run: it sweeps each minute.
+const silentAfter = 3 * sweepEvery
+
+// explainTurn explains when the scheduler admits a job that lacks nothing, or that the
+// scheduler does not run.
+func (q *Queue) explainTurn(ctx context.Context) (Explanation, error) {
+	const check = "An operator must check its rule and the log of the function scheduler."
+	last, err := q.lastSweep(ctx)
+	switch {
+	case err != nil:
+		return Explanation{}, err
+	case last.IsZero():
+		return Explanation{Waits: OnPerson, Why: "the scheduler has never run. " + check}, nil
+	case q.Now().Sub(last) > silentAfter:
+		return Explanation{Waits: OnPerson,
+			Why: fmt.Sprintf("the scheduler has not run since %s. %s",
+				ingest.Timestamp(last.UnixMilli()), check)}, nil
+	}
+	return Explanation{Waits: OnTurn,
+		Why: "the scheduler admits jobs each minute, in their order."}, nil
+}

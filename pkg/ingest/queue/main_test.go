@@ -1,0 +1,14 @@
+package queue_test
+
+import (
+	"os"
+	"testing"
+
+	"archivist/pkg/events/event/eventtest"
+)
+
+// TestMain compares every event with the schema of its type.
+func TestMain(m *testing.M) {
+	os.Exit(eventtest.Main(m, "batch", "job", "operation", "queue", "storage", "collection.held",
+		"collection.released"))
+}

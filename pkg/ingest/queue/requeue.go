@@ -1,0 +1,49 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+
+	"archivist/pkg/ingest"
+)
+
+// decideRequeue puts a failed job back to the state after its last successful one. It is
+// refused if that cannot help. A job that a later submission has overtaken needs
+// confirmation that it may replace the object's newest version.
+func decideRequeue(ctx context.Context, q *Queue, row *Job,
+	a ingest.Action) (d decision, err error) {
+	if d.next, err = q.Rules.Requeue(row.Job, q.Now()); err != nil {
+		return d, err
+	}
+
+	notDeleted, err := q.mayReopen(ctx, row.Batch)
+	if err != nil {
+		return d, err
+	}
+
+	d.also = append(d.also, notDeleted)
+	permitted, overtaken, err := q.overtaken(ctx, &row.Job)
+	if err != nil {
+		return d, err
+	}
+
+	d.next.Permitted, d.unconfirmed = permitted, overtaken
+	d.by = origin{
+		event:     "job.requeued",
+		actor:     a.Actor,
+		component: "admin",
+		reason:    permits(a, row, &d.next),
+	}
+
+	d.summary = fmt.Sprintf("job %s continues at %s", row.Job.ID, d.next.State)
+	if err := q.awaitPauses(ctx, &d); err != nil || len(d.next.Locks) == 0 {
+		return d, err
+	}
+
+	lock, owner, err := q.blockedBy(ctx, &d.next)
+	if lock != "" {
+		d.next = q.Rules.Park(d.next, lock, owner, q.Now())
+		d.summary += fmt.Sprintf(", once job %s has ended: it works on the same object and comes first", owner)
+	}
+	return d, err
+}

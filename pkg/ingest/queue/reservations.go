@@ -1,0 +1,250 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// Reservation is a row that a job owns: a slot, space, or a lock. The transaction that
+// grants it inserts the row, and the one that gives it back deletes the row. So it cannot
+// be given back twice, and the sums cannot drift.
+type Reservation struct {
+	table.Head
+	Owner      string `dynamo:"owned_by"` // job id
+	Bytes      int64  `dynamo:"bytes,omitempty"`
+	Collection string `dynamo:"coll,omitempty"`
+}
+
+// Partitions of slots and space: what is free is the capacity less the sum of their rows.
+const (
+	slotPK  = "SLOT"
+	spacePK = "SPACE"
+)
+
+func slotKey(job string) table.Key  { return table.Key{PK: slotPK, SK: job} }
+func spaceKey(job string) table.Key { return table.Key{PK: spacePK, SK: job} }
+
+// LockKey is the key of a lock's row, e.g. of "ark#ark:/99999/fk4tq65d6k".
+func LockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "LOCK"} }
+
+// missingRows are rows that a job should own but that do not exist.
+type missingRows []table.Key
+
+// missingRows returns the missing rows of a job because of which a change failed, or none
+// if any other condition failed.
+func (q *Queue) missingRows(ctx context.Context, err error, j *ingest.Job) (missing missingRows) {
+	var ce *table.ConditionError
+	if !errors.As(err, &ce) {
+		return nil
+	}
+
+	owned := ownedRows(j)
+	for _, k := range ce.Keys {
+		var row Reservation
+		err := q.Table.Get(ctx, k, &row)
+		unreadable := err != nil && !fault.Is(err, fault.NotFound)
+		there := err == nil && row.Owner == j.ID
+		if !slices.Contains(owned, k) || unreadable || there {
+			return nil
+		}
+		missing = append(missing, k)
+	}
+	return missing
+}
+
+// ownedRows are the keys of the reservations that a job has.
+func ownedRows(j *ingest.Job) (owned []table.Key) {
+	for _, r := range Owned(j) {
+		owned = append(owned, r.Key())
+	}
+	return owned
+}
+
+// Owned are the reservations that a job has by its row: exactly these rows exist for it.
+func Owned(j *ingest.Job) (owned []Reservation) {
+	add := func(k table.Key, bytes int64) {
+		owned = append(owned, Reservation{
+			Head:       head(k),
+			Owner:      j.ID,
+			Bytes:      bytes,
+			Collection: j.Collection,
+		})
+	}
+
+	if j.HasSlot {
+		add(slotKey(j.ID), 0)
+	}
+
+	if j.HasSpace {
+		add(spaceKey(j.ID), j.SpaceNeeded)
+	}
+
+	for _, name := range j.Locks {
+		add(LockKey(name), 0)
+	}
+
+	for _, name := range j.QueuedLocks() {
+		add(lineKey(name, j.ID), 0)
+	}
+	return owned
+}
+
+// reserve puts into tx the reservations that a change of a job grants and gives back,
+// except for the missing rows.
+func reserve(tx *table.Tx, prev, next ingest.Job, missing missingRows) {
+	r := reserver{tx: tx, job: next, missing: missing}
+	r.slot(prev.HasSlot, next.HasSlot)
+	r.space(prev, next)
+	r.names(prev.Locks, next.Locks, LockKey)
+	r.names(prev.QueuedLocks(), next.QueuedLocks(),
+		func(name string) table.Key { return lineKey(name, next.ID) })
+}
+
+// reserver puts the reservations of a job into a transaction.
+type reserver struct {
+	tx      *table.Tx
+	job     ingest.Job
+	missing missingRows
+}
+
+// grant inserts a row. It must not exist, so that nothing is granted twice.
+func (r reserver) grant(k table.Key, bytes int64) {
+	r.tx.Insert(&Reservation{
+		Head:       head(k),
+		Owner:      r.job.ID,
+		Bytes:      bytes,
+		Collection: r.job.Collection,
+	})
+}
+
+// remove deletes a row of the job. It must exist, so that nothing is given back twice.
+func (r reserver) remove(k table.Key) {
+	if !slices.Contains(r.missing, k) {
+		r.tx.RemoveOwned(k, r.job.ID)
+	}
+}
+
+func (r reserver) slot(had, has bool) {
+	switch {
+	case has && !had:
+		r.grant(slotKey(r.job.ID), 0)
+	case had && !has:
+		r.remove(slotKey(r.job.ID))
+	}
+}
+
+func (r reserver) space(prev, next ingest.Job) {
+	k := spaceKey(next.ID)
+	switch {
+	case next.HasSpace && (!prev.HasSpace || slices.Contains(r.missing, k)):
+		r.grant(k, next.SpaceNeeded)
+	case prev.HasSpace && !next.HasSpace:
+		r.remove(k)
+	case next.HasSpace && prev.SpaceNeeded != next.SpaceNeeded:
+		r.tx.Count(k, map[string]int64{"bytes": next.SpaceNeeded - prev.SpaceNeeded})
+	}
+}
+
+// names grants and removes the rows of locks, or of places in line.
+func (r reserver) names(had, has []string, key func(name string) table.Key) {
+	for _, name := range has {
+		if !slices.Contains(had, name) {
+			r.grant(key(name), 0)
+		}
+	}
+	for _, name := range had {
+		if !slices.Contains(has, name) {
+			r.remove(key(name))
+		}
+	}
+}
+
+// lineKey is the key of a job's place in the line for a lock. Job ids rise with the
+// submissions, so the line is in their order.
+func lineKey(name, job string) table.Key {
+	return table.Key{PK: LockKey(name).PK, SK: "WAITS#" +
+		job}
+}
+
+// blockedBy returns the first of the locks that the job needs and cannot have now, and the
+// job that owns it or is in line before this one.
+func (q *Queue) blockedBy(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
+	for _, l := range j.QueuedLocks() {
+		if owner, err = q.jobAhead(ctx, l, j.ID); err != nil || owner != "" {
+			return l, owner, err
+		}
+	}
+	return "", "", nil
+}
+
+// jobAhead returns the job that owns a lock, or is first in line for it; "" if that is the
+// job itself, or none.
+func (q *Queue) jobAhead(ctx context.Context, lock, job string) (owner string, err error) {
+	var rows []Reservation
+	if _, err := q.Table.Page(ctx, table.Query{PK: LockKey(lock).PK, Limit: 2}, &rows); err != nil {
+		return "", err
+	}
+
+	for _, row := range rows { // the lock sorts before the line
+		if row.Owner != job {
+			return row.Owner, nil
+		}
+		if row.SK != LockKey(lock).SK {
+			break
+		}
+	}
+	return "", nil
+}
+
+// free counts what the gates can grant now.
+func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
+	f := ingest.Free{
+		Slots:    q.Settings.MaxInFlight,
+		Space:    q.Settings.Space,
+		Capacity: q.Settings.Space,
+		Reserve:  q.Settings.Reserve,
+		Share:    q.Settings.Share,
+		Patience: q.Settings.Patience,
+		Taken:    map[string]int{},
+	}
+
+	err := q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Reservation) {
+		if s.Owner == "" {
+			return // not a slot: an event of a collection of that name, by an earlier release
+		}
+		f.Slots--
+		f.Taken[s.Collection]++
+	})
+	if err != nil {
+		return f, err
+	}
+
+	err = q.each(ctx, table.Query{PK: spacePK, Limit: 1000},
+		func(s Reservation) { f.Space -= s.Bytes })
+	return f, err
+}
+
+// each calls f for all rows of a partition, which it reads page by page.
+func (q *Queue) each(ctx context.Context, query table.Query, f func(Reservation)) error {
+	for {
+		var page []Reservation
+		next, err := q.Table.Page(ctx, query, &page)
+		if err != nil {
+			return err
+		}
+
+		for _, s := range page {
+			f(s)
+		}
+
+		query.Cursor = next
+		if next == "" {
+			return nil
+		}
+	}
+}

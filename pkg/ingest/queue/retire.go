@@ -1,0 +1,152 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// retireChunk is the number of job rows that one transaction removes.
+const retireChunk = 50
+
+// retire removes the rows of a batch that a person has deleted, or of a Completed one whose
+// retention has ended. The batch becomes Deleted, then its jobs' rows are removed from the
+// last to the first, and at the end its own. Events stay. It continues where an earlier
+// sweep stopped, and works for the time of one item.
+func (q *Queue) retire(ctx context.Context, row *Batch) error {
+	until := q.Now().Add(q.itemTime())
+	if row.State == ingest.BatchCompleted {
+		next := q.Rules.EnterBatch(row.Batch, ingest.BatchDeleted, q.Now())
+		next.Due = q.Now().UnixMilli()
+		if err := q.changeBatch(ctx, row, next, origin{
+			event:     "batch.state",
+			component: "sweep",
+			reason:    "the retention period has ended; the event history is kept",
+		}); err != nil {
+			return err
+		}
+	}
+
+	for row.Unpacked > 0 {
+		if !q.Now().Before(until) {
+			return nil // the next sweep continues
+		}
+		if ended, err := q.retireJobs(ctx, row, until); err != nil || !ended {
+			return err
+		}
+	}
+
+	if waits, err := q.awaitMails(ctx, row); waits || err != nil {
+		return err
+	}
+
+	var counts Counts
+	if err := q.Table.Get(ctx, countKey(row.Batch.ID), &counts); err != nil {
+		return err
+	}
+
+	tx := q.Table.Begin(q.NewID())
+	tx.Remove(row)
+	tx.Remove(&counts)
+	return tx.Commit(ctx)
+}
+
+// awaitMails keeps the row of a batch until the mails about it are sent or given up, which
+// takes about a day at most. It reports whether there are such mails.
+func (q *Queue) awaitMails(ctx context.Context, row *Batch) (waits bool, err error) {
+	if q.Compose == nil {
+		return false, nil
+	}
+
+	var mails []Mail
+	query := table.Query{PK: mailPK(row.Batch.ID), Limit: 1}
+	if _, err := q.Table.Page(ctx, query, &mails); err != nil || len(mails) == 0 {
+		return false, err
+	}
+
+	next := row.Batch
+	next.Due, next.Repairs = max(mails[0].Due, q.Now().UnixMilli())+time.Minute.Milliseconds(), 0
+	return true, q.changeBatch(ctx, row, next, origin{})
+}
+
+// retireJobs removes the last of the remaining job rows, and records that on the batch. It
+// removes none, and reports that, while one of these jobs still has work files.
+func (q *Queue) retireJobs(ctx context.Context, row *Batch,
+	until time.Time) (ended bool, err error) {
+	tx := q.Table.Begin(q.NewID())
+	left := max(0, row.Unpacked-retireChunk)
+	var waits int64 // until the last work files can be removed
+	for n := left + 1; n <= row.Unpacked; n++ {
+		if !q.Now().Before(until) {
+			return false, nil // the next sweep continues
+		}
+
+		job, err := q.Job(ctx, ingest.JobID(row.Batch.ID, n))
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+
+		if err == nil {
+			err = q.discard(ctx, row, job)
+		}
+
+		if err != nil {
+			return false, err
+		}
+
+		if job.Uncleaned() {
+			waits = max(waits, job.Due, q.Now().UnixMilli()+1)
+		}
+
+		tx.Remove(job)
+	}
+
+	next := row.Batch
+	next.Unpacked, next.Due, next.Repairs = left, q.Now().UnixMilli(), 0
+	if waits > 0 {
+		tx = q.Table.Begin(q.NewID())
+		next.Unpacked, next.Due = row.Unpacked, waits
+	}
+
+	if err := q.putBatch(tx, row, next, origin{}); err != nil {
+		return false, err
+	}
+	return waits == 0, tx.Commit(ctx)
+}
+
+// discard deletes a failed job of a deleted batch, and removes its work files if that is
+// due. What it stored is recorded first.
+func (q *Queue) discard(ctx context.Context, batch *Batch, job *Job) error {
+	now := q.Now()
+	switch {
+	case job.State.Open():
+		return fmt.Errorf("queue: batch %s is Deleted, but its job %s is %s", batch.Batch.ID,
+			job.Job.ID, job.State)
+	case job.State == ingest.Failed && batch.Removal != nil:
+		if err := q.checkStored(ctx, &job.Job); err != nil {
+			return err
+		}
+		if err := q.recordStored(ctx, &job.Job, batch.Removal.Actor); err != nil {
+			return err
+		}
+		next := q.Rules.Deleted(job.Job, batch.Removal.String("deleted with its batch"), now)
+		by := origin{
+			event:     "job.state",
+			actor:     batch.Removal.Actor,
+			component: "sweep",
+			reason:    batch.Removal.Reason,
+		}
+		if err := q.changeJob(ctx, job, next, by); err != nil {
+			return err
+		}
+	}
+
+	if !job.Uncleaned() || job.Live(now) || now.UnixMilli() < job.Due {
+		return nil
+	}
+	return q.clean(ctx, job, now, "work files removed: "+q.whyClean(job, now))
+}

@@ -1,0 +1,138 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/table"
+)
+
+// Scheduler runs the gates and the sweep, one at a time under one lease.
+type Scheduler struct {
+	Queue  *Queue
+	Leases *lease.Store
+}
+
+// Tick repairs what is past due, if sweep is set or the last sweep is too old,
+// admits waiting jobs, and sends the mails that are due. A Held means that another tick is
+// running: try again later.
+func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
+	l, err := c.Leases.Acquire(ctx, leaseName,
+		c.Queue.Rules.Timing.Scheduler+c.Queue.Rules.Timing.Margin)
+	if err != nil {
+		return err
+	}
+
+	began, most := c.Queue.Now(), c.Queue.Rules.Timing.Scheduler
+	sweep, err = c.sweeps(ctx, l, sweep)
+	if sweep && err == nil {
+		err = c.Queue.Sweep(ctx, began.Add(most/4))
+	}
+
+	if err == nil {
+		err = c.gates(ctx, l, began.Add(most*3/4))
+	}
+
+	if sweep {
+		err = errors.Join(err, c.Queue.SweepMails(ctx, began.Add(most*13/16)))
+	}
+
+	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Stale) {
+		err = e
+	}
+	return err
+}
+
+// sweepEvery is the age of the last sweep from which any tick sweeps. The tick of each
+// minute is dropped if another tick is running.
+const sweepEvery = time.Minute
+
+// swept is the row with the start of the last sweep.
+type swept struct {
+	table.Head
+	At int64 `dynamo:"at_ms"`
+}
+
+var sweptKey = table.Key{PK: "LEASE#" + leaseName, SK: "SWEEP"} // next to the lease under which it is written
+
+// sweeps reports whether this tick sweeps, and if so records its time.
+func (c *Scheduler) sweeps(ctx context.Context, l lease.Lease, asked bool) (bool, error) {
+	row, err := c.Queue.swept(ctx)
+	if err != nil {
+		return false, err
+	}
+
+	now := c.Queue.Now()
+	if !asked && now.Sub(time.UnixMilli(row.At)) < sweepEvery {
+		return false, nil
+	}
+
+	row.At = now.UnixMilli()
+	tx := c.Queue.Table.Begin(c.Queue.NewID())
+	put(tx, &row, row.Rev)
+	l.Guard(tx)
+	return true, tx.Commit(ctx)
+}
+
+// swept reads the row of the last sweep; zero if there was none.
+func (q *Queue) swept(ctx context.Context) (swept, error) {
+	row := swept{Head: head(sweptKey)}
+	err := q.Table.Get(ctx, sweptKey, &row)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return row, err
+}
+
+// lastSweep is when the last sweep began; zero if there was none.
+func (q *Queue) lastSweep(ctx context.Context) (time.Time, error) {
+	row, err := q.swept(ctx)
+	if err != nil || row.At == 0 {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(row.At), nil
+}
+
+// gates admits waiting jobs until a time: first the parked jobs, which may hold space, then
+// those at gate 2, then new ones. The next tick checks jobs that this one did not reach.
+func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) error {
+	active, err := c.Queue.active(ctx)
+	if err != nil || active.paused(theQueue) != nil {
+		return err
+	}
+
+	free, err := c.Queue.free(ctx)
+	if err != nil {
+		return err
+	}
+
+	p := pass{
+		q:       c.Queue,
+		leases:  c.Leases,
+		lease:   l,
+		until:   until,
+		free:    free,
+		holds:   active,
+		behind:  map[string]string{},
+		first:   map[string]bool{},
+		stopped: map[string]bool{},
+	}
+
+	for _, place := range gates {
+		if err := p.gate(ctx, place); err != nil {
+			return err
+		}
+		if place == ingest.WorkParked && p.free.Slots > 0 {
+			p.findRoots(ctx)
+		}
+	}
+
+	if p.lacksSpace {
+		return c.Queue.cleanEarly(ctx, c.Queue.Now().Add(c.Queue.itemTime()/2))
+	}
+	return nil
+}

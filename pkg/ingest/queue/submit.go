@@ -1,0 +1,113 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"archivist/pkg/events/event"
+	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// KeepKeys is how long an Idempotency-Key is remembered.
+const KeepKeys = 7 * 24 * time.Hour
+
+// remembered is the row of an Idempotency-Key.
+type remembered struct {
+	table.Head
+	Batch string `dynamo:"batch_id"`
+	Body  string `dynamo:"body_sha256"`
+	Until int64  `dynamo:"until_ms"`
+}
+
+// Submit makes a batch in state Pending and starts it. body is the request as received.
+// Within KeepKeys, the same key with the same body returns the same batch, and with another
+// body a Conflict. An empty key is no key.
+func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []byte,
+	actor string) (*Batch, error) {
+	if err := ingest.CheckSubmission(&b.Primary, &b.LocalIDs, b.Payload); err != nil {
+		return nil, err
+	}
+
+	now := q.Now()
+	id := q.NewID()
+	b.ID, b.Created = id, now.UnixMilli()
+	if cause := event.OriginOf(ctx).Cause; cause.Event != "" {
+		b.Cause = &cause
+	}
+
+	next := q.Rules.EnterBatch(b, ingest.BatchPending, now)
+	row := &Batch{Head: head(batchKey(id))}
+	tx := q.Table.Begin(id)
+	if err := q.putBatch(tx, row, next, origin{
+		event:     "batch.state",
+		actor:     actor,
+		component: "api",
+	}); err != nil {
+		return nil, err
+	}
+
+	tx.Insert(&Counts{Head: head(countKey(id)), StopAfter: b.StopAfter})
+	if key != "" {
+		known, err := q.remember(ctx, tx, key, body, id, now)
+		if known != nil || err != nil {
+			return known, err
+		}
+	}
+
+	err := tx.Commit(ctx)
+	if key != "" && fault.Is(err, fault.Stale) {
+		// Another request used the key since it was read.
+		return q.recall(ctx, key, body, now)
+	}
+
+	if err != nil {
+		return nil, err
+	}
+
+	q.wake(ctx, ingest.BatchWakes(ingest.Batch{}, next))
+	return row, nil
+}
+
+// keyRow is the key of an Idempotency-Key's row. Its digest bounds the length.
+func keyRow(key string) table.Key {
+	sum := sha256.Sum256([]byte(key))
+	return table.Key{PK: "KEY#" + hex.EncodeToString(sum[:]), SK: "KEY"}
+}
+
+// remember puts the key's row into tx, or returns the batch for which the key was used.
+func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []byte, batch string,
+	now time.Time) (*Batch, error) {
+	row := remembered{Head: head(keyRow(key))}
+	err := q.Table.Get(ctx, row.Key(), &row)
+	switch {
+	case err == nil && now.UnixMilli() < row.Until:
+		return q.recall(ctx, key, body, now)
+	case err != nil && !fault.Is(err, fault.NotFound):
+		return nil, err
+	}
+
+	until := now.Add(KeepKeys)
+	row.Batch, row.Body, row.Until, row.ExpiresAt = batch, digestOf(body), until.UnixMilli(),
+		until.Unix()
+	put(tx, &row, row.Rev)
+	return nil, nil
+}
+
+// recall returns the batch for which a key was used, if the request is the same.
+func (q *Queue) recall(ctx context.Context, key string, body []byte,
+	now time.Time) (*Batch, error) {
+	var row remembered
+	if err := q.Table.Get(ctx, keyRow(key), &row); err != nil {
+		return nil, err
+	}
+	if row.Body != digestOf(body) {
+		return nil, fault.New(fault.Conflict,
+			"the Idempotency-Key was used with another request, for batch %s; use "+
+				"a new key for a new submission", row.Batch)
+	}
+	return q.Batch(ctx, row.Batch)
+}

@@ -1,0 +1,253 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"archivist/pkg/formats/checkm"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/payload"
+	"archivist/pkg/ingest/transfer"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/objects/aip"
+)
+
+// attempt is the work of one try of a download.
+type attempt struct {
+	transfer.Transfer
+	job      *ingest.Job
+	parallel int
+
+	own  bool // this try wrote the whole ledger
+	came tally
+
+	mu       sync.Mutex
+	got      int
+	brought  bool   // this try finished a file
+	partly   string // a file that was received in part, and how much of it
+	err      error  // ends the try
+	problems []problem
+}
+
+// problem is a file that cannot be accepted.
+type problem struct {
+	n     int // of the file
+	why   string
+	final bool          // another try gives the same
+	after time.Duration // the source asks to wait that long; 0: it does not
+}
+
+// maxProblems is how many bad files are named. Then the download ends: a source that is
+// down is not asked for every file.
+const maxProblems = 20
+
+// maxProblem limits the text about one of them, in bytes.
+const maxProblem = 400
+
+// changedError reports that content differs from what was downloaded before.
+type changedError struct{ why string }
+
+func (e *changedError) Error() string { return e.why }
+
+// refusedError reports that a file does not match what the depositor stated.
+type refusedError struct{ why string }
+
+func (e *refusedError) Error() string { return e.why }
+
+// note counts a file, or keeps the reason why it is bad, or the error that ends the try.
+func (a *attempt) note(n int, row checkm.Row, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var refused *refusedError
+	switch {
+	case err == nil:
+		a.got++
+	case errors.As(err, &refused), unfetched(err):
+		why := fmt.Sprintf("file %s: %v", ingest.Cut(row.Name, maxProblem/4), err)
+		a.problems = append(a.problems,
+			problem{n, ingest.Cut(why, maxProblem), !mayRecover(err), fetch.AskedToWait(err)})
+	case a.err == nil:
+		a.err = err
+	}
+}
+
+// notePartial notes how much was received of an incomplete file.
+func (a *attempt) notePartial(row checkm.Row, have, size int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.partly = ingest.Number(have)
+	if size >= 0 {
+		a.partly += " of " + ingest.Number(size)
+	}
+
+	a.partly += " bytes"
+	if a.job.Files > 1 {
+		a.partly += fmt.Sprintf(" of %s from %s", ingest.Cut(row.Name, maxProblem/4),
+			fetch.Host(row.URL))
+	}
+}
+
+// progress describes how much of the download is done.
+func (a *attempt) progress() string {
+	if a.job.Files == 1 && a.partly != "" {
+		return a.partly
+	}
+	text := fmt.Sprintf("%s of %s files", ingest.Number(a.got), ingest.Number(a.job.Files))
+	if a.partly != "" {
+		text += ", " + a.partly
+	}
+	return text
+}
+
+func (a *attempt) stopped() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err != nil || len(a.problems) >= maxProblems
+}
+
+// failure names every bad file. A source that asks to wait is asked again later, unless
+// another file fails for good.
+func (a *attempt) failure() ingest.Result {
+	slices.SortFunc(a.problems, func(a, b problem) int { return a.n - b.n })
+	final, asked, after, whys := false, true, time.Duration(0), make([]string, len(a.problems))
+	for i, p := range a.problems {
+		final, asked, after, whys[i] = final || p.final, asked && p.after > 0, max(after, p.after),
+			p.why
+	}
+
+	text := strings.Join(whys[:min(len(whys), maxProblems)], "; ")
+	if len(whys) > 1 {
+		text = fmt.Sprintf("%d of %d files failed: %s", len(whys), a.job.Files, text)
+	}
+
+	if left := a.job.Files - a.got - len(whys); left > 0 {
+		text += fmt.Sprintf("; %d files were not tried", left)
+	}
+
+	switch {
+	case final:
+		return ingest.Fail(false, text+". Correct the files or the manifest, then submit it again")
+	case asked && after <= ingest.MaxDefer:
+		res := ingest.Defer(after, text)
+		res.Progress = a.brought // a source that limits its rate gives some files at each try
+		return res
+	}
+	return ingest.Fail(true, text+". Correct the source, then requeue the job")
+}
+
+// segment gets the files of one segment. When it must stop, finished files are saved, so
+// that they are not fetched again. A file larger than a part is saved at once.
+func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
+	entries := make([]*aip.Entry, len(rows))
+	if !a.First {
+		var err error
+		entries, err = a.Work.Unfinished(ctx, a.job.ID, n, len(rows))
+		if err != nil {
+			return err
+		}
+	}
+
+	var side errgroup.Group
+	side.SetLimit(a.parallel)
+	for i, row := range rows {
+		if entries[i] != nil {
+			a.note(i, row, nil)
+			continue
+		}
+		side.Go(func() error {
+			if a.stopped() || a.TimeUp() {
+				return nil
+			}
+			e, err := a.file(ctx, n*workspace.SegmentFiles+i, row)
+			if err == nil {
+				err = a.keep(ctx, n, entries, i, e)
+			}
+			a.note(n*workspace.SegmentFiles+i, row, err)
+			return nil
+		})
+	}
+
+	_ = side.Wait() // failures are noted
+	return a.save(ctx, n, entries)
+}
+
+// save saves the files of a segment that are there.
+func (a *attempt) save(ctx context.Context, n int, entries []*aip.Entry) error {
+	if slices.Contains(entries, nil) {
+		err := a.Work.PutUnfinished(ctx, a.job.ID, n, entries)
+		if err == nil && (a.stopped() || a.TimeUp()) {
+			err = errStopped
+		}
+		return err // nil if a file is bad: the other segments are checked, too
+	}
+
+	err := a.Work.PutSegment(ctx, a.job.ID, n, entries)
+	if fault.Is(err, fault.Stale) {
+		a.own = false
+		return a.same(ctx, n, entries)
+	}
+
+	for _, e := range entries {
+		a.came.add(*e)
+	}
+
+	return err
+}
+
+// same compares a segment with the one that another try wrote. Both tries wrote to the
+// same keys: if the source changed between them, the files do not match the ledger.
+func (a *attempt) same(ctx context.Context, n int, entries []*aip.Entry) error {
+	stands, err := a.Work.Segment(ctx, a.job.ID, n)
+	if err != nil {
+		return err
+	}
+
+	for i, e := range stands {
+		if i >= len(entries) || e.Digests["sha512"] != entries[i].Digests["sha512"] {
+			a.note(i, checkm.Row{},
+				&changedError{"the content at the source changed during the download"})
+			return errStopped
+		}
+	}
+	return nil
+}
+
+// keep notes that a file is there.
+func (a *attempt) keep(ctx context.Context, n int, entries []*aip.Entry, i int, e aip.Entry) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	entries[i], a.brought = &e, true
+	if e.Size <= a.Work.Limits.Part {
+		return nil
+	}
+	return a.Work.PutUnfinished(ctx, a.job.ID, n, entries)
+}
+
+// file gets one file into the work bucket and checks it.
+func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, error) {
+	key := workspace.FileKey(a.job.ID, n)
+	came, err := a.File(ctx, row, key, workspace.PartialKey(a.job.ID, path.Base(key)))
+	if err != nil {
+		return aip.Entry{}, err
+	}
+
+	why, err := payload.Changed(ctx, a.job, came.Text())
+	if err != nil {
+		return aip.Entry{}, err
+	}
+
+	if why != "" {
+		return aip.Entry{}, &changedError{why}
+	}
+	return describe(row, came, key)
+}

@@ -1,0 +1,136 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"archivist/pkg/formats/checkm"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/transfer"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/fetch"
+)
+
+// Download gets every file that is not there yet, segment by segment, within the
+// time budget, and records each file in the ledger.
+//
+// The work of earlier tries is in three places: finished segments of the ledger, which
+// are never written again; the finished files of a segment in progress; and the state of
+// an interrupted transfer (package transfer). A file that cannot be downloaded does not
+// end the download at once: the message names all such files.
+type Download struct {
+	Fetch    *fetch.Client
+	Work     workspace.Store
+	Now      func() time.Time
+	Parallel int // files at once: each has a part in memory
+}
+
+// errStopped ends the reading of the rows.
+var errStopped = errors.New("stopped")
+
+// Run downloads a job's files.
+func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	j := claim.Job
+	a := &attempt{
+		job:      j,
+		parallel: d.Parallel,
+		Transfer: transfer.Transfer{
+			Fetch: d.Fetch,
+			Work:  d.Work,
+			Now:   d.Now,
+			Began: d.Now(),
+			Until: claim.Until,
+			First: j.FirstTry(),
+		},
+	}
+
+	a.Partly = a.notePartial
+	err := a.segments(ctx)
+	j.Checkpoint = a.progress() // also if this try fails
+	var changed *changedError
+	switch {
+	case errors.As(a.err, &changed):
+		return d.startOver(ctx, claim, changed.why)
+	case a.err != nil && !errors.Is(a.err, fetch.ErrStop):
+		return ingest.Result{}, a.err
+	case len(a.problems) > 0:
+		return a.failure(), nil
+	case errors.Is(err, errStopped):
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	case err != nil:
+		return ingest.Result{}, err
+	}
+	return d.finish(ctx, a)
+}
+
+// segments downloads the segments that are not finished.
+func (a *attempt) segments(ctx context.Context) (err error) {
+	done := map[int]bool{}
+	if !a.First {
+		done, err = a.Work.FinishedSegments(ctx, a.job.ID)
+		if err != nil {
+			return err
+		}
+	}
+
+	a.own = len(done) == 0
+	return a.Work.Segments(ctx, a.job, func(n int, rows []checkm.Row) error {
+		if done[n] {
+			a.got += len(rows)
+			return nil
+		}
+		return a.segment(ctx, n, rows)
+	})
+}
+
+// startOver fails a job so that its requeue begins with Estimate, which detects the
+// payload's type if none was given. Nothing that was downloaded is kept.
+func (d Download) startOver(ctx context.Context, claim *queue.Claim,
+	why string) (ingest.Result, error) {
+	all, err := d.Work.Clean(ctx, claim.Job.ID, claim.Until, d.Now)
+	if err != nil || !all {
+		return ingest.Result{Outcome: ingest.StepContinue}, err
+	}
+
+	j := claim.Job
+	j.LastSuccessful, j.HasSpace = "", false
+	if j.Detected {
+		j.Payload.Type = ""
+	}
+
+	why += ". Correct the source if the content is wrong, then requeue the job; it starts over"
+	return ingest.Fail(true, why), nil
+}
+
+// finish replaces the estimate by the exact figures. It reads the ledger if earlier tries
+// wrote part of it.
+func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error) {
+	j := a.job
+	if !a.own {
+		a.came = tally{}
+		for e, err := range d.Work.Entries(ctx, j) {
+			if err != nil {
+				return ingest.Result{}, err
+			}
+			a.came.add(e)
+		}
+	}
+
+	j.Bytes, j.Warned, j.Checked, j.Fetched = a.came.bytes, a.came.warned, a.came.checked,
+		d.Now().UnixMilli()
+	j.FileWarnings = a.came.warnings.List("the receipt has them")
+	if a.came.files != j.Files {
+		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d",
+			j.ID, a.came.files, j.Files)
+	}
+
+	if !j.SizeKnown && !j.Prioritized {
+		j.Priority = max(0, j.Priority-ingest.UnknownSizePenalty)
+	}
+
+	j.SpaceNeeded, j.SizeKnown = j.Bytes, true
+	return next, nil
+}

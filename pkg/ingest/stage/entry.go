@@ -1,0 +1,92 @@
+package stage
+
+import (
+	"fmt"
+	"mime"
+	"path"
+	"strings"
+
+	"archivist/pkg/formats/checkm"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/transfer"
+	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/ocfl"
+)
+
+// describe compares a received file with what the depositor stated. A file with a wrong
+// digest is refused; one with a wrong size is refused only if no digest matched.
+func describe(row checkm.Row, came *transfer.File, key string) (aip.Entry, error) {
+	sums, digests := came.Sums, came.Sums.Sums()
+	e := aip.Entry{
+		URL:       fetch.Redact(row.URL),
+		MediaType: row.MediaType,
+		Modified:  row.Modified,
+		File: ocfl.File{
+			Path:    "producer/" + row.Name,
+			Size:    sums.Size,
+			Digests: digests,
+			CRC64:   sums.CRC64NVME(),
+			Source:  key,
+		},
+	}
+	if e.MediaType == "" {
+		e.MediaType = defaultType(row.Name)
+	}
+
+	if row.Digest != "" {
+		e.Given = row.Algorithm
+		if digests[row.Algorithm] != row.Digest {
+			return e, &refusedError{fmt.Sprintf("the depositor's %s is %s, but %s was computed over %d bytes received",
+				row.Algorithm, row.Digest, digests[row.Algorithm], sums.Size)}
+		}
+	}
+
+	var warnings []string
+	if row.Size >= 0 && row.Size != sums.Size {
+		differs := fmt.Sprintf("the depositor's size is %d bytes, but %d were received", row.Size,
+			sums.Size)
+		if row.Digest == "" {
+			return e, &refusedError{differs +
+				", and there is no digest that shows which is correct"}
+		}
+		warnings = append(warnings, differs+"; the digest matched")
+	}
+
+	if came.Encoding != "" {
+		warnings = append(warnings, fmt.Sprintf("the source sent it with the Content-Encoding %q, "+
+			"which was not asked for; it is kept as it was received",
+			ingest.Cut(came.Encoding, 50)))
+	}
+
+	e.Warning = strings.Join(warnings, "; ")
+	return e, nil
+}
+
+// defaultType is the media type that a file's name suggests. It names no charset: the
+// file's charset is not known.
+func defaultType(name string) string {
+	if t, _, err := mime.ParseMediaType(mime.TypeByExtension(path.Ext(name))); err == nil {
+		return t
+	}
+	return "application/octet-stream"
+}
+
+// tally adds up files.
+type tally struct {
+	files, warned, checked int
+	bytes                  int64
+	warnings               ingest.Warnings
+}
+
+func (t *tally) add(e aip.Entry) {
+	t.files++
+	t.bytes += e.Size
+	if e.Given != "" {
+		t.checked++
+	}
+	if e.Warning != "" {
+		t.warned++
+		t.warnings.Add("file " + strings.TrimPrefix(e.Path, "producer/") + ": " + e.Warning)
+	}
+}

@@ -1,0 +1,82 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/callback"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/fetch"
+)
+
+// Notify ends the job's work: it removes the work files, and sends a callback to the
+// depositor's server if the profile names one.
+//
+// The callback is sent at least once, and always with the same id. The profile decides
+// whether a failure to deliver it fails the job: the version is preserved anyway.
+type Notify struct {
+	Work        workspace.Store
+	Collections collection.Store
+	Callbacks   callback.Sender
+	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
+	Now         func() time.Time
+}
+
+// Run cleans up and notifies.
+func (n Notify) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	j := claim.Job
+	all, err := n.Work.Clean(ctx, j.ID, claim.Until, n.Now)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+
+	if !all {
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	}
+
+	j.HasSpace, j.URL = false, fetch.Redact(j.URL) // it is not fetched again
+	profile, _, err := n.Collections.Profile(ctx, j.Collection)
+	if err != nil || profile.Callback.URL == "" {
+		return next, err
+	}
+
+	err = n.callback(ctx, profile.Callback, j)
+	switch {
+	case err == nil:
+		return next, nil
+	case profile.Callback.Mode == collection.BestEffort:
+		claim.Remark(fmt.Sprintf("the callback was not delivered: %v", err))
+		return next, nil
+	}
+
+	return ingest.Fail(true,
+		fmt.Sprintf("notification failed: %v. Correct the server of the callback", err)), nil
+}
+
+// callback notifies a depositor's server that the job is preserved.
+func (n Notify) callback(ctx context.Context, c collection.Callback, j *ingest.Job) error {
+	key, err := n.Secret(ctx, c.Secret)
+	if err != nil {
+		return fmt.Errorf("the secret %s cannot be read: %w", c.Secret, err)
+	}
+
+	p := callback.Preserved{
+		ID:              j.ID + ".preserved",
+		Type:            callback.TypePreserved,
+		Job:             j.ID,
+		Batch:           j.Batch,
+		Collection:      j.Collection,
+		ARK:             j.Primary,
+		Version:         j.ObjectVersion,
+		NoChange:        j.NoChange,
+		LocalIDs:        append([]string{}, j.LocalIDs...),
+		Files:           j.Files,
+		Bytes:           j.Bytes,
+		InventoryDigest: j.Inventory,
+	}
+	return n.Callbacks.Send(ctx, c.URL, key, p)
+}

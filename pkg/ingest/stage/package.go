@@ -1,0 +1,220 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/description"
+	"archivist/pkg/ingest/identity"
+	"archivist/pkg/ingest/provenance"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/systemfile"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/spill"
+	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/ocfl"
+)
+
+// Packager writes the system files of a job's version. Process does so, and Store again
+// if the object is at another version by then.
+//
+// They are written for the object as it is stored at that moment: a version's system
+// files list all local ids that the object ever had, and repeat the parts of its
+// description that the submission does not replace. The version that they were written
+// for is saved with them.
+type Packager struct {
+	Root     ocfl.Root
+	Work     workspace.Store
+	Identity identity.Registrar
+	Archive  provenance.Archive
+}
+
+// pack is the input of a job's version.
+type pack struct {
+	files       *spill.Sorter[aip.Entry] // the producer's, by their paths
+	description description.Description
+}
+
+// gather sorts the job's files by their paths, and makes its description from the records
+// among them and from the submission. refused is why the submission is refused, or "".
+func (p Packager) gather(ctx context.Context,
+	j *ingest.Job) (made *pack, refused string, err error) {
+	made = &pack{files: spill.New[aip.Entry](ctx)}
+	records := map[string]description.Part{}
+	for e, err := range p.Work.Entries(ctx, j) {
+		if err == nil {
+			err = made.files.Add(e.Path, e)
+		}
+
+		if err != nil {
+			return nil, "", err
+		}
+
+		if description.IsSource(e.Path) {
+			records[e.Path] = description.Part{Size: e.Size, Open: func() (io.ReadCloser, error) {
+				body, _, err := p.Work.Open(ctx, e.Source)
+				return body, err
+			}}
+		}
+	}
+
+	if j.Said == nil {
+		said := j.Metadata
+		j.Said = &said
+	}
+
+	made.description, refused, err = description.Settle(records, *j.Said)
+	if err == nil && refused == "" {
+		made.description.Summarise(&j.Metadata)
+	}
+	return made, refused, err
+}
+
+// stored reads an object in the storage root; one that is not there has no version. A damaged one
+// is a *ocfl.DamagedError: a version that is built on it could not be told from the damage. One
+// whose commit was interrupted is finished before the next commit.
+func (p Packager) stored(ctx context.Context, ark string) (base, error) {
+	v, err := p.Root.Judge(ctx, ark)
+	if err != nil || v.Trust == ocfl.Unused {
+		return newObject, err
+	}
+	return base{v.Object, v.OnRecord()}, v.Err()
+}
+
+// base is the stored object that a version is made for.
+type base struct {
+	*ocfl.Stored
+	recorded bool // it has a row
+}
+
+// newObject is one of which nothing is stored.
+var newObject = base{Stored: &ocfl.Stored{}}
+
+// write writes the system files for the object as it is stored now. It refuses a job of
+// another collection, and takes over what the object had. The job owns the object's lock.
+func (p Packager) write(
+	ctx context.Context, claim *queue.Claim, stored base, made *pack,
+) (ingest.Result, error) {
+	j := claim.Job
+	all, d := *j, made.description // the job with what the object had
+	if stored.Head > 0 {
+		res, err := p.inherit(ctx, claim, stored, &all, &d)
+		if err != nil || res.Outcome != ingest.StepNext {
+			return res, err
+		}
+	}
+
+	if why := unexpected(j, stored.Head); why != "" {
+		return ingest.Fail(false, why), nil
+	}
+
+	if refused, err := p.Identity.ReserveLocalIDs(ctx, j); err != nil || refused != "" {
+		return ingest.Fail(false, refused), err
+	}
+
+	d.Summarise(&j.Metadata)
+	all.Metadata, j.Follows = j.Metadata, stored.ETag()
+	w := &systemWriter{
+		work:    p.Work,
+		job:     &all,
+		attempt: claim.Take(),
+		out:     workspace.SystemFiles{Follows: j.Follows},
+	}
+
+	v := systemfile.Version{Number: stored.Head + 1, Job: &all, Description: d, Archive: p.Archive}
+	if err := w.write(ctx, v, made.files); err != nil {
+		return ingest.Result{}, err
+	}
+	return next, p.Work.PutSystemFiles(ctx, j.ID, w.out)
+}
+
+// repack writes the system files of a job at Storing again: the object has a newer version.
+func (p Packager) repack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	made, refused, err := p.gather(ctx, claim.Job)
+	if err != nil || refused != "" {
+		return ingest.Fail(false, refused), err
+	}
+
+	stored, err := p.stored(ctx, claim.Job.Primary)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+
+	res, err := p.write(ctx, claim, stored, made)
+	if err != nil || res.Outcome != ingest.StepNext {
+		return res, err
+	}
+
+	claim.Job.Checkpoint, claim.Job.Done = "preparing again", 0
+	return ingest.Result{Outcome: ingest.StepContinue}, nil
+}
+
+// inherit decides whether the job may make a version of a stored object: it must be of the
+// job's collection, without a version by a later submission. Then the job gets all local
+// ids that the object had, and the description what it does not replace.
+func (p Packager) inherit(
+	ctx context.Context, claim *queue.Claim, stored base, all *ingest.Job,
+	d *description.Description,
+) (ingest.Result, error) {
+	j, head := claim.Job, aip.Head(p.Root, stored.Stored)
+	id, err := head.Identity(ctx)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+
+	if !id.In(j.Collection) {
+		return ingest.Fail(false, identity.Foreign(j.Primary)), nil
+	}
+
+	if why := overtaken(j, stored.Stored); why != "" {
+		return ingest.Fail(true, why), nil
+	}
+
+	all.LocalIDs = slices.Clone(id.LocalIDs)
+	for _, local := range j.LocalIDs {
+		if !slices.Contains(all.LocalIDs, local) {
+			all.LocalIDs = append(all.LocalIDs, local)
+		}
+	}
+
+	if !stored.recorded {
+		res, err := p.Identity.BringBack(ctx, j.Primary, id, claim.Until)
+		if err != nil || res.Outcome != ingest.StepNext {
+			return res, err
+		}
+	}
+
+	before, err := head.Description(ctx)
+	d.Inherit(before)
+	return next, err
+}
+
+// unexpected returns why the object is not at the version that the submission expects, or
+// "". head is 0 if there is no object.
+func unexpected(j *ingest.Job, head int) string {
+	if j.IfVersion == 0 || j.IfVersion == head {
+		return ""
+	}
+	return fmt.Sprintf("the submission expects version %d of the object, which is at version %d. "+
+		"Review what changed, then submit it again", j.IfVersion, head)
+}
+
+// overtaken returns a text if the object has a version by a later submission that the job
+// has no confirmation to replace, or "".
+func overtaken(j *ingest.Job, stored *ocfl.Stored) string {
+	if stored.VersionBy(j.ID) > 0 {
+		return ""
+	}
+	for n := stored.Head; n > j.Permitted; n-- {
+		if by := stored.Job(n); ingest.SubmittedAfter(by, j.ID) {
+			return ingest.Overtaken(j.ID, j.Primary, stored.Head, n, by) +
+				". To do it nevertheless, requeue the job with confirm"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,71 @@
+package stage
+
+import (
+	"context"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/identity"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/systemfile"
+)
+
+// Process fixes the object's identifier and the version's time, and writes the
+// system files: after it every byte and digest of the version is decided.
+//
+// A second try makes the same bytes. The ARK follows from the job's id, and the time of
+// the version is on the job's row before it is used. From here on the job holds the locks
+// of its identifiers: no other job changes the object.
+type Process struct {
+	Packager Packager
+	Identity identity.Registrar
+}
+
+// Run processes a job.
+func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// Cheap checks first: nothing is reserved or locked until the submission is valid.
+	pack, refused, err := p.Packager.gather(ctx, claim.Job)
+	if err == nil && refused == "" {
+		refused, err = p.check(ctx, claim.Job, pack)
+	}
+
+	if err != nil || refused != "" {
+		return ingest.Fail(false, refused), err
+	}
+
+	minted := claim.Job.Primary == ""
+	if res, err := p.Identity.Assign(ctx, claim); err != nil || res.Outcome != ingest.StepNext {
+		return res, err
+	}
+
+	stored := newObject // of a minted ARK: that was checked
+	if !minted {
+		stored, err = p.Packager.stored(ctx, claim.Job.Primary)
+		if err != nil {
+			return ingest.Result{}, err
+		}
+	}
+
+	return p.Packager.write(ctx, claim, stored, pack)
+}
+
+// check finds the job's object, and returns why the submission cannot become a version of
+// it, or "".
+func (p Process) check(ctx context.Context, j *ingest.Job, pack *pack) (refused string, err error) {
+	refused, err = p.Identity.Resolve(ctx, j)
+	if err != nil || refused != "" {
+		return refused, err
+	}
+
+	refused, err = p.Identity.Adopt(ctx, j, pack.description)
+	if err != nil || refused != "" {
+		return refused, err
+	}
+
+	refused = systemfile.Refused(j, pack.description)
+	if refused != "" || j.Primary != "" {
+		return refused, nil // the version of a known object is checked under the object's lock
+	}
+	return unexpected(j, 0), nil
+}

@@ -1,0 +1,289 @@
+package stage
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/notify"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/ocfl"
+)
+
+const (
+	pageJobs    = 250 // jobs of one page: some seconds of work
+	detailed    = 20  // files of a job whose report lists each
+	reportReads = 16  // jobs at once whose files are read
+	// lenientAfter is how many tries require the files of every job.
+	lenientAfter = 3
+)
+
+// reportPage is a part of a report: lines of jobs as JSON.
+type reportPage struct {
+	Failed    []json.RawMessage `json:"failed,omitempty"`
+	Completed []json.RawMessage `json:"completed,omitempty"`
+	Deleted   []json.RawMessage `json:"deleted,omitempty"`
+	Open      []json.RawMessage `json:"open,omitempty"`
+	Changes   notify.Changes    `json:"changes"` // of these jobs, since the earlier report
+}
+
+// Report gathers how every job of the batch ended, page by page from where an earlier try
+// stopped, and joins the pages. Package mail composes the mail about it. In UpdateReporting
+// it also compares each job with the batch's earlier report, and saves the new one beside it.
+//
+// A batch may have 30,000 jobs, more than one try can read: each page is saved when it
+// is made. A batch of one page needs no page in the bucket.
+type Report struct {
+	Root ocfl.Root
+	Work workspace.Store
+	Jobs func(ctx context.Context, batch string, after int) ([]queue.Job, error) // in order of their rows
+	Now  func() time.Time
+}
+
+// reporting is a report in progress.
+type reporting struct {
+	Report
+	batch  *ingest.Batch
+	number int
+	pages  int
+	// earlier is what the report is compared with; nil for the first report of a batch.
+	earlier *earlier
+}
+
+// Run makes a batch's report.
+func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	b := claim.Batch
+	m := reporting{
+		Report: r,
+		batch:  b,
+		number: b.LastReport() + 1,
+		pages:  (b.Unpacked + pageJobs - 1) / pageJobs,
+	}
+
+	if err := m.compareWith(ctx); err != nil {
+		return ingest.Result{}, err
+	}
+
+	read := func(n int) (p reportPage, err error) {
+		err = r.Work.GetJSON(ctx, workspace.PageKey(b, n), &p)
+		return p, err
+	}
+
+	if m.pages <= 1 {
+		only, err := m.makePage(ctx, 0)
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		read = func(int) (reportPage, error) { return only, nil }
+	} else if all, err := m.makePages(ctx, claim.Until); err != nil || !all {
+		return ingest.Result{Outcome: ingest.StepContinue}, err
+	}
+
+	changes, err := m.join(ctx, read)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+
+	b.Report, b.Reports, b.Changes = workspace.ReportKey(b.ID, m.number), m.number, changes.News()
+	b.URL = fetch.Redact(b.URL) // it is not fetched again
+	if m.earlier != nil {
+		claim.Remark(fmt.Sprintf("since the earlier report: %s",
+			cmp.Or(changes.String(), "nothing has changed")))
+	}
+	return next, nil
+}
+
+// compareWith reads the earlier report, if the report is to be compared with one.
+func (m *reporting) compareWith(ctx context.Context) (err error) {
+	switch {
+	case m.batch.State != ingest.BatchUpdateReporting:
+	case m.pages <= 1:
+		m.earlier, err = m.readEarlier(ctx, m.batch)
+	default:
+		m.earlier, err = m.savedEarlier(ctx, m.batch)
+	}
+	return err
+}
+
+// makePages saves the missing pages: at least one, and more as long as there is time. all
+// reports whether all are saved and there is time to join them.
+func (m *reporting) makePages(ctx context.Context, until time.Time) (all bool, err error) {
+	saved := map[string]bool{}
+	err = m.Work.List(ctx, workspace.PagePrefix(m.batch), func(o bucket.Listed) error {
+		saved[path.Base(o.Key)] = true
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+
+	began := len(saved)
+	for n := range m.pages {
+		key := workspace.PageKey(m.batch, n)
+		if saved[path.Base(key)] {
+			continue
+		}
+
+		if len(saved) > began && !m.Now().Before(until) {
+			return false, nil
+		}
+
+		page, err := m.makePage(ctx, n)
+		if err != nil {
+			return false, err
+		}
+
+		if err := m.Work.PutJSON(ctx, key, page, bucket.Condition{}); err != nil {
+			return false, err
+		}
+
+		saved[path.Base(key)] = true
+	}
+
+	return len(saved) == began || m.Now().Before(until), nil
+}
+
+// makePage reads how the jobs of page n ended.
+func (m *reporting) makePage(ctx context.Context, n int) (reportPage, error) {
+	var p reportPage
+	last := min((n+1)*pageJobs, m.batch.Unpacked)
+	for after := n * pageJobs; after < last; {
+		jobs, err := m.Jobs(ctx, m.batch.ID, after)
+		if err != nil {
+			return p, err
+		}
+
+		jobs = jobs[:min(len(jobs), last-after)]
+		after += len(jobs)
+		lines, err := m.reportLines(ctx, jobs)
+		if err != nil {
+			return p, err
+		}
+
+		for i := range lines {
+			m.add(&p, &jobs[i].Job, lines[i])
+		}
+	}
+
+	return p, nil
+}
+
+// add adds a job's line to a page.
+func (m *reporting) add(p *reportPage, j *ingest.Job, line json.RawMessage) {
+	switch j.State {
+	case ingest.Completed:
+		p.Completed = append(p.Completed, line)
+	case ingest.Failed:
+		p.Failed = append(p.Failed, line)
+	case ingest.Deleted:
+		p.Deleted = append(p.Deleted, line)
+	default:
+		p.Open = append(p.Open, line)
+	}
+	if m.earlier != nil {
+		p.Changes.Count(m.earlier.change(j))
+	}
+}
+
+// reportLines makes the lines of several jobs at once.
+func (m *reporting) reportLines(ctx context.Context, jobs []queue.Job) ([]json.RawMessage, error) {
+	lines := make([]json.RawMessage, len(jobs))
+	var side errgroup.Group
+	side.SetLimit(reportReads)
+	for i := range jobs {
+		side.Go(func() (err error) {
+			lines[i], err = m.line(ctx, &jobs[i].Job)
+			if err != nil {
+				err = fmt.Errorf("report of job %s: %w", jobs[i].Job.ID, err)
+			}
+			return err
+		})
+	}
+
+	return lines, side.Wait()
+}
+
+// line makes the line of a job, with its files if they are few. After several tries, the line
+// states that the files cannot be read, instead of an error.
+func (m *reporting) line(ctx context.Context, j *ingest.Job) (json.RawMessage, error) {
+	line := reportLine(j)
+	if m.earlier != nil {
+		line.Change, _ = m.earlier.change(j)
+	}
+
+	if j.State == ingest.Completed && j.Files <= detailed {
+		var err error
+		line.FileDetails, err = m.fileDetails(ctx, j)
+		switch {
+		case err != nil && m.batch.Tries > lenientAfter:
+			line.Problem = "the files could not be listed: " + err.Error()
+		case err != nil:
+			return nil, err
+		}
+	}
+
+	return json.Marshal(line)
+}
+
+// reportLine is a job's line from its row, without files.
+func reportLine(j *ingest.Job) notify.Job {
+	line := notify.Job{
+		Job:             j.ID,
+		State:           string(j.State),
+		Source:          fetch.Redact(j.URL),
+		ARK:             j.Primary,
+		LocalIDs:        j.LocalIDs,
+		Title:           j.What,
+		Version:         j.ObjectVersion,
+		NoChange:        j.NoChange,
+		InventoryDigest: j.Inventory,
+		Files:           j.Files,
+		Bytes:           j.Bytes,
+		Warnings:        j.Warnings(),
+		Message:         j.Message,
+	}
+
+	if j.ObjectVersion > 0 {
+		line.Receipt = notify.ReceiptPath(j.ID)
+	}
+
+	if j.State == ingest.Failed {
+		line.Recoverable = !j.NotRecoverable
+		line.Next = notify.NextStep(line.Recoverable)
+	}
+
+	return line
+}
+
+// fileDetails lists a job's preserved files from the stored object.
+func (r Report) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File, error) {
+	stored, err := r.Root.Head(ctx, j.Primary)
+	if err != nil {
+		return nil, err
+	}
+
+	entries, _, err := aip.Of(r.Root, stored, j.ObjectVersion).Files(ctx, 0, detailed+1)
+	if err != nil {
+		return nil, err
+	}
+
+	out := make([]notify.File, len(entries))
+	for i, e := range entries {
+		out[i] = notify.File{Path: e.Path, Size: e.Size, Digests: e.Digests, Warning: e.Warning}
+		if e.Given != "" {
+			out[i].Given = &notify.Digest{Algorithm: e.Given, Value: e.Digests[e.Given]}
+		}
+	}
+
+	return out, nil
+}

@@ -1,0 +1,339 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"archivist/pkg/formats/ark"
+	"archivist/pkg/formats/checkm"
+	"archivist/pkg/formats/erc"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/payload"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/fetch"
+)
+
+// maxBatchManifest bounds a batch manifest in bytes (source: the running
+// system's limit).
+const maxBatchManifest = 5 << 20
+
+// Unpack makes the batch's jobs, one per object. What is refused is not kept.
+//
+// A manifest is fetched once and saved: every try sees the same rows, even if the source
+// has changed. Its jobs are made chunk by chunk; each chunk is one transaction that also
+// notes the progress on the batch's row.
+type Unpack struct {
+	Work        workspace.Store
+	Collections collection.Store
+	Fetch       *fetch.Client
+	Payloads    payload.Detector
+	Now         func() time.Time
+	Log         *slog.Logger
+}
+
+// Run unpacks a batch.
+func (u Unpack) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	res, err := u.unpack(ctx, claim)
+	if err == nil && res.Outcome == ingest.StepFail {
+		u.forget(ctx, claim.Batch.ID)
+	}
+	return res, err
+}
+
+// forget removes the saved manifest of a batch, which has the URLs as they were
+// submitted. If that fails, a lifecycle rule removes it.
+func (u Unpack) forget(ctx context.Context, batch string) {
+	if err := u.Work.Delete(ctx, workspace.BatchManifestKey(batch)); err != nil {
+		u.Log.Warn("the manifest of a batch could not be removed", "batch", batch, "error", err)
+	}
+}
+
+func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	if why, err := u.lost(ctx, claim.Batch); err != nil || why != "" {
+		return ingest.Fail(false, why), err
+	}
+
+	kind, err := u.batchType(ctx, claim)
+	if err != nil {
+		return u.unreachable(ctx, claim, err)
+	}
+
+	if list, many := payload.Lists[kind]; many {
+		if why := claim.Batch.ForOneObject(); why != "" {
+			return ingest.Fail(false, why), nil
+		}
+		return u.unpackList(ctx, claim, list.Row, list.Kind)
+	}
+
+	return u.unpackOne(ctx, claim, kind)
+}
+
+// lost reports that the manifest of a batch whose unpacking has begun is gone: the source
+// may have other rows by now.
+func (u Unpack) lost(ctx context.Context, b *ingest.Batch) (why string, err error) {
+	if b.Unpacked == 0 {
+		return "", nil
+	}
+	_, err = u.Work.Head(ctx, workspace.BatchManifestKey(b.ID))
+	if fault.Is(err, fault.NotFound) {
+		return fmt.Sprintf("the saved manifest is gone after %d of its objects were queued. "+
+			"Submit the others again", b.Unpacked), nil
+	}
+	return "", err
+}
+
+// unpackOne makes the only job of a batch whose payload is one object.
+func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim,
+	kind string) (ingest.Result, error) {
+	b := claim.Batch
+	j := ingest.Job{
+		Collection: b.Collection,
+		Submitter:  b.Submitter,
+		Mode:       b.Mode,
+		Note:       b.Note,
+		Payload:    b.Payload,
+		Metadata:   b.Metadata,
+		Primary:    b.Primary,
+		LocalIDs:   b.LocalIDs,
+		IfVersion:  b.IfVersion,
+	}
+
+	j.Payload.Type, j.Payload.Detected = kind, b.Payload.Type == ""
+	if why, err := undigested(ctx, u.Collections, b.Collection, j.Payload); err != nil {
+		return ingest.Result{}, err
+	} else if why != "" {
+		return ingest.Fail(false, why), nil
+	}
+
+	profile, _, err := u.Collections.Profile(ctx, b.Collection)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+
+	j.Priority = priority(profile, 1)
+	return next, claim.Unpack(ctx, []ingest.Job{j}, 1)
+}
+
+// patience is how many tries Unpack makes to fetch a payload.
+const patience = 5
+
+// batchType is the type of a batch's payload: the depositor's, else that of the fetched
+// content. It is "" if the payload cannot be fetched in all the tries that patience
+// allows. Then its one job detects the type, or fails with the reason and can be requeued.
+func (u Unpack) batchType(ctx context.Context, claim *queue.Claim) (string, error) {
+	p := claim.Batch.Payload
+	if p.Type != "" {
+		return p.Type, nil
+	}
+
+	saved, err := payload.Start(ctx, u.Work.Text(workspace.BatchManifestKey(claim.Batch.ID)))
+	if err == nil {
+		return payload.TypeOf(p, saved) // what an earlier try has begun to unpack
+	}
+
+	if !fault.Is(err, fault.NotFound) {
+		return "", err
+	}
+
+	kind, err := u.Payloads.Type(ctx, p, claim.Until)
+	if mayRecover(err) && claim.Batch.Tries >= patience {
+		u.Log.Info("the payload's type could not be detected; its job tries again",
+			"batch", claim.Batch.ID, "error", err)
+		return "", nil
+	}
+
+	return kind, err
+}
+
+// unreachable ends a try of unpacking a payload that could not be fetched: it is tried
+// again, and refused after as many tries as patience allows.
+func (u Unpack) unreachable(ctx context.Context, claim *queue.Claim,
+	err error) (ingest.Result, error) {
+	switch {
+	case !unfetched(err) || mayRecover(err) && claim.Batch.Tries < patience:
+		return ingest.Result{}, err
+	case mayRecover(err):
+		return ingest.Fail(true, unfetchable+err.Error()+
+			". Correct the source, then submit it again"), nil
+	}
+	return ingest.Fail(false, unfetchable+err.Error()+". Correct the URL, then submit it again"),
+		nil
+}
+
+const unfetchable = "the payload cannot be fetched: "
+
+// unpackList makes a job of each row of a batch manifest, chunk by chunk from where an
+// earlier try stopped.
+func (u Unpack) unpackList(
+	ctx context.Context, claim *queue.Claim, row string, kind checkm.Kind,
+) (ingest.Result, error) {
+	data, why, err := u.batchManifest(ctx, claim)
+	if err != nil {
+		return u.unreachable(ctx, claim, err)
+	}
+
+	if why != "" {
+		return ingest.Fail(false, why), nil
+	}
+
+	jobs, why, err := u.jobs(ctx, claim.Batch, data, row, kind)
+	if err != nil || why != "" {
+		return ingest.Fail(false, why), err
+	}
+
+	for claim.Batch.Unpacked < len(jobs) {
+		left := jobs[claim.Batch.Unpacked:]
+		if err := claim.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
+			return ingest.Result{}, err
+		}
+		if claim.Batch.Unpacked < len(jobs) && !u.Now().Before(claim.Until) {
+			return ingest.Result{Outcome: ingest.StepContinue}, nil
+		}
+	}
+
+	u.forget(ctx, claim.Batch.ID)
+	return next, nil
+}
+
+// jobs makes the jobs of a batch manifest, and returns why it is refused, or "".
+func (u Unpack) jobs(
+	ctx context.Context, b *ingest.Batch, data []byte, row string, kind checkm.Kind,
+) (jobs []ingest.Job, refused string, err error) {
+	profile, _, err := u.Collections.Profile(ctx, b.Collection)
+	if err != nil {
+		return nil, "", err
+	}
+
+	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile,
+		Check: checkRow}
+	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
+	refused = payload.Rejected(m, problems, err, kind)
+	if refused == "" && len(rows) > ingest.MaxJobs {
+		refused = fmt.Sprintf("the manifest lists %d objects; the limit is %d. Split it into several submissions",
+			len(rows), ingest.MaxJobs)
+	}
+
+	if refused != "" {
+		return nil, refused, nil
+	}
+
+	b.Warnings = payload.Warnings(problems)
+	jobs = make([]ingest.Job, len(rows))
+	for i, r := range rows {
+		jobs[i] = jobOf(b, r, row, priority(profile, len(rows)))
+	}
+
+	return jobs, "", nil
+}
+
+// checkRow checks that every later step can represent a row of a batch manifest.
+func checkRow(r checkm.Row, report func(column, why string)) {
+	if _, err := ingest.CleanLocalIDs(r.Local); err != nil {
+		report("localIdentifier", err.Error())
+	}
+
+	if _, err := ark.Parse(r.Primary); r.Primary != "" && err != nil {
+		report("primaryIdentifier", err.Error())
+	}
+
+	for _, cell := range []struct{ column, text string }{{"creator", r.Creator}, {"title", r.Title},
+		{"date", r.Date}} {
+		if err := ingest.CheckText("the "+cell.column, cell.text, ingest.MaxMetadata); err != nil {
+			report(cell.column, err.Error())
+		}
+	}
+}
+
+// priority of a batch's jobs: the profile's, else by how many there are.
+func priority(p collection.Profile, jobs int) int {
+	if p.Priority != nil {
+		return *p.Priority
+	}
+	return ingest.BatchPriority(jobs)
+}
+
+// batchManifest fetches the manifest once and keeps it: every try of unpacking
+// sees the same rows. It returns why the manifest is refused, or "".
+func (u Unpack) batchManifest(ctx context.Context,
+	claim *queue.Claim) (data []byte, refused string, err error) {
+	key := workspace.BatchManifestKey(claim.Batch.ID)
+	data, _, err = u.Work.Read(ctx, key)
+	if !fault.Is(err, fault.NotFound) {
+		return data, "", err
+	}
+
+	p := claim.Batch.Payload
+	inTime, cancel := context.WithTimeout(ctx, claim.Until.Sub(u.Now()))
+	defer cancel()
+	err = u.Fetch.Get(inTime, p.URL, nil, func(body fetch.Stream) (err error) {
+		data, err = io.ReadAll(io.LimitReader(body, maxBatchManifest+1))
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+
+	if err := payload.CheckPage(p, data); err != nil {
+		return nil, "", err
+	}
+
+	if len(data) > maxBatchManifest {
+		return nil, fmt.Sprintf("the manifest is larger than %d bytes; split it into several submissions",
+			maxBatchManifest), nil
+	}
+
+	d := fetch.NewDigester(p.Algorithm)
+	_, _ = d.Write(data) // a digester never fails
+	if why := payload.WrongDigest("the manifest", d, p); why != "" {
+		return nil, why, nil
+	}
+
+	err = u.Work.Put(ctx, key, data, bucket.Condition{Absent: true})
+	if fault.Is(err, fault.Stale) { // another try kept what it fetched
+		data, _, err = u.Work.Read(ctx, key)
+	}
+	return data, "", err
+}
+
+// jobOf makes a row's job. Values of the row take precedence over those of the form.
+func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job {
+	or := func(row, form string) string {
+		if !erc.Absent(row) {
+			return row
+		}
+		return form
+	}
+
+	size := max(r.Size, 0)
+	return ingest.Job{
+		Collection: b.Collection,
+		Submitter:  b.Submitter,
+		Mode:       b.Mode,
+		Note:       b.Note,
+		Primary:    r.Primary,
+		LocalIDs:   r.Local,
+		Priority:   priority,
+		Payload: ingest.Payload{
+			URL:       r.URL,
+			Type:      kind,
+			Filename:  r.Name,
+			Size:      size,
+			Empty:     r.Size == 0,
+			Algorithm: r.Algorithm,
+			Digest:    r.Digest,
+		},
+		Metadata: ingest.Metadata{
+			Who:  or(r.Creator, b.Who),
+			What: or(r.Title, b.What),
+			When: or(r.Date, b.When),
+		},
+	}
+}

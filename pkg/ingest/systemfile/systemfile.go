@@ -1,0 +1,78 @@
+// Package systemfile writes the system files of a version: what the archive adds to the
+// producer's files, so that a stored version explains itself without the archive.
+//
+//	system/archivist-files.jsonl           the producer's files; see [aip.ListName]
+//	system/mrt-ingest.txt                  how the version was ingested
+//	system/mrt-mom.txt                     the object's identifiers (Merritt object model)
+//	system/mrt-owner.txt                   its owner
+//	system/mrt-membership.txt              its collection
+//	system/mrt-erc.txt                     its description, as an ERC record in ANVL
+//	system/mrt-dc.xml                      its description, as Dublin Core
+//	system/premis.xml                      its provenance; see [provenance.Archive.Document]
+//	system/mrt-manifest.checkm             the producer's files with their sha256
+//	system/mrt-submission-manifest.checkm  the manifest that was submitted, if there was one
+//
+// The files follow from the job, its description and its entries alone: written again,
+// they have the same bytes.
+package systemfile
+
+import (
+	"io"
+	"iter"
+	"strings"
+
+	"archivist/pkg/formats/anvl"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/description"
+	"archivist/pkg/ingest/provenance"
+	"archivist/pkg/objects/aip"
+)
+
+// Version is the version that the files belong to.
+type Version struct {
+	Number      int
+	Job         *ingest.Job // with every local id of its object
+	Description description.Description
+	Entries     iter.Seq2[aip.Entry, error] // by path; it is read several times
+	Manifest    func() (io.ReadCloser, error)
+	Archive     provenance.Archive
+}
+
+// File is one system file. Write writes its content.
+type File struct {
+	Path  string
+	Write func(io.Writer) error
+}
+
+// Files are the system files of a version, except the list of files: the caller writes
+// that first and reads the entries from it.
+func (v Version) Files() []File {
+	j := v.Job
+	files := []File{
+		{"system/mrt-ingest.txt", lines(ingestion(j))},
+		{aip.ObjectName, lines(identifiers(j))},
+		{aip.OwnerName, lines([]anvl.Element{{Name: "owner", Value: j.Collection}})},
+		{aip.MembershipName, lines([]anvl.Element{{Name: "collection", Value: j.Collection}})},
+		{aip.ERCName, v.writeERC},
+		{aip.DCName, v.writeDC},
+		{"system/premis.xml",
+			func(w io.Writer) error { return v.Archive.Document(w, j, v.Number, v.Entries) }},
+		{"system/mrt-manifest.checkm", v.writeManifest},
+	}
+
+	if j.Payload.Type == ingest.TypeObjectManifest {
+		files = append(files, File{"system/mrt-submission-manifest.checkm", v.writeSubmitted})
+	}
+	return files
+}
+
+// Counts reports whether a change of a file makes a new version: a change of a producer's
+// file does, or of a system file that identifies or describes the object. The other
+// system files describe how this version was made.
+func Counts(path string) bool {
+	switch path {
+	case aip.ObjectName, aip.OwnerName, aip.MembershipName, aip.ERCName, aip.DCName:
+		return true
+	}
+	return strings.HasPrefix(path, "producer/")
+}

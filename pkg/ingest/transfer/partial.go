@@ -1,0 +1,61 @@
+package transfer
+
+import (
+	"context"
+	"time"
+
+	"archivist/pkg/formats/checkm"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/fetch"
+)
+
+// partial is a file that is not complete yet. Its exported fields are saved.
+type partial struct {
+	Upload  *bucket.Upload `json:"upload,omitempty"`
+	Digests fetch.State    `json:"digests"`
+	Content fetch.Content  `json:"content"`        // shows that the rest belongs to the same content
+	All     bool           `json:"all,omitempty"`  // every part is there
+	Rest    []byte         `json:"rest,omitempty"` // bytes received after the last part
+	Most    int64          `json:"most,omitempty"` // the most bytes that were ever there: only more is progress
+
+	row   checkm.Row
+	key   string    // of the file
+	noted string    // the key of this state
+	whole []byte    // the file itself, if this try fetched it in one part
+	since time.Time // when this try began
+	sums  *fetch.Digester
+	ours  error // a failure of the work bucket, not of the source
+}
+
+// size is the number of bytes received.
+func (p *partial) size() int64 { return p.sums.Size + int64(len(p.Rest)) }
+
+func newDigester(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
+
+// load reads the state of an earlier try, if there is one.
+func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) (*partial, error) {
+	p := &partial{row: row, key: key, noted: noted, sums: newDigester(row), Content: fetch.Content{Size: -1}}
+	if t.First {
+		return p, nil
+	}
+
+	err := t.Work.GetJSON(ctx, noted, p)
+	if fault.Is(err, fault.NotFound) {
+		return p, nil
+	}
+
+	if err != nil {
+		return nil, err
+	}
+	return p, p.sums.Restore(p.Digests)
+}
+
+// save saves the state of the transfer.
+func (t *Transfer) save(ctx context.Context, p *partial) (err error) {
+	p.Digests, err = p.sums.State()
+	if err != nil {
+		return err
+	}
+	return t.Work.PutJSON(ctx, p.noted, p, bucket.Condition{})
+}

@@ -1,0 +1,192 @@
+package tabletest
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/guregu/dynamo/v2/dynamodbiface"
+
+	"archivist/pkg/kernel/table/schema"
+)
+
+// Client passes every call through Do to the DynamoDB below it. Do may delay, repeat or
+// refuse the call, or let it fail. A call whose response is lost is made by Do, which then
+// returns an error.
+type Client struct {
+	dynamodbiface.DynamoDBAPI
+	Do func(op string, call func() error) error
+	// Refuse, if set, is called for each partition of a request, of the table or of an
+	// index. The first error is the response.
+	Refuse func(partition string) error
+	// Order, if set, puts the keys of a batch into the order in which its rows are read: one by
+	// one, as DynamoDB may do it. Without it a batch is read at one moment.
+	Order func(keys []Item)
+}
+
+// through makes one call by Do, which may call it never, once or again. After an error of Do
+// there is no response, even if the call had its effect.
+func through[In, Out any](c *Client, op string, in In, f func(In) (Out, error)) (Out, error) {
+	var out Out
+	err := c.Do(op, func() (err error) {
+		if err := c.refused(in); err != nil {
+			return err
+		}
+		out, err = f(in)
+		return err
+	})
+	if err != nil {
+		var none Out
+		return none, err
+	}
+	return out, nil
+}
+
+// refused is the first error that Refuse has for a partition of a request.
+func (c *Client) refused(in any) error {
+	if c.Refuse == nil {
+		return nil
+	}
+	for _, p := range partitions(in) {
+		if err := c.Refuse(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// partitions lists the partitions that a request touches.
+func partitions(in any) (pks []string) {
+	switch in := in.(type) {
+	case *dynamodb.GetItemInput:
+		return []string{str(in.Key, schema.PK)}
+	case *dynamodb.PutItemInput:
+		return []string{str(in.Item, schema.PK)}
+	case *dynamodb.UpdateItemInput:
+		return []string{str(in.Key, schema.PK)}
+	case *dynamodb.DeleteItemInput:
+		return []string{str(in.Key, schema.PK)}
+	case *dynamodb.QueryInput:
+		return queried(in)
+	case *dynamodb.BatchGetItemInput:
+		return batched(in.RequestItems)
+	case *dynamodb.TransactWriteItemsInput:
+		for _, w := range in.TransactItems {
+			switch {
+			case w.Put != nil:
+				pks = append(pks, str(w.Put.Item, schema.PK))
+			case w.Update != nil:
+				pks = append(pks, str(w.Update.Key, schema.PK))
+			case w.Delete != nil:
+				pks = append(pks, str(w.Delete.Key, schema.PK))
+			case w.ConditionCheck != nil:
+				pks = append(pks, str(w.ConditionCheck.Key, schema.PK))
+			}
+		}
+	}
+	return pks
+}
+
+// queried are the values that the key conditions of a query ask for equality with: its
+// partition.
+func queried(in *dynamodb.QueryInput) (pks []string) {
+	for _, c := range in.KeyConditions {
+		if c.ComparisonOperator == types.ComparisonOperatorEq {
+			for _, v := range c.AttributeValueList {
+				pks = append(pks, str(Item{"": v}, ""))
+			}
+		}
+	}
+	return pks
+}
+
+// GetItem is passed through Do.
+func (c *Client) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	return through(c, "GetItem", in,
+		func(in *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error) {
+			return c.DynamoDBAPI.GetItem(ctx, in)
+		})
+}
+
+// PutItem is passed through Do.
+func (c *Client) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	return through(c, "PutItem", in,
+		func(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
+			return c.DynamoDBAPI.PutItem(ctx, in)
+		})
+}
+
+// UpdateItem is passed through Do.
+func (c *Client) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	return through(c, "UpdateItem", in,
+		func(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
+			return c.DynamoDBAPI.UpdateItem(ctx, in)
+		})
+}
+
+// DeleteItem is passed through Do.
+func (c *Client) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
+	return through(c, "DeleteItem", in,
+		func(in *dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutput, error) {
+			return c.DynamoDBAPI.DeleteItem(ctx, in)
+		})
+}
+
+// Query is passed through Do.
+func (c *Client) Query(ctx context.Context, in *dynamodb.QueryInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+	return through(c, "Query", in, func(in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
+		return c.DynamoDBAPI.Query(ctx, in)
+	})
+}
+
+// Scan is passed through Do.
+func (c *Client) Scan(ctx context.Context, in *dynamodb.ScanInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	return through(c, "Scan", in, func(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
+		return c.DynamoDBAPI.Scan(ctx, in)
+	})
+}
+
+// TransactWriteItems is passed through Do.
+func (c *Client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	return through(c, "TransactWriteItems", in,
+		func(in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
+			return c.DynamoDBAPI.TransactWriteItems(ctx, in)
+		})
+}
+
+// Throttled is DynamoDB's refusal of a request that came too fast.
+func Throttled() error {
+	return &types.ProvisionedThroughputExceededException{Message: aws.String("throttled")}
+}
+
+// Conflicted is DynamoDB's refusal of a transaction that conflicts with another one. Nothing
+// of the transaction was written, and it may succeed when it is sent again.
+func Conflicted() error {
+	return &types.TransactionCanceledException{Message: aws.String("conflict"),
+		CancellationReasons: []types.CancellationReason{{Code: aws.String("TransactionConflict")}}}
+}
+
+// Mixed is a transaction's refusal for its conditions as DynamoDB gives it when others write
+// the same rows: rows whose condition held may be reported as conflicts. Any other error is
+// returned unchanged. pick decides, row by row. It changes err.
+func Mixed(err error, pick func() bool) error {
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) {
+		return err
+	}
+	for i, r := range cancelled.CancellationReasons {
+		if *r.Code == "None" && pick() {
+			cancelled.CancellationReasons[i].Code = aws.String("TransactionConflict")
+		}
+	}
+	return err
+}

@@ -1,0 +1,72 @@
+package tabletest
+
+import (
+	"cmp"
+	"context"
+	"hash/fnv"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"archivist/pkg/kernel/table/schema"
+)
+
+// Scan reads a page of the table or of an index. The partitions are in the order of a hash,
+// as in DynamoDB: no reader may rely on the order of their names. Unlike Query, it has a next
+// page only if there are more rows.
+func (f *Fake) Scan(_ context.Context, in *dynamodb.ScanInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
+	consistent := in.ConsistentRead != nil && *in.ConsistentRead
+	if in.FilterExpression != nil || in.ProjectionExpression != nil || in.Limit == nil ||
+		consistent != (in.IndexName == nil) {
+		return nil, invalid("tabletest: a scan with a filter, a projection or without a limit, and one of the table " +
+			"that is not consistent, is not supported")
+	}
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ix, parts, err := f.parts(in.IndexName)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &dynamodb.ScanOutput{}
+	for it := range scanned(parts, ix, in.ExclusiveStartKey) {
+		if len(out.Items) == int(*in.Limit) {
+			last := out.Items[len(out.Items)-1]
+			out.LastEvaluatedKey = Item{schema.PK: last[schema.PK], schema.SK: last[schema.SK],
+				ix.PK: last[ix.PK],
+				ix.SK: last[ix.SK]}
+			break
+		}
+		out.Items = append(out.Items, maps.Clone(it))
+	}
+	return out, nil
+}
+
+// scanned gives the rows of all partitions that follow a key. The key need not exist any
+// more.
+func scanned(parts map[string]*shelf, ix schema.Index, after Item) iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		for _, pk := range slices.SortedFunc(maps.Keys(parts), byHash) {
+			order := 1
+			if after != nil {
+				order = byHash(pk, str(after, ix.PK))
+			}
+			for _, k := range parts[pk].order {
+				follows := order > 0 || order == 0 && k > startOf(ix, after)
+				if follows && !yield(parts[pk].items[k]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// byHash orders names by a hash (FNV-1a), which is the same in each run.
+func byHash(a, b string) int {
+	hash := func(s string) uint64 { h := fnv.New64a(); h.Write([]byte(s)); return h.Sum64() }
+	return cmp.Or(cmp.Compare(hash(a), hash(b)), cmp.Compare(a, b))
+}

@@ -1,0 +1,231 @@
+// Package fixity reads the stored files of objects again, and compares their digests with those of
+// the inventory. It never changes content.
+//
+// A check of an object covers all of its content of all versions, its inventories with their
+// sidecars, its declaration, and the list of its keys. The digests of the content are those of the
+// root inventory; that of the root inventory, and those of each version's, are compared with the rows
+// of the inventory, which are outside of the storage root: so an object that was rolled back or
+// tampered with is found, too. It takes as many calls as it needs: each reads a bounded number of
+// bytes and saves how far it came, within a large file too. The bytes of a day are bounded for all
+// objects together.
+//
+//	FIXITY#{ark}  STATE        the last check of an object, and the one in progress
+//	FIXITY        DAY#{date}   the bytes that were read on a day
+//
+// A file with another digest, or none, is damage. A file that S3 does not deliver is none: the call
+// returns an Unavailable and the file is tried again; after a day it is listed as unreadable.
+package fixity
+
+import (
+	"context"
+	"time"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/objects/ocfl"
+)
+
+// Outcomes of a check.
+const (
+	OK         = "ok"
+	Damaged    = "damaged"    // a file has another digest, or is missing
+	Unreadable = "unreadable" // no damage was found, but some file could not be read
+)
+
+// Kinds of problems of a file.
+const (
+	Mismatch   = "mismatch"
+	Missing    = "missing"
+	Unread     = "unreadable"
+	BadSidecar = "sidecar" // the sidecar of an inventory is missing, or has no digest
+	BadRecord  = "record"  // an inventory is not the one that is on record
+	Unnamed    = "unnamed" // no inventory names the key, and nothing of the object may be there
+)
+
+// Problem is what is wrong with one file.
+type Problem struct {
+	Key      string `dynamo:"file_key" json:"key"` // in the storage bucket
+	Kind     string `dynamo:"problem" json:"kind"`
+	Expected string `dynamo:"expected,omitempty" json:"expected,omitempty"` // digest
+	Actual   string `dynamo:"actual,omitempty" json:"actual,omitempty"`     // digest
+	Reason   string `dynamo:"reason,omitempty" json:"reason,omitempty"`
+}
+
+// Result of a check of an object.
+type Result struct {
+	Outcome  string    `dynamo:"fixity_outcome,omitempty" json:"outcome"`
+	Checked  int64     `dynamo:"checked_ms,omitempty" json:"checked"` // when it ended, milliseconds since 1970
+	Version  int       `dynamo:"head_version,omitempty" json:"version"`
+	Files    int       `dynamo:"files,omitempty" json:"files"`
+	Bytes    int64     `dynamo:"bytes_read,omitempty" json:"bytes"`
+	Problems []Problem `dynamo:"problems,omitempty" json:"problems,omitempty"`
+	More     int       `dynamo:"more_problems,omitempty" json:"moreProblems,omitempty"` // that Problems does not list
+
+	// OnRecord is the newest version whose inventory was compared with a digest outside of the storage
+	// root. 0: none is on record, so the inventories were compared with each other only.
+	OnRecord int `dynamo:"on_record,omitempty" json:"onRecord"`
+}
+
+// mostProblems is the maximum number of problems that a Result lists.
+const mostProblems = 20
+
+func (r *Result) add(p Problem) {
+	switch {
+	case p.Kind != Unread:
+		r.Outcome = Damaged
+	case r.Outcome == OK:
+		r.Outcome = Unreadable
+	}
+
+	if len(r.Problems) == mostProblems {
+		r.More++
+		return
+	}
+
+	r.Problems = append(r.Problems, p)
+}
+
+// Limits bound what checks read.
+type Limits struct {
+	Call int64 // bytes of one call
+	Day  int64 // bytes of a day (UTC), of all calls together
+}
+
+// DefaultLimits: a call of some minutes reads less than 32 GiB. 1 TiB a day is 90 TiB in a quarter.
+var DefaultLimits = Limits{Call: 32 << 30, Day: 1 << 40}
+
+// Checker checks objects.
+type Checker struct {
+	Table  *table.Table
+	NewID  func() string
+	Now    func() time.Time
+	Root   ocfl.Root
+	Limits Limits
+}
+
+// state is an object's row.
+type state struct {
+	table.Head
+	ARK  string `dynamo:"ark"`
+	Last Result `dynamo:"last_check"`
+	Run  *run   `dynamo:"in_progress,omitempty"`
+}
+
+// run is a check in progress: the next file, and what was found.
+type run struct {
+	Result
+	Started int64  `dynamo:"started_ms"`
+	Part    string `dynamo:"next_part"`          // of the object
+	Number  int    `dynamo:"next_version"`       // of the next inventory
+	Place   place  `dynamo:"next_place"`         // of the next content
+	Path    int    `dynamo:"next_path"`          // of that content
+	Key     string `dynamo:"next_key,omitempty"` // the last key of the list that was compared
+	File    *Part  `dynamo:"next_file,omitempty"`
+	Failing int64  `dynamo:"failing_ms,omitempty"` // since when S3 does not deliver the next file
+}
+
+// place is an ocfl.Place.
+type place struct {
+	ETag   string `dynamo:"etag,omitempty"`
+	At     int64  `dynamo:"at_byte,omitempty"`
+	Digest string `dynamo:"digest,omitempty"`
+}
+
+func stateKey(ark string) table.Key { return table.Key{PK: "FIXITY#" + ark, SK: "STATE"} }
+
+func (c *Checker) load(ctx context.Context, ark string) (*state, error) {
+	s := &state{ARK: ark}
+	s.PK, s.SK = stateKey(ark).PK, stateKey(ark).SK
+	err := c.Table.Get(ctx, s.Key(), s)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return s, err
+}
+
+// save writes the row. A Stale becomes an Unavailable: another call is checking this object.
+func (c *Checker) save(ctx context.Context, s *state) error {
+	tx := c.Table.Begin(c.NewID())
+	tx.InsertOrSave(s)
+	err := tx.Commit(ctx)
+	if fault.Is(err, fault.Stale) {
+		return fault.New(fault.Unavailable, "fixity: another call checks %s: %w", s.ARK, err)
+	}
+	return err
+}
+
+// Check checks an object until a time, or continues a check in progress. If the time is over or the
+// bytes of the call or of the day are used up, it has saved how far it came and returns an
+// Unavailable: called again, it continues.
+func (c *Checker) Check(ctx context.Context, ark string, until time.Time) (Result, error) {
+	s, err := c.load(ctx, ark)
+	if err != nil {
+		return Result{}, err
+	}
+
+	if s.Run == nil {
+		s.Run = &run{
+			Result:  Result{Outcome: OK},
+			Started: c.Now().UnixMilli(),
+			Part:    partDeclaration,
+		}
+	}
+
+	granted, err := c.grant(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+
+	w := &walk{Checker: c, ark: ark, run: s.Run, until: until, left: granted.bytes}
+	checkErr := w.all(ctx)
+
+	// The context may have ended: what was done is saved nevertheless.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	if err := c.giveBack(ctx, granted, w.left); err != nil {
+		return Result{}, err
+	}
+
+	if checkErr == nil {
+		s.Last, s.Run = s.Run.Result, nil
+		s.Last.Checked = c.Now().UnixMilli()
+	}
+
+	if err := c.save(ctx, s); err != nil {
+		return Result{}, err
+	}
+	return s.Last, checkErr
+}
+
+// saveTime limits the requests that save how far a call came.
+const saveTime = 10 * time.Second
+
+// Last returns the last check of each object that was checked.
+func Last(ctx context.Context, t *table.Table, arks ...string) (map[string]Result, error) {
+	last := map[string]Result{}
+	for len(arks) > 0 {
+		n := min(len(arks), table.MaxGets)
+		keys := make([]table.Key, n)
+		for i, ark := range arks[:n] {
+			keys[i] = stateKey(ark)
+		}
+
+		rows, err := t.Many(ctx, keys)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, raw := range rows {
+			var s state
+			if err := raw.Decode(&s); err != nil {
+				return nil, err
+			}
+			if s.Last.Checked > 0 {
+				last[s.ARK] = s.Last
+			}
+		}
+
+		arks = arks[n:]
+	}
+	return last, nil
+}

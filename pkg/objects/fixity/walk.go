@@ -1,0 +1,351 @@
+package fixity
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/ocfl"
+)
+
+// Parts of an object, in the order in which they are checked.
+const (
+	partDeclaration = "declaration"
+	partRoot        = "inventory"
+	partVersions    = "versions"
+	partContent     = "content"
+	partKeys        = "keys"
+	partEnd         = "end"
+)
+
+// walk is one call's part of a check.
+type walk struct {
+	*Checker
+	*run
+	ark   string
+	until time.Time
+	left  int64 // bytes that this call may still read
+}
+
+// errOver means that the time or the bytes of a call are used up.
+func (w *walk) errOver() error {
+	return fault.New(fault.Unavailable,
+		"%s: %d files and %d bytes are checked; the rest follows: %w", w.ark, w.Files,
+		w.Bytes, ErrStopped)
+}
+
+func (w *walk) over(ctx context.Context) bool {
+	return w.left <= 0 || !w.Now().Before(w.until) || ctx.Err() != nil
+}
+
+// all checks the rest of the object.
+func (w *walk) all(ctx context.Context) error {
+	steps := map[string]func(context.Context) error{
+		partDeclaration: w.declaration,
+		partRoot:        w.rootInventory,
+		partVersions:    w.versions,
+		partContent:     w.content,
+		partKeys:        w.keys,
+	}
+
+	for w.Part != partEnd {
+		if err := steps[w.Part](ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walk) declaration(ctx context.Context) error {
+	d := ocfl.Declaration(w.ark)
+	err := w.check(ctx, d.Key, d.Digest)
+	if err == nil {
+		w.Part = partRoot
+	}
+	return err
+}
+
+// rootInventory checks the root inventory by its sidecar. If it cannot be read as an inventory, nothing
+// else can be checked.
+func (w *walk) rootInventory(ctx context.Context) error {
+	if err := w.inventory(ctx, 0); err != nil {
+		return err
+	}
+
+	stored, err := w.Root.Head(ctx, w.ark)
+	if err != nil {
+		return w.unread(ctx, err)
+	}
+	w.Version, w.Number, w.Part = stored.Head, 1, partVersions
+	return nil
+}
+
+// unread ends the check of an object whose root inventory cannot be read as one: that is damage. An error
+// of S3 is none.
+func (w *walk) unread(ctx context.Context, err error) error {
+	var s3 *bucket.Error
+	if errors.As(err, &s3) || fault.Is(err, fault.Stale) || ctx.Err() != nil {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+
+	p := Problem{Key: ocfl.Inventory(w.ark, 0).Key, Kind: Mismatch, Reason: cut(err.Error())}
+	if fault.Is(err, fault.NotFound) {
+		p.Kind = Missing
+	}
+
+	if !slices.ContainsFunc(w.Problems, func(found Problem) bool { return found.Key == p.Key }) {
+		w.add(p)
+	}
+
+	w.Part = partEnd
+	return nil
+}
+
+func (w *walk) versions(ctx context.Context) error {
+	for ; w.Number <= w.Version; w.Number++ {
+		if err := w.inventory(ctx, w.Number); err != nil {
+			return err
+		}
+		if err := w.recorded(ctx, w.Number); err != nil {
+			return err
+		}
+	}
+	w.Part = partContent
+	return nil
+}
+
+// recorded compares the digest of a version's inventory, which its sidecar has, with the version's row.
+// The newest version may have no row yet.
+func (w *walk) recorded(ctx context.Context, n int) error {
+	digest, err := inventory.Store{Table: w.Table}.VersionDigest(ctx, w.ark, n)
+	if err != nil {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+
+	if digest == "" {
+		return nil
+	}
+
+	w.OnRecord = n
+	i := ocfl.Inventory(w.ark, n)
+	found, err := w.Root.SidecarDigest(ctx, i.Sidecar)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+
+	if found != digest {
+		w.add(Problem{Key: i.Key, Kind: BadRecord, Expected: digest, Actual: found,
+			Reason: "the row of the version has another digest than the sidecar of its inventory"})
+	}
+	return nil
+}
+
+// keys compares the list of the object's keys with what its inventories name. What a job has written of a
+// version that is not committed yet is left out.
+func (w *walk) keys(ctx context.Context) error {
+	for {
+		if w.over(ctx) {
+			return w.errOver()
+		}
+
+		found, err := w.Root.Check(ctx, ocfl.Prefix(w.ark), w.Key, nil, func() bool { return false })
+		if err != nil {
+			return fault.New(fault.Unavailable, "%w", err)
+		}
+
+		for _, d := range found.Damage {
+			w.pollution(d)
+		}
+
+		w.Key = found.Next
+		if w.Key == "" {
+			return w.judged(ctx)
+		}
+	}
+}
+
+// judged asks, if nothing is wrong so far, whether the object is the one that is on record: one that was
+// put back to an earlier version, or changed as a whole, agrees with itself.
+func (w *walk) judged(ctx context.Context) error {
+	w.Part = partEnd
+	if w.Outcome != OK {
+		return nil
+	}
+
+	v, err := w.Root.Judge(ctx, w.ark)
+	if err != nil {
+		w.Part = partKeys
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+
+	if v.Trust == ocfl.Damaged {
+		w.add(Problem{Key: ocfl.Inventory(w.ark, 0).Key, Kind: BadRecord, Reason: cut(v.Why)})
+	}
+	return nil
+}
+
+// pollution notes keys that do not belong to the object. The other kinds of damage are found by the
+// digests.
+func (w *walk) pollution(d ocfl.Damage) {
+	uncommitted := d.Kind == ocfl.Uncommitted && d.Job == ""
+	if d.Kind != ocfl.Foreign && d.Kind != ocfl.Unnamed && !uncommitted {
+		return
+	}
+
+	for _, key := range d.Keys {
+		if uncommitted && ocfl.IsInventory(key) { // the claim of a job
+			continue
+		}
+		w.add(Problem{Key: key, Kind: Unnamed, Reason: "no inventory names the key"})
+	}
+	w.More += d.More
+}
+
+// inventory checks the inventory of a version, 0 for the root inventory, by its sidecar.
+func (w *walk) inventory(ctx context.Context, n int) error {
+	i := ocfl.Inventory(w.ark, n)
+	digest, err := w.Root.SidecarDigest(ctx, i.Sidecar)
+	if fault.Is(err, fault.NotFound) {
+		if n == 0 && w.unfinished(ctx, "") {
+			return w.errUnfinished()
+		}
+		w.add(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar is missing"})
+		return w.check(ctx, i.Key, "")
+	}
+
+	if err != nil {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+
+	if !isDigest(digest) {
+		w.add(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar has no digest"})
+		return w.check(ctx, i.Key, "")
+	}
+
+	before := w.Result
+	err = w.check(ctx, i.Key, digest)
+	if err == nil && n == 0 && len(w.Problems) > len(before.Problems) && w.unfinished(ctx, digest) {
+		w.Result = before
+		return w.errUnfinished()
+	}
+	return err
+}
+
+func (w *walk) errUnfinished() error {
+	return fault.New(fault.Unavailable,
+		"%s: its newest version is not finished; it is checked later", w.ark)
+}
+
+// unfinished reports whether the sidecar of the root inventory is that of the version before: that is
+// how a commit leaves it until it is finished, or is repaired after a crash.
+func (w *walk) unfinished(ctx context.Context, sidecar string) bool {
+	stored, err := w.Root.Head(ctx, w.ark)
+	if err != nil {
+		return false
+	}
+
+	newest, err := w.Root.SidecarDigest(ctx, ocfl.Inventory(w.ark, stored.Head).Sidecar)
+	if err != nil || newest != stored.Digest {
+		return false
+	}
+
+	if sidecar == newest || stored.Head == 1 {
+		return sidecar == newest || sidecar == "" // finished meanwhile, or a first version
+	}
+
+	before, err := w.Root.SidecarDigest(ctx, ocfl.Inventory(w.ark, stored.Head-1).Sidecar)
+	return err == nil && sidecar == before
+}
+
+// entriesPage is how many entries of a manifest are read at once.
+const entriesPage = 500
+
+func (w *walk) content(ctx context.Context) error {
+	for {
+		all, err := w.Root.Manifest(ctx, w.ark, ocfl.Place(w.Place), entriesPage)
+		if err != nil {
+			return w.unread(ctx, err)
+		}
+
+		for _, e := range all {
+			for ; w.Path < len(e.Paths); w.Path++ {
+				if err := w.check(ctx, ocfl.Prefix(w.ark)+e.Paths[w.Path], e.Digest); err != nil {
+					return err
+				}
+			}
+			w.Path, w.Place = 0, place(e.Next)
+		}
+
+		if len(all) < entriesPage {
+			w.Part = partKeys
+			return nil
+		}
+	}
+}
+
+// patience is how long a file is tried that S3 does not deliver, before it is listed as unreadable.
+const patience = 24 * time.Hour
+
+// check reads a file and compares its digest; "" compares nothing.
+func (w *walk) check(ctx context.Context, key, expected string) error {
+	if w.over(ctx) {
+		return w.errOver()
+	}
+
+	if w.File == nil || w.File.Key != key {
+		w.File = &Part{Key: key}
+	}
+
+	actual, err := w.File.Digest(ctx, w.Root.Bucket, expected, func(read int64) int64 {
+		w.left, w.Bytes = w.left-read, w.Bytes+read
+		if w.over(ctx) {
+			return 0
+		}
+		return w.left
+	})
+
+	switch {
+	case err == nil:
+		if actual != strings.ToLower(expected) && expected != "" {
+			w.add(Problem{Key: key, Kind: Mismatch, Expected: expected, Actual: actual})
+		}
+	case fault.Is(err, fault.NotFound):
+		w.add(Problem{Key: key, Kind: Missing, Expected: expected})
+	case errors.Is(err, ErrStopped):
+		return w.errOver()
+	case w.waits(ctx):
+		return fault.New(fault.Unavailable, "%s: %w", w.ark, err)
+	default:
+		w.add(Problem{Key: key, Kind: Unread, Expected: expected, Reason: cut(err.Error())})
+	}
+
+	w.Files, w.File, w.Failing = w.Files+1, nil, 0
+	return nil
+}
+
+// waits reports whether a file that S3 did not deliver is tried again.
+func (w *walk) waits(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	now := w.Now().UnixMilli()
+	if w.Failing == 0 {
+		w.Failing = now
+	}
+	return now < w.Failing+patience.Milliseconds()
+}
+
+// mostReason is the maximum length of a reason, in bytes.
+const mostReason = 300
+
+func cut(text string) string {
+	if len(text) <= mostReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostReason], "") + "…"
+}

@@ -1,0 +1,145 @@
+// Package pronom identifies the format of a file by the signatures of PRONOM, the registry of The
+// National Archives, with the library siegfried. The signatures are part of the program.
+//
+//	id, err := pronom.New()
+//	matches, err := id.Identify(ctx, "report.odt", content, size)
+//
+// A file is read in ranges, and only as far as it takes: at most Limits.Read bytes. What cannot be
+// decided with these is decided without the rest, and the match has a warning.
+package pronom
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/richardlehane/siegfried"
+	"github.com/richardlehane/siegfried/pkg/static"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/formats"
+)
+
+// Limits bound what one file may cost.
+type Limits struct {
+	Read    int64  // bytes that are read of a file
+	Listing int64  // bytes of a ZIP file's directory, which is in memory
+	Entries uint64 // of that directory
+	Entry   uint64 // bytes of a ZIP entry from which on it may not be packed more densely than Ratio
+	Ratio   uint64 // unpacked bytes per packed byte
+}
+
+// DefaultLimits fit a function with 512 MiB of memory and of disk. Siegfried keeps unpacked entries of
+// up to 64 MiB in memory, and larger ones in a temporary file.
+var DefaultLimits = Limits{
+	Read:    32 << 20,
+	Entries: 50_000,
+	Listing: 8 << 20,
+	Entry:   64 << 20,
+	Ratio:   50,
+}
+
+// Identifier identifies files. It can identify several at once.
+type Identifier struct {
+	Limits     Limits
+	Signatures string // their versions
+	engine     *siegfried.Siegfried
+}
+
+// New loads the signatures, which takes about 60 ms.
+func New() (*Identifier, error) {
+	engine := static.New()
+	if engine == nil || len(engine.Identifiers()) != 1 {
+		return nil, errors.New("pronom: the signatures of this program cannot be loaded")
+	}
+	return &Identifier{
+		Limits:     DefaultLimits,
+		Signatures: engine.Identifiers()[0][1],
+		engine:     engine,
+	}, nil
+}
+
+// Open is a formats.Open.
+func Open() (formats.Identify, string, error) {
+	d, err := New()
+	if err != nil {
+		return nil, "", err
+	}
+	return d.Identify, d.Signatures, nil
+}
+
+// Identify identifies a file by its content, its structure if it is a container, and its name. A
+// file of no known format has one match, Unknown, whose warning says why. Only an error of content
+// is an error.
+func (d *Identifier) Identify(ctx context.Context, name string, content io.ReaderAt, size int64) (
+	[]formats.Match, error) {
+	w := &window{
+		ctx:     ctx,
+		content: content,
+		size:    size,
+		left:    d.Limits.Read,
+		blocks:  map[int64][]byte{},
+	}
+
+	closed, err := d.closed(w)
+	if err != nil {
+		return nil, err
+	}
+
+	w.closed = closed != ""
+
+	found, problem := d.engine.Identify(w, path.Base(name), "")
+	if err := w.failed(); err != nil {
+		return nil, err
+	}
+
+	warning := d.warning(w, closed, problem)
+	var matches []formats.Match
+	for _, f := range found {
+		matches = append(matches, match(d.engine.Label(f), warning))
+	}
+
+	if len(matches) == 0 {
+		return nil, fault.New(fault.Invalid, "pronom: %s: no result: %v", name, problem)
+	}
+	return matches, nil
+}
+
+// warning says why the content of a file was examined in part only, "" if it was not.
+func (d *Identifier) warning(w *window, closed string, problem error) string {
+	switch {
+	case w.size == 0:
+		return "the file is empty"
+	case closed != "":
+		return closed
+	case w.cut:
+		return fmt.Sprintf("at most %d of %d bytes were examined", d.Limits.Read, w.size)
+	case problem != nil:
+		return "the container cannot be read: " + problem.Error()
+	}
+	return ""
+}
+
+// match is one result of the library, by its own names of the fields.
+func match(fields [][2]string, warning string) formats.Match {
+	var m formats.Match
+	into := map[string]*string{"id": &m.ID, "format": &m.Name, "version": &m.Version,
+		"mime":  &m.MediaType,
+		"basis": &m.Basis, "warning": &m.Warning}
+
+	for _, f := range fields {
+		if field := into[f[0]]; field != nil {
+			*field = strings.ToValidUTF8(f[1], "\uFFFD")
+		}
+	}
+
+	m.ID = cmp.Or(m.ID, formats.Unknown)
+	if warning != "" {
+		m.Warning = strings.TrimPrefix(m.Warning+"; "+warning, "; ")
+	}
+	return m.Cut()
+}

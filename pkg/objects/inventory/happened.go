@@ -1,0 +1,24 @@
+package inventory
+
+import (
+	"context"
+
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/table"
+)
+
+// Happened puts an event of an object into a transaction that changes nothing else of it. An
+// object that is not recorded is a NotFound. A Stale of tx means that the object was changed
+// meanwhile: call Happened again, with a new transaction.
+func (s Store) Happened(ctx context.Context, tx *table.Tx, ark string, e event.New) error {
+	row, err := s.Object(ctx, ark)
+	if err != nil {
+		return err
+	}
+	row.Number++
+	e.Parents = []envelope.Ref{{Type: "Collection", ID: row.Collection}}
+	e.Identifiers = append([]string{row.ARK}, row.LocalIDs...)
+	tx.Save(row)
+	return event.Append(tx, subject(ark), row.Number, e)
+}

@@ -1,0 +1,126 @@
+// Package ocfl keeps objects in an OCFL 1.1 storage root on S3.
+//
+// A new version is written in four steps, each of which can be repeated after a crash:
+//
+//	prepared, err := root.Prepare(ctx, draft, inventory, copy) // nothing in the root changes
+//	err = root.Copy(ctx, id, content, more)                    // for each file whose bytes are new
+//	published, err := root.Publish(ctx, prepared, text, owner) // the commit
+//	digest, err := root.Finish(ctx, id, owner, published)      // removes what crashes left behind
+//
+// New content is copied to keys that only one attempt of one job has. The commit is one
+// conditional put of the object's root inventory, so of two jobs that prepared the same
+// version only one succeeds. Before a claim or content of another job is removed, the lock
+// of the object is checked, since S3 cannot refuse the writes of a late worker.
+//
+// Inventories of objects of very many files have hundreds of megabytes. They are read and
+// written as streams, and sorted on disk.
+//
+// [Root.Head] reads an object, [Root.Open] a file of one of its versions, [Root.Objects]
+// lists a root.
+package ocfl
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Names that the specification fixes (OCFL 1.1, sections 3.2 and 4).
+const (
+	rootDeclaration   = "0=ocfl_1.1"
+	objectDeclaration = "0=ocfl_object_1.1"
+	inventoryName     = "inventory.json"
+	sidecarName       = "inventory.json.sha512"
+	specification     = "https://ocfl.io/1.1/spec/#inventory"
+	layoutExtension   = "0003-hash-and-id-n-tuple-storage-layout"
+)
+
+// User is the submitter of a version.
+type User struct {
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"`
+}
+
+// Version describes a version in an inventory (OCFL 1.1, section 3.5.3).
+type Version struct {
+	Created time.Time `json:"created"`
+	Message string    `json:"message,omitempty"`
+	User    *User     `json:"user,omitempty"`
+}
+
+// File is one file of a new version.
+type File struct {
+	Path    string            `json:"path"`             // logical: "producer/a.pdf"
+	Size    int64             `json:"size"`             // bytes
+	Digests map[string]string `json:"digests"`          // hexadecimal by name; sha512 always
+	CRC64   string            `json:"crc64nvme"`        // base64, as S3 writes it
+	Source  string            `json:"source,omitempty"` // key in the work bucket; "": the content is Data
+	Data    []byte            `json:"data,omitempty"`   // the content of a small file
+}
+
+// plain are the characters of an id that are not encoded.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+
+// Prefix is where an object's keys begin, with a slash at the end (extension
+// 0003: sha256, three tuples of three characters, the encoded id).
+func Prefix(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	h := hex.EncodeToString(sum[:])
+	var name strings.Builder
+	for i := range len(id) {
+		if strings.IndexByte(plain, id[i]) >= 0 {
+			name.WriteByte(id[i])
+		} else {
+			fmt.Fprintf(&name, "%%%02x", id[i])
+		}
+	}
+
+	encoded := name.String()
+	if len(encoded) > 100 {
+		encoded = encoded[:100] + "-" + h
+	}
+	return strings.Join([]string{h[:3], h[3:6], h[6:9], encoded, ""}, "/")
+}
+
+// folderOf is the name of the folder below v{n}/content/ to which an attempt of a job writes.
+func folderOf(job, attempt string) string {
+	if attempt == "" {
+		return job
+	}
+	return job + "." + attempt
+}
+
+// jobOf is the job that writes to a folder below v{n}/content/.
+func jobOf(folder string) string {
+	job, _, _ := strings.Cut(folder, ".")
+	return job
+}
+
+// writer returns, by the path of some content, the version that added it and the folder
+// of its writer; 0 if another software wrote it.
+func writer(path string) (version int, folder string) {
+	name, rest, _ := strings.Cut(path, "/content/")
+	folder, _, _ = strings.Cut(rest, "/")
+	version, err := number(name)
+	if err != nil || folder == "" {
+		return 0, ""
+	}
+	return version, folder
+}
+
+// rootFiles are the files of an empty storage root.
+func rootFiles() map[string][]byte {
+	layout, _ := json.MarshalIndent(map[string]string{"extension": layoutExtension,
+		"description": "sha256 of the object's id in three tuples of three characters, then the encoded id"}, "", "  ")
+	config, _ := json.MarshalIndent(map[string]any{"extensionName": layoutExtension,
+		"digestAlgorithm": "sha256", "tupleSize": 3, "numberOfTuples": 3}, "", "  ")
+	return map[string][]byte{
+		rootDeclaration:    []byte("ocfl_1.1\n"),
+		"ocfl_layout.json": append(bytes.TrimSpace(layout), '\n'),
+		"extensions/" + layoutExtension + "/config.json": append(bytes.TrimSpace(config), '\n'),
+	}
+}

@@ -1,0 +1,84 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/ocfl"
+)
+
+// expected is the sha512 that a file of an object must have. The digests of inventories are in the rows of
+// the object; those of content are in an inventory whose digest is.
+func (r *Replica) expected(ctx context.Context, ark, key string) (string, error) {
+	object, err := r.Inventory.Object(ctx, ark)
+	if err != nil {
+		return "", err
+	}
+
+	if d := ocfl.Declaration(ark); key == d.Key {
+		return d.Digest, nil
+	}
+
+	for n := range object.HeadOf + 1 {
+		i := ocfl.Inventory(ark, n)
+		if key != i.Key && key != i.Sidecar {
+			continue
+		}
+		digest, err := r.recorded(ctx, object, n)
+		if key == i.Sidecar {
+			digest = ocfl.SHA512(ocfl.Sidecar(digest))
+		}
+		return digest, err
+	}
+
+	for _, root := range []ocfl.Root{r.Root, r.second()} {
+		stored, err := root.Head(ctx, ark)
+		if err == nil && stored.Digest == object.Digest {
+			return inManifest(ctx, root, ark, strings.TrimPrefix(key, ocfl.Prefix(ark)))
+		}
+	}
+	return "", fault.New(fault.Conflict,
+		"%s: neither the stored inventory nor its copy has the recorded digest %s: "+
+			"repair inventory.json first", ark, object.Digest)
+}
+
+// recorded is the recorded digest of the inventory of version n, 0 for the root inventory.
+func (r *Replica) recorded(ctx context.Context, object *inventory.Object, n int) (string, error) {
+	if n == 0 {
+		return object.Digest, nil
+	}
+	var row inventory.Version
+	err := r.Table.Get(ctx, inventory.VersionKey(object.ARK, n), &row)
+	if err != nil {
+		return "", fmt.Errorf("replica: version %d of %s: %w", n, object.ARK, err)
+	}
+	return row.Digest, nil
+}
+
+// inManifest is the digest of the content at a path.
+func inManifest(ctx context.Context, root ocfl.Root, ark, path string) (string, error) {
+	for from := (ocfl.Place{}); ; {
+		all, err := root.Manifest(ctx, ark, from, 10*entriesPage)
+		if err != nil {
+			return "", unavailable(err)
+		}
+
+		for _, e := range all {
+			for _, p := range e.Paths {
+				if p == path {
+					return e.Digest, nil
+				}
+			}
+			from = e.Next
+		}
+
+		if len(all) < 10*entriesPage {
+			return "", fault.New(fault.NotFound,
+				"%s has no stored file %q; expected a key of a report, such as %s",
+				ark, path, ocfl.Prefix(ark)+"v1/content/…")
+		}
+	}
+}

@@ -1,0 +1,378 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/objects/fixity"
+	"archivist/pkg/objects/ocfl"
+)
+
+// States of a repair.
+const (
+	Planning  = "planning"  // both files are read
+	Planned   = "planned"   // it waits for a person
+	Refused   = "refused"   // there is nothing to repair, or nothing to repair it with: see Problem
+	Confirmed = "confirmed" // the file is restored
+	Done      = "done"      // the restored file was read back, and is right
+	Failed    = "failed"    // the restored file was read back, and is wrong
+)
+
+// Repair is a repair of one file: its row. Until it is Planned, the digests are not known.
+type Repair struct {
+	table.Head
+	ID       string `dynamo:"repair_id" json:"id"`
+	ARK      string `dynamo:"ark" json:"object"`
+	File     string `dynamo:"file_key" json:"key"` // in both buckets
+	State    string `dynamo:"repair_state" json:"state"`
+	Expected string `dynamo:"expected,omitempty" json:"expected,omitempty"`  // sha512, from the object's inventory
+	Found    string `dynamo:"found_digest,omitempty" json:"found,omitempty"` // sha512 of the stored file, or "missing"
+	InCopy   string `dynamo:"copy_digest,omitempty" json:"copy,omitempty"`
+	Problem  string `dynamo:"problem,omitempty" json:"problem,omitempty"`
+	Token    string `dynamo:"token_id,omitempty" json:"token,omitempty"` // confirms this plan, and no other
+
+	By          string `dynamo:"proposed_by" json:"proposedBy"`
+	Reason      string `dynamo:"reason" json:"reason"`
+	At          int64  `dynamo:"proposed_ms" json:"proposed"` // milliseconds since 1970
+	ConfirmedBy string `dynamo:"confirmed_by,omitempty" json:"confirmedBy,omitempty"`
+	ConfirmedAt int64  `dynamo:"confirmed_ms,omitempty" json:"confirmed,omitempty"`
+	Quarantine  string `dynamo:"quarantine_key,omitempty" json:"quarantine,omitempty"` // in the work bucket
+	EndedAt     int64  `dynamo:"ended_ms,omitempty" json:"ended,omitempty"`
+
+	First    fixity.Part  `dynamo:"first_part" json:"-"`
+	Second   fixity.Part  `dynamo:"second_part" json:"-"`
+	Restored *fixity.Part `dynamo:"restored_part,omitempty" json:"-"`
+}
+
+const missing = "missing"
+
+// mostReason is the maximum length of a reason, in characters.
+const mostReason = 500
+
+// maxKey is the maximum length of a key, in bytes ("Naming Amazon S3 objects").
+const maxKey = 1024
+
+func repairKey(ark, id string) table.Key {
+	return table.Key{PK: partition(ark), SK: "REPAIR#" + id}
+}
+
+// Repair reads a repair. A missing one is a NotFound.
+func (r *Replica) Repair(ctx context.Context, ark, id string) (*Repair, error) {
+	var row Repair
+	err := r.Table.Get(ctx, repairKey(ark, id), &row)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "%s has no repair %s", ark, id)
+	}
+	return &row, err
+}
+
+// Repairs lists the repairs of an object, the oldest first, a page at a time.
+func (r *Replica) Repairs(ctx context.Context, ark,
+	cursor string) (rows []Repair, next string, err error) {
+	next, err = r.Table.Page(ctx, table.Query{
+		PK:     partition(ark),
+		Prefix: "REPAIR#",
+		Limit:  50,
+		Cursor: cursor,
+	}, &rows)
+	return rows, next, err
+}
+
+// Propose begins a repair of a file, which is named by its key in the storage bucket or by its path
+// below the object's. Advance makes the plan.
+func (r *Replica) Propose(ctx context.Context, ark, file, by, reason string) (*Repair, error) {
+	if n := utf8.RuneCountInString(reason); n == 0 || n > mostReason {
+		return nil, fault.New(fault.Invalid,
+			"reason: %d characters; expected 1 to %d: the history keeps it", n,
+			mostReason)
+	}
+
+	key := ocfl.Prefix(ark) + strings.TrimPrefix(file, ocfl.Prefix(ark))
+	if len(key) > maxKey {
+		return nil, fault.New(fault.Invalid, "file: %d bytes; a key has at most %d", len(key), maxKey)
+	}
+
+	if _, err := r.Inventory.Object(ctx, ark); err != nil {
+		return nil, err
+	}
+
+	id := r.NewID()
+	row := &Repair{
+		ID:     id,
+		ARK:    ark,
+		File:   key,
+		State:  Planning,
+		By:     by,
+		Reason: reason,
+		At:     r.Now().UnixMilli(),
+		First:  fixity.Part{Key: key},
+		Second: fixity.Part{Key: key},
+	}
+
+	row.PK, row.SK = repairKey(ark, id).PK, repairKey(ark, id).SK
+	return row, r.save(ctx, row, true)
+}
+
+// Advance reads the files of a repair and makes the plan, or restores the file of a confirmed one, until
+// a time. If the time is over, it has saved how far it came and returns an Unavailable.
+func (r *Replica) Advance(ctx context.Context, ark, id string, until time.Time) (*Repair, error) {
+	row, err := r.Repair(ctx, ark, id)
+	if err != nil {
+		return nil, err
+	}
+
+	step := &repairing{
+		Replica: r,
+		Repair:  row,
+		more:    func() bool { return r.Now().Before(until) && ctx.Err() == nil },
+	}
+
+	switch row.State {
+	case Planning:
+		err = step.plan(ctx)
+	case Confirmed:
+		err = step.restore(ctx)
+	default:
+		return row, nil
+	}
+
+	if errors.Is(err, fixity.ErrStopped) {
+		err = fault.New(fault.Unavailable, "the repair %s is going on; the rest follows: %w", id, err)
+	}
+
+	save, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	if saveErr := step.save(save); saveErr != nil {
+		return nil, saveErr
+	}
+	return row, unavailable(err)
+}
+
+// Confirm lets a planned repair be done. The token is that of the plan that a person has seen.
+func (r *Replica) Confirm(ctx context.Context, ark, id, token, by string) (*Repair, error) {
+	row, err := r.Repair(ctx, ark, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case row.Token != "" && row.Token == token && row.State != Planned:
+		return row, nil // the same request again
+	case row.State != Planned:
+		return nil, fault.New(fault.Conflict,
+			"the repair %s is %s; only one that is %s can be confirmed", id,
+			row.State, Planned)
+	case row.Token != token:
+		return nil, fault.New(fault.Conflict,
+			"token: it is not that of the plan; read the plan again")
+	}
+
+	row.State, row.ConfirmedBy, row.ConfirmedAt = Confirmed, by, r.Now().UnixMilli()
+	return row, r.save(ctx, row, false)
+}
+
+// repairing is one call's part of a repair.
+type repairing struct {
+	*Replica
+	*Repair
+	more func() bool
+	note *event.New // what happened, saved together with the row
+}
+
+func (s *repairing) limit(int64) int64 {
+	if s.more() {
+		return 1 << 30
+	}
+	return 0
+}
+
+// plan reads both files. Only if the stored one is wrong and the other one right there is a plan.
+func (s *repairing) plan(ctx context.Context) (err error) {
+	if s.Expected == "" {
+		s.Expected, err = s.expected(ctx, s.ARK, s.File)
+		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
+			s.State, s.Problem = Refused, err.Error()
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+
+	if s.Found == "" {
+		s.Found, err = s.First.Digest(ctx, s.Root.Bucket, s.Expected, s.limit)
+		if fault.Is(err, fault.NotFound) {
+			s.Found, s.First, err = missing, fixity.Part{Key: s.File}, nil // perhaps a part was read
+		}
+		if err != nil {
+			return err
+		}
+	}
+
+	if s.Found == s.Expected {
+		s.State, s.Problem = Refused, "the stored file is right: there is nothing to repair"
+		return nil
+	}
+
+	s.InCopy, err = s.Second.Digest(ctx, s.To, s.Expected, s.limit)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		s.State, s.Problem = Refused, "the copy does not have the file"
+		return nil
+	case err != nil:
+		return err
+	case s.InCopy != s.Expected:
+		s.State, s.Problem = Refused,
+			"the file of the copy is damaged too: it is not as the inventory says"
+		return nil
+	}
+
+	s.State, s.Token = Planned, s.NewID()
+	return nil
+}
+
+// restore restores the file: the damaged one is kept, the copy takes its place and is read back. Each
+// step is repeated after a crash without harm.
+func (s *repairing) restore(ctx context.Context) error {
+	if s.Restored == nil {
+		if err := s.replace(ctx); err != nil {
+			if fault.Is(err, fault.Stale) {
+				s.State, s.Problem, s.Token = Refused,
+					"a file was replaced since the plan was made: make a new one", ""
+				return nil
+			}
+			return err
+		}
+		s.Restored = &fixity.Part{Key: s.File}
+	}
+
+	digest, err := s.Restored.Digest(ctx, s.Root.Bucket, s.Expected, s.limit)
+	if fault.Is(err, fault.NotFound) {
+		digest, err = missing, nil
+	}
+
+	if err != nil {
+		return err
+	}
+
+	s.State, s.EndedAt = Done, s.Now().UnixMilli()
+	if digest != s.Expected {
+		s.State = Failed
+		s.Problem = fmt.Sprintf("the file has the digest %s now: it could not be restored, or was replaced", digest)
+	}
+
+	s.note = &event.New{
+		Type:      "object.repair",
+		Time:      s.EndedAt,
+		Component: "replica",
+		Actor:     s.ConfirmedBy,
+		Detail: Detail{
+			Repair:     s.ID,
+			Key:        s.File,
+			Expected:   s.Expected,
+			Found:      s.Found,
+			Quarantine: s.Quarantine,
+			ProposedBy: s.By,
+			Reason:     s.Reason,
+			Problem:    s.Problem,
+		},
+	}
+
+	if s.State == Failed {
+		s.note.Outcome = event.Failure
+	}
+	return nil
+}
+
+// Detail of the event of a repair: of one file from the copy, which a person has confirmed, or of
+// files that a submission brought again.
+type Detail struct {
+	Repair     string `json:"repair"` // its id, or the job's
+	Key        string `json:"key,omitempty"`
+	Expected   string `json:"expected,omitempty"`
+	Found      string `json:"found,omitempty"`
+	Quarantine string `json:"quarantine,omitempty"`
+	ProposedBy string `json:"proposedBy,omitempty"`
+	Reason     string `json:"reason"`
+	Problem    string `json:"problem,omitempty"`
+
+	Keys []string `json:"keys,omitempty"` // of the files, below the object's prefix; the first of them
+	More int      `json:"more,omitempty"` // the number of the others
+}
+
+// replace puts the copy into the place of the file, unless one of them is not as it was planned. If
+// another file is there already, it is that of an earlier try, or of another person: it is read back.
+func (s *repairing) replace(ctx context.Context) error {
+	keep := transfer{
+		from:   s.Root.Bucket,
+		to:     s.Root.Work,
+		key:    s.File,
+		target: Quarantine + s.ID + "/" + s.File,
+		etag:   s.First.ETag,
+		notes:  s.Root.Work,
+		more:   s.more,
+	}
+
+	restore := transfer{
+		from:   s.To,
+		to:     s.Root.Bucket,
+		key:    s.File,
+		target: s.File,
+		etag:   s.Second.ETag,
+		notes:  s.Root.Work,
+		more:   s.more,
+	}
+
+	now, err := s.Root.Bucket.Head(ctx, s.File)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+
+	if now.ETag != s.First.ETag {
+		return restore.forget(ctx)
+	}
+
+	if now.ETag != "" && s.Quarantine == "" {
+		if err := keep.run(ctx); err != nil {
+			return err
+		}
+		s.Quarantine = keep.target
+		if err := s.save(ctx); err != nil {
+			return err
+		}
+	}
+	return restore.run(ctx)
+}
+
+// tries of a transaction: the object's row has other writers.
+const tries = 8
+
+// save writes the row, with the event of the object if there is one.
+func (s *repairing) save(ctx context.Context) (err error) {
+	if s.note == nil {
+		return s.Replica.save(ctx, s.Repair, false)
+	}
+
+	for range tries {
+		tx := s.Table.Begin(s.NewID())
+		tx.Save(s.Repair)
+		if err := s.Inventory.Happened(ctx, tx, s.ARK, *s.note); err != nil {
+			return err
+		}
+		err = tx.Commit(ctx)
+		var changed *table.ConditionError
+		if !errors.As(err, &changed) || changed.Failed(s.Repair.Key()) {
+			break
+		}
+	}
+
+	if fault.Is(err, fault.Stale) {
+		return fault.New(fault.Unavailable, "replica: %s was changed meanwhile: %w", s.ARK, err)
+	}
+	return err
+}

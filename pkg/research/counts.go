@@ -1,0 +1,73 @@
+package research
+
+import (
+	"fmt"
+	"hash/fnv"
+
+	"archivist/pkg/kernel/table"
+)
+
+// Counts are kept in rows that the transactions of changes add to, so that a status does not read
+// all episodes. DynamoDB refuses one of two transactions that write the same item at once, so each
+// kind of count is spread over countShards rows by the key of the episode.
+
+// placesRow has the numbers of a part of the episodes at each place of the line. Their sum is the
+// number of these episodes.
+type placesRow struct {
+	table.Head
+	Ready  int64 `dynamo:"ready_n"`
+	Closed int64 `dynamo:"closed_n"`
+	Away   int64 `dynamo:"away_n"`
+}
+
+// roundRow has numbers of a part of the pairs in one round. The rows of earlier rounds stay:
+// results of an earlier analysis that come late are counted there.
+type roundRow struct {
+	table.Head
+	Pairs   int64 `dynamo:"pairs_n"`   // researched, of episodes and clips that are live
+	Results int64 `dynamo:"results_n"` // stored, problems too
+}
+
+// countsPK is the partition of the counts of a project.
+func countsPK(project string) string { return "RESEARCHCOUNTS#" + project }
+
+// placesKey is the key of the row that counts the places of a shard's episodes.
+func placesKey(project string, shard uint32) table.Key {
+	return table.Key{PK: countsPK(project), SK: fmt.Sprintf("places#%02d", shard)}
+}
+
+// roundKey is the key of the row that counts the pairs of a shard's episodes in one round.
+func roundKey(project string, round int64, shard uint32) table.Key {
+	return table.Key{PK: countsPK(project), SK: fmt.Sprintf("round#%06d#%02d", round, shard)}
+}
+
+// shard is the part of the counts in which an episode is counted, by its key. It must not change:
+// the counts that are stored would belong to other episodes.
+func shard(key string) uint32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key))
+	return h.Sum32() % countShards
+}
+
+// The numbers that are counted of the episodes of a shard.
+const (
+	nReady = iota
+	nClosed
+	nAway
+	nPairs   // of the present round
+	nResults // of all rounds
+	nCounts
+)
+
+// countNames are the names of the numbers in findings of the doctor.
+var countNames = [nCounts]string{"ready episodes", "closed episodes", "episodes away from the line",
+	"researched pairs", "results"}
+
+// Recount is what the rows of a project add up to, as far as they were read. Its fields are kept
+// between the pages of a run of the doctor, as JSON.
+type Recount struct {
+	Round int64                       `json:"round"` // of the project, when the count began
+	Revs  int64                       `json:"revs"`  // of the project and its counts then, added up
+	Clips int64                       `json:"clips"` // rows of clips
+	Parts [countShards][nCounts]int64 `json:"parts"` // by shard
+}

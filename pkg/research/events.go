@@ -1,0 +1,57 @@
+package research
+
+// The details of the events of research. They are stored and published as JSON, with a schema of
+// each type: a field keeps its name and its meaning for ever. Times are in milliseconds since 1970.
+
+// Applied is the detail of project.applied: the project as it was configured.
+type Applied struct {
+	Project Project `json:"project"`
+	Round   int64   `json:"round"`
+}
+
+// Because is the detail of what a person did for a reason.
+type Because struct {
+	Reason string `json:"reason"`
+}
+
+// Recorded is the detail of episode.curated and clip.curated: what is known now.
+type Recorded struct {
+	Media Media `json:"media"`
+}
+
+// Assigned is the detail of lease.created.
+type Assigned struct {
+	Project  string   `json:"project"`
+	Episode  string   `json:"episode"`
+	Clips    []string `json:"clips"`
+	Analysis string   `json:"analysis"`
+	Until    int64    `json:"until"`
+}
+
+// Accepted is the detail of lease.accepted.
+type Accepted struct {
+	Researcher string `json:"researcher"`
+}
+
+// Extended is the detail of lease.extended.
+type Extended struct {
+	Until int64 `json:"until"`
+}
+
+// Ended is the detail of lease.ended.
+type Ended struct {
+	Why     string `json:"why"`
+	Results int    `json:"results"` // that were stored while it was live
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Researched is the detail of episode.researched.
+type Researched struct {
+	Clip       string   `json:"clip,omitempty"`
+	Analysis   string   `json:"analysis"`
+	Hits       int      `json:"hits"`
+	Best       *Hit     `json:"best,omitempty"`
+	Problem    *Problem `json:"problem,omitempty"`
+	Lease      string   `json:"lease"`
+	Researcher string   `json:"researcher"`
+}

@@ -1,0 +1,182 @@
+package research
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"archivist/pkg/kernel/fault"
+)
+
+// episode checks the place of an episode, the leases on it, and what is researched of it. id is the
+// project, a slash, and the key.
+func (x *exam) episode(id string) error {
+	project, key, _ := strings.Cut(id, "/")
+	e, err := x.episodeRow(x.ctx, project, key)
+	if err != nil || e.Rev == 0 {
+		return err
+	}
+
+	p, err := x.project(project)
+	if err != nil || p == nil {
+		return err
+	}
+
+	for _, check := range []func(*episodeRow) error{x.place, x.held, x.decided} {
+		err = check(e)
+		if err != nil {
+			return err
+		}
+	}
+
+	if n := e.researched; !n.IsEmpty() && (n.Contains(0) || int64(n.Maximum()) > p.Numbers) {
+		x.add(RuleNumbers, func(ctx context.Context) error { return x.forget(ctx, project, key) },
+			"number %d is researched of it; the project has given %d", n.Maximum(), p.Numbers)
+	}
+	return nil
+}
+
+// place checks that an episode has its rows in the line, and is in order there. Whether it belongs
+// to "ready" or to "closed" is not asked here (decided).
+func (x *exam) place(e *episodeRow) error {
+	should := ""
+	if e.media.live() {
+		should = ready + "#" + e.media.order()
+		if class(e.Place) == closed {
+			should = closed + "#" + e.media.order()
+		}
+	}
+
+	if e.Place != should {
+		x.add(RulePlace, x.deciding(e), "it is at %q of the line; its place is %q", e.Place, should)
+	}
+
+	x.away(e.Head, want{project: e.Project, episode: e.Name}, &e.media)
+	if e.Place != "" {
+		err := x.needs(&e.Head, e.Project, e.Place, e.Name)
+		if err != nil {
+			return err
+		}
+	}
+
+	if e.media.Deferred == 0 {
+		return nil
+	}
+	return x.needs(&e.Head, e.Project, dueKey(e.media.Deferred, string(Episode), e.Name), e.Name)
+}
+
+// deciding is the repair that decides the place and the counts of an episode anew.
+func (x *exam) deciding(e *episodeRow) func(context.Context) error {
+	return func(ctx context.Context) error { return x.decide(ctx, e.Project, e.Name) }
+}
+
+// decided checks what was decided by the catalog: that a closed episode has no pair that is due,
+// and how many of its pairs count. It says nothing while the archivist still looks at episodes
+// because the catalog has changed.
+func (x *exam) decided(e *episodeRow) error {
+	w, err := x.walk(x.ctx, e.Project)
+	if err != nil {
+		return err
+	}
+
+	p, cat, err := x.load(x.ctx, e.Project)
+	if fault.Is(err, fault.Stale) { // also if the catalog is damaged: that is another rule
+		return nil
+	}
+
+	// The archivist has not begun to look at what the newest clips have changed; or the episode is
+	// still of an earlier analysis, and its next change makes it one of this.
+	if err != nil || w.Catalog < p.grown() || e.Round < p.Round {
+		return err
+	}
+
+	taken, err := e.taken()
+	if err != nil {
+		return err
+	}
+
+	pairs := int64(e.researched.AndCardinality(cat.live))
+	// The project is read again below: if a clip has changed since its catalog was read, the row is
+	// right by another catalog.
+	due, miscounted := w.passed(e) && len(cat.due(taken, 1)) > 0, w.counts(e, p) &&
+		e.Counted != pairs
+	if !due && !miscounted {
+		return nil
+	}
+
+	again, err := x.projectRow(x.ctx, p.Name)
+	if err != nil || again.Catalog != p.Catalog {
+		return err
+	}
+
+	if due {
+		x.add(RulePlace, x.deciding(e), "it is closed, and has a pair that is due")
+	}
+
+	if miscounted {
+		x.add(RuleCounts, x.deciding(e), "it counts %d researched pairs, and has %d", e.Counted, pairs)
+	}
+	return nil
+}
+
+// held checks that the leases on an episode have not ended, and that no two share a clip. One that
+// has ended is taken off; it would keep its pairs from being assigned. What contradicts a live
+// lease is for a person, who revokes it.
+func (x *exam) held(e *episodeRow) error {
+	all := map[uint32]string{}
+	for _, h := range e.Held {
+		l, err := x.leaseRow(x.ctx, h.Lease)
+		if err != nil {
+			return err
+		}
+
+		clips, err := bits(h.Clips)
+		if err != nil {
+			return err
+		}
+
+		switch {
+		// The row of one that has ended is removed after keptDays.
+		case l.Ended > 0, l.Rev == 0 && h.Until <= x.now():
+			x.add(RuleHeld, func(ctx context.Context) error { return x.release(ctx, e, h.Lease) },
+				"the lease %s, which is on it, has ended", h.Lease)
+			continue
+		case l.Rev == 0:
+			x.add(RuleHeld, nil, "the lease %s, which is on it, has no row", h.Lease)
+		case l.Until != h.Until || l.Project != e.Project || l.Episode != e.Name:
+			x.add(RuleHeld, nil, "the lease %s, which is on it until %d, is on %s/%s until %d",
+				h.Lease, h.Until,
+				l.Project, l.Episode, l.Until)
+		}
+
+		for it := clips.Iterator(); it.HasNext(); {
+			n := it.Next()
+			if other := all[n]; other != "" {
+				x.add(RuleHeld, nil, "the leases %s and %s both have the clip number %d", other,
+					h.Lease, n)
+				break
+			}
+			all[n] = h.Lease
+		}
+	}
+	return nil
+}
+
+// release removes a lease that has ended from its episode. Its pairs are due again.
+func (s *Store) release(ctx context.Context, e *episodeRow, id string) error {
+	return s.change(ctx, want{project: e.Project, episode: e.Name}, By{}, func(c *change) error {
+		c.episode.Held = slices.DeleteFunc(c.episode.Held,
+			func(h held) bool { return h.Lease == id })
+		return nil
+	})
+}
+
+// forget removes numbers that no clip has from what is researched of an episode. The clip that gets
+// such a number would not be researched.
+func (s *Store) forget(ctx context.Context, project, episode string) error {
+	return s.change(ctx, want{project: project, episode: episode}, By{}, func(c *change) error {
+		c.episode.researched.Remove(0)
+		c.episode.researched.RemoveRange(uint64(c.project.Numbers)+1, 1<<32)
+		return nil
+	})
+}

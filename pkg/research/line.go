@@ -1,0 +1,81 @@
+package research
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"archivist/pkg/kernel/table"
+)
+
+// The classes of places in the line of a project: the first part of a sort key. What follows is
+//
+//	ready#RANK           Media.order of the episode
+//	closed#RANK          likewise
+//	due#MS#KIND#ID       when a lease, or the deferral of an episode or clip, ends; its id or key
+//	pending#MS#ID        when the work item of a lease leaves the queue
+//
+// Times are in milliseconds since 1970, with 13 digits, so that the order of the keys is that of
+// the times.
+const (
+	ready   = "ready"   // episodes that may have a pair that is due, in order
+	closed  = "closed"  // those that have none
+	away    = "away"    // withdrawn, set aside or deferred: no row in the line
+	dueSK   = "due"     // ends of leases and of deferrals, by time
+	pending = "pending" // work items in the queue, by the end of their time to live
+)
+
+// Behind the last places of closed and of ready episodes: "~" is greater than every digit of a
+// rank. A walk that stands there has looked at all of them.
+const (
+	ended   = closed + "#~"
+	counted = ready + "#~"
+)
+
+// linePK is the partition of the line. Its rows are read consistently: an index could lag behind
+// the episodes, and then the first one would not be the one that the requirement names.
+func linePK(project string) string { return "RESEARCHLINE#" + project }
+
+// lineRow is a row in the line of a project. Only its owner moves it: it is written by the
+// transaction that writes the owner's row, and removed on the condition that the owner is still
+// this one.
+type lineRow struct {
+	table.Head
+	Owner string `dynamo:"owned_by"` // the key of an episode or a clip, or the id of a lease
+}
+
+// lineKey is the key of the row at a place of the line.
+func lineKey(project, sk string) table.Key { return table.Key{PK: linePK(project), SK: sk} }
+
+// dueKey is the place of an end. kind is "lease", "episode" or "clip".
+func dueKey(ms int64, kind, id string) string {
+	return fmt.Sprintf("%s#%013d#%s#%s", dueSK, ms, kind, id)
+}
+
+// pendingKey is the place of a work item that waits in the queue until then.
+func pendingKey(ms int64, id string) string { return fmt.Sprintf("%s#%013d#%s", pending, ms, id) }
+
+// Due is when the archivist is to end what a row of the line is about, in milliseconds since 1970;
+// 0 if the row is no end.
+func Due(k table.Key) int64 {
+	part := strings.SplitN(k.SK, "#", 4)
+	if part[0] != dueSK || len(part) < 4 {
+		return 0
+	}
+	ms, _ := strconv.ParseInt(part[1], 10, 64)
+	return ms
+}
+
+// class is the kind of a place in the line: "away" for no place.
+func class(place string) string {
+	name, _, _ := strings.Cut(place, "#")
+	return cmp.Or(name, away)
+}
+
+// rank is the order of an episode in the line, without its class: so a closed episode can be
+// compared with one that is ready.
+func rank(r *lineRow) string {
+	_, order, _ := strings.Cut(r.SK, "#")
+	return order
+}

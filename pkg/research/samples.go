@@ -1,0 +1,82 @@
+package research
+
+import (
+	"context"
+	"time"
+
+	"archivist/pkg/kernel/table"
+)
+
+// sampleRow keeps the number of results at some times, to say how many came in the last hour. It
+// has at most about a dozen samples: one for each sampleEvery of sampleKept, and one from before.
+type sampleRow struct {
+	table.Head
+	Round   int64   `dynamo:"round_no"`     // of the analysis; samples of another round say nothing
+	Times   []int64 `dynamo:"sampled_ms"`   // milliseconds since 1970, ascending
+	Results []int64 `dynamo:"results_list"` // at these times
+}
+
+// Samples are taken at most so often, and kept so long. While nothing is stored, none is taken.
+// They are taken by the archivist's passes, one each minute, so a rate is exact to about
+// sampleEvery.
+const (
+	sampleEvery = 5 * time.Minute
+	sampleKept  = time.Hour
+)
+
+// sampleKey is the key of the samples of a project.
+func sampleKey(project string) table.Key {
+	return table.Key{PK: walkKey(project).PK,
+		SK: "SAMPLES"}
+}
+
+// samples are the samples of a project, none if the row does not exist yet.
+func (all rowSet) samples(project string) (*sampleRow, error) {
+	k := sampleKey(project)
+	r := &sampleRow{Head: newHead(k)}
+	return r, all.decode(k, r)
+}
+
+// samples reads the samples of a project.
+func (s *Store) samples(ctx context.Context, project string) (*sampleRow, error) {
+	all, err := s.read(ctx, sampleKey(project))
+	if err != nil {
+		return nil, err
+	}
+	return all.samples(project)
+}
+
+// since is how many results came after a time (milliseconds since 1970), if there are n now. A
+// sample stands until the next one. Without a sample, all n are taken to be newer.
+func (r *sampleRow) since(ms, n int64) int64 {
+	if len(r.Times) == 0 {
+		return n
+	}
+	before := r.Results[0]
+	for i, at := range r.Times {
+		if at <= ms {
+			before = r.Results[i]
+		}
+	}
+	return n - before
+}
+
+// add adds a sample, and drops those that are no longer needed. It reports false if it says nothing
+// new.
+func (r *sampleRow) add(round, now, n int64) bool {
+	if r.Round != round {
+		r.Round, r.Times, r.Results = round, nil, nil
+	}
+
+	last := len(r.Times) - 1
+	if last >= 0 && r.Results[last] == n {
+		return false
+	}
+
+	r.Times, r.Results = append(r.Times, now), append(r.Results, n)
+	// One sample from before the hour stays: it says what there was at its beginning.
+	for len(r.Times) > 1 && r.Times[1] <= now-sampleKept.Milliseconds() {
+		r.Times, r.Results = r.Times[1:], r.Results[1:]
+	}
+	return true
+}

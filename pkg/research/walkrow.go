@@ -1,0 +1,61 @@
+package research
+
+import (
+	"context"
+
+	"archivist/pkg/kernel/table"
+)
+
+// walkRow says how far the closed episodes have been looked at since the catalog grew. A pass that
+// dies loses its last steps of the walk, which the next one repeats: to look at an episode twice
+// changes nothing.
+//
+// Places are sort keys of the line. A place ends with "#" before the first episode of its class,
+// and is "ended" or "counted" behind the last one.
+type walkRow struct {
+	table.Head
+	Catalog int64  `dynamo:"catalog_no"` // of the project when it began
+	After   string `dynamo:"after_sk"`   // the last closed episode that was looked at
+
+	// After a clip was withdrawn, set aside or brought back, the pairs of all episodes are counted
+	// again: of the closed ones, then of those that are ready. The closed ones are left out if they
+	// were looked at since.
+	Recount int64  `dynamo:"recount_ms"`     // that of the project when it began
+	Counted string `dynamo:"count_after_sk"` // the last that was counted
+}
+
+// walkKey is the key of the walk of a project.
+func walkKey(project string) table.Key {
+	return table.Key{PK: "RESEARCHWALK#" + project,
+		SK: "WALK"}
+}
+
+// walk is the walk of a project. One that does not exist yet has looked at nothing.
+func (all rowSet) walk(project string) (*walkRow, error) {
+	k := walkKey(project)
+	r := &walkRow{Head: newHead(k)}
+	return r, all.decode(k, r)
+}
+
+// walk reads how far the archivist has looked at episodes.
+func (s *Store) walk(ctx context.Context, project string) (*walkRow, error) {
+	all, err := s.read(ctx, walkKey(project))
+	if err != nil {
+		return nil, err
+	}
+	return all.walk(project)
+}
+
+// passed reports whether the archivist has looked at an episode, which is closed because nothing
+// was due. One with MaxHeld leases is closed although something may be due.
+func (w *walkRow) passed(e *episodeRow) bool {
+	return class(e.Place) == closed && e.Place <= w.After && len(e.Held) < MaxHeld
+}
+
+// counts reports whether the pairs of an episode were counted again since the clips have changed:
+// the walk that looks at closed episodes and the one that counts have both ended, and none is asked
+// for since.
+func (w *walkRow) counts(e *episodeRow, p *projectRow) bool {
+	over := w.After >= ended && (w.Counted == "" || w.Counted >= counted)
+	return over && w.Recount >= p.Recount && e.media.live()
+}

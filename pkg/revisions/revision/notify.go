@@ -1,0 +1,230 @@
+package revision
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"strings"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// Notify records that a revision was committed. The same notice again changes nothing, and the
+// order of notices does not matter: the requirement says that hooks of Subversion may come in any.
+// Planning is done by a pass, in the order of revisions.
+//
+// The same revision with another transaction stops the archive and is a Conflict: its revisions
+// were replaced, for example from a backup, and a person decides. So is a notice for an archive
+// that is being deleted, or that is of another object by now. A notice that cannot be kept is an
+// Invalid, an archive that does not exist a NotFound, a token that is not of one of its runs a
+// Denied. An Unavailable may be repeated.
+func (s *Store) Notify(ctx context.Context, archive string, n Notice, by By) (Revision, error) {
+	err := n.Check()
+	if err != nil {
+		return Revision{}, err
+	}
+
+	for range maxTries {
+		var r Revision
+		r, err = s.tryNotify(ctx, archive, n, by)
+		if fault.Is(err, fault.Stale) {
+			continue
+		}
+
+		if err != nil {
+			return r, err
+		}
+
+		s.wake(ctx, archive)
+		return r, nil
+	}
+	return Revision{}, fault.New(fault.Unavailable,
+		"the archive %s keeps changing; try again in a moment (%v)",
+		archive, err)
+}
+
+// tryNotify makes one try. A Stale means that the archive or the revision has changed since it was
+// read.
+//
+// A revision that nobody knew is written with a row in the line of those to be planned, unless it
+// is before the first one: only a back-fill plans that. The first notice of an archive decides
+// where it begins; an earlier one moves that as long as nothing is planned, unless people have set
+// where it begins.
+func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Revision, error) {
+	a, err := s.known(ctx, name)
+	if err != nil {
+		return Revision{}, err
+	}
+
+	if a.Archive.Mode == Deleting {
+		return Revision{}, fault.New(fault.Conflict, "the archive %s is being deleted", name)
+	}
+
+	if n.Object != "" && n.Object != a.Location.ARK {
+		return Revision{},
+			fault.New(fault.Conflict, "the archive %s is not that of %s any more", name, n.Object)
+	}
+
+	r, err := s.revisionRow(ctx, a.Ref(), n.Revision)
+	if err != nil {
+		return Revision{}, err
+	}
+
+	if r.Rev > 0 {
+		return r.Revision, s.again(ctx, a, r, n, by)
+	}
+
+	maker, err := s.maker(ctx, a.Ref(), n.Token)
+	if err != nil {
+		return Revision{}, err
+	}
+
+	r.State, r.Transaction, r.Notified = Notified, n.Transaction, s.now()
+	r.made(maker)
+	tx := s.Table.Begin(s.NewID())
+	movable := a.First == 0
+	if n.Revision < a.First && a.Baseline == 0 {
+		movable, err = s.movable(ctx, tx, a)
+		if err != nil {
+			return Revision{}, err
+		}
+	}
+
+	switch {
+	case movable:
+		a.First, a.Watermark = n.Revision, n.Revision-1
+		err = saveArchive(tx, a)
+		if err != nil {
+			return Revision{}, err
+		}
+	case n.Revision < a.First:
+		r.State = Before
+		fallthrough
+	default:
+		// The archive itself is not written: so notices do not disturb a pass, or each other.
+		tx.Require(a.Key(), "first_n = ? AND archive_mode <> ?", a.First, string(Deleting))
+	}
+	return r.Revision, s.insertRevision(ctx, tx, r, by)
+}
+
+// movable reports whether another revision can become the first one: it is not being planned yet.
+// The transaction then depends on that: a pass that fixes the plan of the first revision meanwhile
+// lets it fail (and the other way round: see fix).
+func (s *Store) movable(ctx context.Context, tx *table.Tx, a *archiveRow) (bool, error) {
+	if a.First == 0 {
+		return true, nil
+	}
+
+	r, err := s.revisionRow(ctx, a.Ref(), a.First)
+	if err != nil || a.Watermark >= a.First || r.Rev > 0 && r.State != Notified {
+		return false, err
+	}
+
+	if r.Rev == 0 {
+		tx.Require(r.Key(), "attribute_not_exists(pk)")
+	} else {
+		tx.Require(r.Key(), "rev = ?", r.Rev)
+	}
+	return true, nil
+}
+
+// insertRevision writes a revision that was not known, and commits. A Stale means that it is known
+// by now, or that the archive has changed.
+func (s *Store) insertRevision(ctx context.Context, tx *table.Tx, r *revisionRow, by By) error {
+	err := s.putRevision(tx, r, "revision.notified", by)
+	if err != nil {
+		return err
+	}
+	s.raise(tx, archiveOf(r.Archive))
+	return tx.Commit(ctx)
+}
+
+// putRevision puts a revision and its event into a transaction, and a new one into the line of
+// those to be planned.
+func (s *Store) putRevision(tx *table.Tx, r *revisionRow, eventType string, by By) error {
+	if r.Rev == 0 && r.State != Before {
+		k := planKey(r.Archive, r.Revision.Number)
+		tx.Insert(&lineRow{Head: headOf(k), Owner: revisionID(r.Archive, r.Revision.Number)})
+	}
+	err := r.event(tx, eventType, s.now(), by, Known{r.Transaction, r.State, r.MadeBy})
+	if err != nil {
+		return err
+	}
+	return saveRevision(tx, r)
+}
+
+// planKey is the place of a revision in the line of those to be planned. A revision that waits
+// behind a gap is found there: see gap.
+func planKey(ref string, n int64) table.Key {
+	return table.Key{PK: linePK(archiveOf(ref)), SK: fmt.Sprintf("%s#%s#%012d", toPlan, ref, n)}
+}
+
+// again is a notice of a revision that is known. One that says nothing new changes nothing. One
+// that says for the first time which revision it is, before that is planned, is kept: it is
+// compared with the archive later. Another transaction than the known one stops the archive.
+func (s *Store) again(ctx context.Context, a *archiveRow, r *revisionRow, n Notice, by By) error {
+	if n.Transaction == "" || n.Transaction == r.Transaction {
+		return nil
+	}
+
+	if r.Transaction == "" && r.State == Notified {
+		r.Transaction = n.Transaction
+		tx := s.Table.Begin(s.NewID())
+		err := saveRevision(tx, r)
+		if err != nil {
+			return err
+		}
+		return tx.Commit(ctx)
+	}
+
+	if r.Transaction == "" {
+		return nil // it was planned before anybody said which one it is
+	}
+	return s.stop(ctx, a, fmt.Sprintf("revision %d was %s and is now %s", n.Revision, r.Transaction,
+		n.Transaction), by)
+}
+
+// made keeps who made a revision, and the tasks that led to it: those that led to the revision of
+// its maker, and the maker's own. nil: nobody is known to have.
+func (r *Revision) made(by *Instance) {
+	if by == nil {
+		return
+	}
+	r.MadeBy = by.ID
+	chain := append(append([]string{}, by.Chain...), by.Task)
+	r.Chain = chain[max(0, len(chain)-MaxChain):]
+}
+
+// maker is the instance whose run has a token, nil for no token. A token that is not one of the
+// archive, in this epoch, is Denied; all of these errors are the same, so that nothing is learnt of
+// what instances there are.
+func (s *Store) maker(ctx context.Context, ref, token string) (*Instance, error) {
+	if token == "" {
+		return nil, nil
+	}
+
+	id, secret, _ := strings.Cut(token, ":")
+	denied := fault.New(fault.Denied, "the token is not one of a run in the archive %s",
+		archiveOf(ref))
+	if secret == "" || len(id) > maxID || !strings.HasPrefix(id, ref+"/") {
+		return nil, denied
+	}
+
+	r, err := s.found(ctx, id)
+	if err != nil {
+		return &r.Instance, err
+	}
+
+	if r.State == "" || !equal(r.Secret, secret) {
+		return &r.Instance, denied
+	}
+	return &r.Instance, nil
+}
+
+// equal compares secrets in a time that does not depend on where they differ. An instance that has
+// never run has none, which equals nothing.
+func equal(a, b string) bool {
+	return a != "" &&
+		subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
+}

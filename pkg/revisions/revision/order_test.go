@@ -1,0 +1,241 @@
+package revision_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/revision"
+	"archivist/pkg/revisions/runner"
+	"archivist/pkg/revisions/workflow"
+)
+
+// permutations calls f with all orders of the numbers from 1 to n.
+func permutations(n int, f func(order []int64)) {
+	var next func(order []int64)
+	next = func(order []int64) {
+		if len(order) == n {
+			f(order)
+			return
+		}
+		for i := int64(1); i <= int64(n); i++ {
+			if !slices.Contains(order, i) {
+				next(append(slices.Clone(order), i))
+			}
+		}
+	}
+	next(nil)
+}
+
+// TestOrders: all orders in which five revisions are notified give the same history.
+func TestOrders(t *testing.T) {
+	first := ""
+	permutations(5, func(order []int64) {
+		w := newWorld(t)
+		w.archive("maps", (&repository{}).add(5, theText), 1)
+		w.notify("maps", order...)
+		w.quiet("maps", runner.Succeeded)
+		var ids []string
+		for n := range int64(5) {
+			for _, task := range []string{"COMMIT", "indexing", "build-PDF"} {
+				ids = append(ids, fmt.Sprintf("maps/%d/%s", n+1, task))
+			}
+		}
+		var ends []string
+		for _, id := range ids {
+			ends = append(ends, fmt.Sprintf("%s %s", id, w.state(id)))
+		}
+		got := strings.Join(ends, "\n")
+		if first == "" {
+			first = got
+		}
+		if got != first {
+			t.Fatalf("order %v gives\n%s\nnot\n%s", order, got, first)
+		}
+	})
+	if !strings.Contains(first, "maps/5/build-PDF succeeded") {
+		t.Error(first)
+	}
+}
+
+// TestDuplicates: a notice that comes ten times gives one plan.
+func TestDuplicates(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(1, theText), 0)
+	w.notify("maps", 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
+	w.quiet("maps", runner.Succeeded)
+	if got := len(w.history("maps/1/indexing")); got != 5 { // planned, ready, dispatched, running, succeeded
+		t.Errorf("found %d events of maps/1/indexing", got)
+	}
+}
+
+// TestReplaced: a revision that has become another stops the archive, until a person lets it begin anew.
+func TestReplaced(t *testing.T) {
+	w := newWorld(t)
+	r := (&repository{}).add(3, theText)
+	w.archive("maps", r, 0)
+	w.notify("maps", 1, 2)
+	w.pass("maps")
+	_, err := w.store.Notify(t.Context(), "maps", revision.Notice{Revision: 2, Transaction: "other"}, revision.By{})
+	if !fault.Is(err, fault.Conflict) {
+		t.Fatal(err)
+	}
+	w.notify("maps", 3)
+	w.pass("maps")
+	if _, err := w.store.Instance(t.Context(), "maps/3/COMMIT"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a stopped archive has planned revision 3: %v", err)
+	}
+	r.commits[1].id = "other"
+	_, err = w.store.Resume(t.Context(), "maps", 2, revision.By{Actor: "anna", Reason: "restored"})
+	w.must(err)
+	_, err = w.store.Notify(t.Context(), "maps", revision.Notice{Revision: 2, Transaction: "other"}, revision.By{})
+	w.must(err)
+	w.notify("maps", 3)
+	for range 5 {
+		w.pass("maps")
+		w.now = w.now.Add(revision.Default.Grace)
+	}
+	w.want(w.running(), "maps@2/2/indexing")
+	w.quiet("maps", runner.Succeeded)
+	for id, want := range map[string]workflow.State{"maps@2/3/build-PDF": workflow.Success,
+		"maps/1/indexing": workflow.Cancelled, "maps/2/indexing": workflow.Cancelled} {
+		if got := w.state(id); got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+}
+
+// TestFailure: a failure skips what depends on it in its revision, and the next revision goes on.
+func TestFailure(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(3, theText), 0)
+	w.notify("maps", 1, 2, 3)
+	w.pass("maps")
+	w.end("maps/1/indexing", runner.Succeeded)
+	w.pass("maps")
+	w.end("maps/2/indexing", runner.Failed)
+	w.end("maps/1/build-PDF", runner.Succeeded)
+	w.pass("maps")
+	in, err := w.store.Instance(t.Context(), "maps/2/build-PDF")
+	w.must(err)
+	if in.State != workflow.Skipped || in.Root != "maps/2/indexing" {
+		t.Errorf("the build of revision 2 is %s because of %q (%s)", in.State, in.Root, in.Reason)
+	}
+	w.want(w.running(), "maps/3/indexing")
+}
+
+// TestLocks: those with one lock run one at a time, in their order; others overlap.
+func TestLocks(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(3, `
+- {name: check, lock: disk, command: x}
+- {name: copy, lock: disk, command: x}
+- {name: free, command: x}
+`), 0)
+	w.notify("maps", 3, 2, 1)
+	w.pass("maps")
+	w.want(w.running(), "maps/1/check", "maps/1/free", "maps/2/free", "maps/3/free")
+	for _, id := range []string{"maps/1/check", "maps/1/copy", "maps/2/check", "maps/2/copy", "maps/3/check"} {
+		w.end(id, runner.Succeeded)
+		w.pass("maps")
+	}
+	w.want(w.running(), "maps/1/free", "maps/2/free", "maps/3/copy", "maps/3/free")
+}
+
+// TestLoop: a task is not run in the revision that it has made itself, and a chain of revisions ends.
+func TestLoop(t *testing.T) {
+	w := newWorld(t)
+	two := "[{name: a, command: x}, {name: b, command: x}]"
+	r := (&repository{}).add(1, two)
+	w.archive("maps", r, 0)
+	w.notify("maps", 1)
+	w.pass("maps")
+	for n := int64(1); ; n++ {
+		ids := w.running()
+		if len(ids) == 0 {
+			if n != workflow.MaxDepth+2 {
+				t.Errorf("the chain ended at revision %d", n)
+			}
+			break
+		}
+		if n > 1 {
+			w.want(ids, ids[0])
+		}
+		w.begin(ids[0])
+		in, err := w.store.Instance(t.Context(), ids[0])
+		w.must(err)
+		task := workflow.Task{}
+		job := in.Job(&task, "", "", w.now)
+		r.commits = append(r.commits, commit{files: map[string]string{"a.yaml": two}, token: job.Token})
+		for _, id := range ids {
+			w.end(id, runner.Succeeded)
+		}
+		w.notify("maps", n+1)
+		w.pass("maps")
+	}
+	_, err := w.store.Notify(context.Background(), "maps", revision.Notice{Revision: 99, Token: "maps/1/a:forged"},
+		revision.By{})
+	if !fault.Is(err, fault.Denied) {
+		t.Errorf("a forged token: %v", err)
+	}
+}
+
+// TestBound: with a revision every second and a build of 30 seconds, one build ends each time that the bound is
+// reached.
+func TestBound(t *testing.T) {
+	w := newWorld(t)
+	r := (&repository{}).add(200, "[{name: build, command: x, cancels: [PREV]}]")
+	w.archive("maps", r, 0)
+	begun := map[string]int{}
+	succeeded := 0
+	for second := range 150 {
+		w.now = w.now.Add(1000 * 1000 * 1000)
+		w.notify("maps", int64(second+1))
+		w.pass("maps")
+		for _, id := range w.running() {
+			if begun[id] == 0 {
+				begun[id] = second + 1
+				if !w.mayBegin(id) {
+					continue
+				}
+			}
+			in, err := w.store.Instance(t.Context(), id)
+			w.must(err)
+			switch {
+			case in.Told != "":
+				w.stopped(id)
+			case second+1-begun[id] >= 30:
+				w.finish(id)
+				succeeded++
+			}
+		}
+		w.pass("maps")
+	}
+	if succeeded < 3 {
+		t.Errorf("only %d builds succeeded in 150 seconds", succeeded)
+	}
+}
+
+// TestRootOfPlanned: what failed before a revision was planned is the cause of what it skips, too.
+func TestRootOfPlanned(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(2, `
+- {name: index, command: x, depends: [{task: PREV, on: succeeded}]}
+- {name: build, command: x, depends: [index]}
+`), 0)
+	w.notify("maps", 1)
+	w.pass("maps")
+	w.end("maps/1/index", runner.Failed)
+	w.notify("maps", 2)
+	w.pass("maps")
+	for _, id := range []string{"maps/2/index", "maps/2/build"} {
+		in, err := w.store.Instance(t.Context(), id)
+		w.must(err)
+		if in.State != workflow.Skipped || in.Root != "maps/1/index" {
+			t.Errorf("%s is %s because of %q", id, in.State, in.Root)
+		}
+	}
+}

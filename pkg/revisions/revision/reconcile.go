@@ -1,0 +1,138 @@
+package revision
+
+import (
+	"cmp"
+	"context"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/revisions/archive"
+)
+
+// look is when the head of the archive is looked at next, in milliseconds since 1970, 0 for never.
+// gap is since when a revision waits for one that was not notified, 0 if none does. It is a pure
+// function of the row, so that people are shown the same time (Status).
+func (a *archiveRow) look(t Times, gap int64) int64 {
+	every := cmp.Or(a.Settings.Reconcile, t.Reconcile.Milliseconds())
+	soon := gap + t.Gap.Milliseconds()
+	switch {
+	// What the look was for has not come about: without a notice nobody else would see it.
+	case a.Missed > 0:
+		return a.Looked + min(t.Gap<<min(a.Missed-1, 10), t.Reconcile).Milliseconds()
+	case a.Looked == 0 && a.Location.Kind == archive.Object:
+		// Versions that were stored before the archive was registered are notified by nobody else.
+		return a.Created
+	case gap > 0 && a.Looked < soon:
+		return soon
+	case every < 0:
+		return 0
+	}
+	return max(a.Looked, a.Created) + every
+}
+
+// reconcile asks the archive itself for revisions that nobody has notified: those of a gap after a
+// while, and those behind the last notice from time to time. It reports whether it has notified
+// any.
+func (p *pass) reconcile(ctx context.Context, a *archiveRow) (bool, error) {
+	gap, err := p.gap(ctx, a)
+	if err != nil {
+		return false, err
+	}
+	look := a.look(p.Times, gap)
+	if look == 0 || look > p.now() {
+		return false, nil
+	}
+	return p.catchUp(ctx, a)
+}
+
+// gap is since when a revision waits for one that was not notified, in milliseconds since 1970, 0
+// if none does. It is the time of the notice of the first revision behind the gap.
+func (p *pass) gap(ctx context.Context, a *archiveRow) (since int64, err error) {
+	if a.First == 0 {
+		return 0, nil
+	}
+
+	next, err := p.revisionRow(ctx, a.Ref(), a.Watermark+1)
+	if err != nil || next.Rev > 0 {
+		return 0, err
+	}
+
+	q := table.Query{
+		PK:    linePK(a.Name),
+		From:  planKey(a.Ref(), a.Watermark+1).SK,
+		To:    planKey(a.Ref(), MaxRevision).SK,
+		Limit: 1,
+	}
+
+	err = p.owners(ctx, q, func(r lineRow) (bool, error) {
+		waiting, err := p.revisionRow(ctx, a.Ref(), parse(r.SK[len(toPlan+"#"+a.Ref()+"#"):]))
+		since = waiting.Notified
+		return false, err
+	})
+	return since, err
+}
+
+// catchUp looks at the head of the archive, and notifies what it lacks, without saying which
+// revisions these are: that is read when they are planned. An archive that cannot be read is looked
+// at again after Times.Gap, and then less and less often; that is no error of the pass. An archive
+// of which nothing was notified begins at its head.
+func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error) {
+	head, err := p.headOf(ctx, a)
+	if err != nil {
+		p.warn("the head of an archive could not be read", "archive", a.Name, "error", err)
+		p.count(MetricUnreadable, 1)
+		a.Missed++
+		return false, p.looked(ctx, a, a.Newest)
+	}
+
+	from := a.Watermark + 1
+	if a.First == 0 {
+		// Nobody has notified anything yet: it begins at its head.
+		from = head
+	}
+
+	for n := max(from, 1); n <= min(head, from+reconcileMost) && !p.over(); n++ {
+		missing, err := p.notifyMissing(ctx, a, n)
+		did = did || missing
+		if fault.Is(err, fault.Conflict) {
+			return did, nil // it is being deleted; the next round sees that
+		}
+
+		if err != nil {
+			return did, err
+		}
+	}
+
+	if did {
+		return true, nil // the row has changed, perhaps; and perhaps that was not all
+	}
+
+	a.Missed = 0
+	return false, p.looked(ctx, a, head)
+}
+
+// notifyMissing notifies a revision that the archive has, and reports whether nobody had.
+func (p *pass) notifyMissing(ctx context.Context, a *archiveRow, n int64) (missing bool, err error) {
+	r, err := p.revisionRow(ctx, a.Ref(), n)
+	if err != nil || r.Rev > 0 {
+		return false, err
+	}
+	_, err = p.Notify(ctx, a.Name, Notice{Revision: n}, By{Actor: manager})
+	return true, err
+}
+
+// headOf is the head of an archive, as the archive itself says.
+func (p *pass) headOf(ctx context.Context, a *archiveRow) (int64, error) {
+	src, err := p.Open(ctx, a.Location)
+	if err != nil {
+		return 0, err
+	}
+	return src.Head(ctx)
+}
+
+// looked keeps that the head was looked at, and which it was: the one before, if it could not be
+// read.
+func (p *pass) looked(ctx context.Context, a *archiveRow, head int64) error {
+	a.Looked, a.Newest = p.now(), head
+	return p.keepArchive(ctx, a)
+}

@@ -1,0 +1,96 @@
+package revision
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"archivist/pkg/kernel/table"
+)
+
+// keptCursor begins the cursor of a list that goes on in the bucket, behind a key.
+const keptCursor = "kept:"
+
+// planKept adds what is in the bucket to a plan, in the order of instances. One that is in both,
+// because its row is not removed yet, is there once. It stops at plannedMost.
+func (s *Store) planKept(ctx context.Context, r *revisionRow, p *Plan) error {
+	// Some may have gone there since it was read.
+	r, err := s.revisionRow(ctx, r.Archive, r.Revision.Number)
+	if err != nil || r.Kept == 0 {
+		return err
+	}
+
+	known := map[string]bool{}
+	for _, in := range p.Tasks {
+		known[in.ID] = true
+	}
+
+	after := ""
+	for {
+		page, next, err := s.keptOf(ctx, r, after)
+		if err != nil {
+			return err
+		}
+
+		for _, in := range page {
+			if !known[in.ID] {
+				p.Tasks = append(p.Tasks, in)
+			}
+		}
+
+		// There is more in the bucket than is shown at once.
+		p.More = p.More || next != "" && len(p.Tasks) >= plannedMost
+		if next == "" || p.More {
+			break
+		}
+
+		after = next
+	}
+
+	slices.SortFunc(p.Tasks, func(a, b Instance) int { return strings.Compare(a.Order, b.Order) })
+	return nil
+}
+
+// keptNext is the cursor behind the last instance of a revision that is in the table: "" if nothing
+// is in the bucket.
+func (s *Store) keptNext(ctx context.Context, ref string, n int64) (string, error) {
+	r, err := s.revisionRow(ctx, ref, n)
+	if err != nil || r.Kept == 0 || s.Kept == nil {
+		return "", err
+	}
+	return keptCursor, nil
+}
+
+// instancesKept is a page of Instances from the bucket. Those whose rows are still in the table
+// were listed already, and are left out.
+func (s *Store) instancesKept(ctx context.Context, ref string, f Filter,
+	cursor string) (page []Instance, next string,
+	err error) {
+	r, err := s.revisionRow(ctx, ref, f.Revision)
+	if err != nil || r.Kept == 0 || s.Kept == nil {
+		return nil, "", err
+	}
+
+	all, next, err := s.keptOf(ctx, r, strings.TrimPrefix(cursor, keptCursor))
+	if err != nil {
+		return nil, "", err
+	}
+
+	var at []table.Key
+	for _, in := range all {
+		at = append(at, taskSubject(in.ID).Key())
+	}
+
+	rows, err := s.Table.Many(ctx, at) // they were listed already
+	for _, in := range all {
+		_, there := rows[taskSubject(in.ID).Key()]
+		if !there && f.selects(in) {
+			page = append(page, in)
+		}
+	}
+
+	if next != "" {
+		next = keptCursor + next
+	}
+	return page, next, err
+}

@@ -1,0 +1,197 @@
+// Package runner runs the command or script of a task: in a folder of its own, with the files of
+// the revision, a time-out, output that is shown live, and outputs that are kept (source: the
+// requirement "Ark Queue").
+//
+// A runner knows no rows. What it needs is in a Job, what came of it in a Result; all else is below
+// the Job's prefix in a bucket. So its role can reach only that.
+//
+// The objects below a prefix are the whole state of an attempt, and each is written once:
+//
+//   - started is a claim: only the call that wrote it, on the condition that it was absent, runs
+//     anything;
+//   - log/ and outputs/ are written by that call alone;
+//   - result is written if absent: so all calls of an attempt have one answer;
+//   - cancel is written by others, and only read here.
+//
+// A call that is repeated, or a second one at the same time, finds the claim and waits for the
+// result; if the time of the claim is over and there is none, the runner has died, and that becomes
+// the result. Nothing is ever run twice.
+//
+// The files: run.go (a call, from the claim to the result), prepare.go and scratch.go (what the
+// task finds), process.go and log.go (the processes and their output), mask.go (secrets in it),
+// outputs.go (files that are kept), logs.go (reading all this), container.go (the same in a
+// container), control.go (what the state machine passes on), shield_linux.go (what processes must
+// not see).
+package runner
+
+import (
+	"time"
+
+	"archivist/pkg/revisions/workflow"
+)
+
+// Prefix begins the keys of all runs in the work bucket.
+const Prefix = "runs/"
+
+// Job is one attempt to run a task. It is the input of the function task-runner, and what a
+// container reads. It has at most MaxPayload bytes as JSON.
+type Job struct {
+	ID       string        `json:"id"` // of the attempt: "archive/12/name/1"
+	Archive  string        `json:"archive"`
+	Revision int64         `json:"revision"`
+	Base     int64         `json:"base"` // the last revision in which the task succeeded, 0: none
+	Attempt  int           `json:"attempt"`
+	Task     workflow.Task `json:"task"`
+	Bucket   string        `json:"bucket"`
+
+	// Of the keys that it writes, e.g. "runs/maps/12/index/000001-01M7ZBMEYHBB62YP6RY21T1GQ6/";
+	// unique to the attempt, and to the execution that runs it.
+	Prefix string `json:"prefix"`
+
+	// The key of a tar.gz with the files of the revision; "": there are none.
+	Checkout string `json:"checkout"`
+
+	// Of the run, for commits and calls of the API. It is hidden in the log like a secret.
+	Token string `json:"token"`
+
+	// When it is told to end, whatever the time-out; zero: none.
+	Deadline time.Time `json:"deadline"`
+}
+
+// Keys below the Job's prefix.
+const (
+	// Parts of the output in their order: log/000001, …; a part is never changed.
+	LogFolder = "log/"
+
+	// Files that are kept, under their paths.
+	OutputFolder = "outputs/"
+
+	// If it exists, the run is to end; its content is the reason.
+	CancelKey = "cancel"
+
+	// A Claim as JSON: a runner has begun to run the attempt, which nobody does twice.
+	StartedKey = "started"
+
+	// The Result as JSON: a repeated call answers with it and runs nothing.
+	ResultKey = "result"
+
+	// The Job as JSON, if a container runs it: it is too large for an environment.
+	JobKey = "job"
+)
+
+// Ends of a run.
+const (
+	Succeeded = "succeeded" // the exit code is 0
+	Failed    = "failed"    // any other, or an output that could not be kept
+	TimedOut  = "timed-out"
+	Cancelled = "cancelled"
+	Broken    = "broken" // it could not be run at all: Reason says why
+)
+
+// Result is what came of a Job. Times are in UTC, by the runner's clock. It has at most MaxPayload
+// bytes of outputs as JSON.
+type Result struct {
+	End string `json:"end"`
+
+	// The exit code; -1 if a signal ended the process, or it never ran.
+	Exit    int       `json:"exit"`
+	Reason  string    `json:"reason,omitempty"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended"`
+	Outputs []Output  `json:"outputs,omitempty"`
+
+	// Bytes of the output that are kept.
+	LogSize int64 `json:"logSize"`
+
+	// The output was longer, or a part of it could not be stored.
+	Cut bool `json:"cut,omitempty"`
+}
+
+// Output is a file that is kept: its path below the folder where it was, its size in bytes, and its
+// digest in hexadecimal.
+type Output struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Part is a part of the output of a run, as it is stored: lines of JSON. Text is UTF-8, in which
+// secrets are hidden; it can end within a line of the output. Time is when it began.
+type Part struct {
+	Time   time.Time `json:"time"`
+	Stream string    `json:"stream"` // "stdout" or "stderr", or Note
+	Text   string    `json:"text"`
+}
+
+// Note is the stream of what the runner itself says, e.g. that the output is cut.
+const Note = "runner"
+
+// Limits of a run, each with its reason.
+const (
+	// Bytes of the files of a revision: scratch space of a function is 10 GiB, and the task needs
+	// some of it.
+	MaxCheckout = 4 << 30
+
+	// Files: a Result names them all.
+	MaxOutputs = 1000
+
+	// Bytes of all outputs: they are kept within Saving.
+	MaxOutputSize = 1 << 30
+
+	// Bytes of the output: people read it, and it is in memory if the bucket is slow.
+	MaxLog = 10 << 20
+
+	// Bytes of a Job or a Result as JSON: Step Functions passes on at most 256 KiB.
+	MaxPayload = 200 << 10
+
+	// Between SIGTERM and SIGKILL.
+	Grace = 10 * time.Second
+
+	// For the outputs of a run, once its processes have ended.
+	Saving = 90 * time.Second
+
+	// Bytes of output in a part of the log: about what people read at once, and few requests for
+	// much output.
+	partSize = 64 << 10
+
+	// Bytes of a key in S3.
+	maxKey = 1024
+
+	// At the end of a function's time: for outputs and the result. The processes are told to end
+	// this, and Grace, before.
+	reserve = 30 * time.Second
+
+	// How long output waits until it is stored: people see it a second later.
+	betweenParts = time.Second
+
+	// Between two looks at CancelKey: each is a request.
+	betweenLooks = 2 * time.Second
+
+	// Between two tries to store the Result.
+	betweenTries = time.Second
+
+	// For what is left in the pipes of processes that have ended.
+	lastWords = 2 * time.Second
+)
+
+// Margin is how long after its Deadline a run has ended at the latest, with its outputs. Who sets a
+// deadline counts with it.
+const Margin = Grace + lastWords + Saving
+
+// What the attempt of a container takes longer than that of a function.
+const (
+	// Until its program begins: ECS finds a place for it and pulls the image.
+	Pulling = 10 * time.Minute
+
+	// From its end until that is known.
+	Stopping = 3 * time.Minute
+)
+
+// Claim is the content of StartedKey: who runs the attempt. It is never removed or changed.
+type Claim struct {
+	ID      string    `json:"id"` // of the call that runs the attempt
+	Started time.Time `json:"started"`
+
+	// By then the call has ended, and all its processes: a function cannot outlive its time-out.
+	Until time.Time `json:"until"`
+}

@@ -1,0 +1,400 @@
+// Package browse lists all objects by title, by date, by creator and by collection.
+//
+// Each of these lists is a partition of the table. An object has rows in them, and one row
+// of its own that names them:
+//
+//	BROWSE#{by}    {order}#{ark}#{value}   an entry
+//	OBJECT#{ark}   BROWSE                  the keys of the object's entries
+//
+// The entries follow the events of objects (Handler). They are made from the object's row,
+// never from an event. One transaction removes those that are not right any more, adds those
+// that are missing, and writes the row that names them, on the condition that no other has
+// written it. So a list never has an old entry beside the new one, whatever is repeated or
+// dies.
+package browse
+
+import (
+	"context"
+	"encoding/base32"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/collate"
+	"golang.org/x/text/language"
+
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/objects/inventory"
+	"archivist/pkg/views/search"
+)
+
+// Name of the consumer, and of its handler.
+const Name = "browse"
+
+// Lists.
+const (
+	ByTitle      = "title"
+	ByDate       = "date"       // and by title within a date
+	ByCreator    = "creator"    // an object is listed once for each creator; by title within one
+	ByCollection = "collection" // and by title within one
+)
+
+// Lists are all of them.
+var Lists = []string{ByTitle, ByDate, ByCreator, ByCollection}
+
+// MaxCreators is how many creators an object is listed by, the first.
+const MaxCreators = 20
+
+// Limits of the texts that order a list, in characters: a sort key has at most 1,024 bytes.
+const (
+	orderedBy = 60
+	thenBy    = 20
+)
+
+// keyBytes are the bytes of a collation key per character, at most: some characters stand for a whole
+// phrase. The beginning of a key keeps the order.
+const keyBytes = 4
+
+// MaxLimit is how many entries a page has at most.
+const MaxLimit = 50
+
+// Entry is an object in a list. Value is what it is listed by: "" at the end of a list, for
+// objects that have none.
+type Entry struct {
+	table.Head
+	Owner string `dynamo:"owned_by"` // the object's ARK
+	Value string `dynamo:"listed_by,omitempty"`
+}
+
+// place is the row that names an object's entries. Its key is that of the object, so there is one. Its
+// revision is what serializes updates of an object: two that run at once cannot both commit.
+type place struct {
+	table.Head
+	Entries []key `dynamo:"entries"`
+}
+
+// key is the place of an entry in a list: the name of the list, and the sort key of the entry.
+type key struct {
+	By    string `dynamo:"list_by"`
+	Order string `dynamo:"list_order"`
+}
+
+func (k key) table() table.Key { return table.Key{PK: partition(k.By), SK: k.Order} }
+
+// partition is the key of the partition that has a list. Each list is one partition: so DynamoDB
+// returns it in the order of the sort keys, and a page is one query.
+func partition(by string) string { return "BROWSE#" + by }
+
+func placeKey(ark string) table.Key {
+	return table.Key{PK: event.Subject{Type: event.Object, ID: ark}.Key().PK, SK: "BROWSE"}
+}
+
+// Definition of the consumer that keeps the lists.
+func Definition() consumer.Definition {
+	return consumer.Definition{
+		Name:        Name,
+		Version:     1,
+		Description: "Lists objects by title, date, creator and collection.",
+		Filter:      "Object+Create|Modify|Modify_Metadata|Add|Remove|Delete|Install",
+		Target:      consumer.Target{Handler: Name},
+		Order:       consumer.OrderSubject,
+		Coalesce:    &consumer.Merge{},
+		Batch:       50,
+		Concurrency: 4,
+		Start:       consumer.StartHorizon,
+		Required:    true,
+	}
+}
+
+// Store keeps and reads the lists. NewID makes the ids of transactions.
+type Store struct {
+	Table *table.Table
+	NewID func() string
+}
+
+// Handle makes the entries of the objects right that the events are about. An object whose entries
+// cannot be stored fails alone. An Invalid is a failure of that object's event; every other error is
+// returned as Unavailable, so that the whole batch is tried again. Several events of an object in a
+// batch cost one update, since an update reads the row and not the event.
+func (s Store) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failure, error) {
+	done := map[string]bool{}
+	return consumer.Each(ctx, b, nil, func(ctx context.Context, it consumer.Item) error {
+		if done[it.Subject.ID] {
+			return nil
+		}
+		err := s.Update(ctx, it.Subject.ID)
+		if err != nil && !fault.Is(err, fault.Invalid) {
+			return fault.New(fault.Unavailable, "browse: %w", err)
+		}
+		done[it.Subject.ID] = err == nil
+		return err
+	})
+}
+
+// tries of an update that other runs may be making at the same time. Each try reads everything again.
+const tries = 5
+
+// Update makes an object's entries those of its row now. It can be repeated at any time. After tries
+// conflicts in a row it returns the last Stale.
+func (s Store) Update(ctx context.Context, ark string) (err error) {
+	for range tries {
+		err = s.update(ctx, ark)
+		if !fault.Is(err, fault.Stale) {
+			return err
+		}
+	}
+	return err
+}
+
+// update reads what is listed before it reads the object. So a state that is older than what
+// another run has listed meanwhile cannot be committed.
+func (s Store) update(ctx context.Context, ark string) error {
+	k := placeKey(ark)
+	is := place{Head: table.Head{PK: k.PK, SK: k.SK}}
+	err := s.Table.Get(ctx, k, &is)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+
+	should, err := s.should(ctx, ark)
+	if err != nil {
+		return err
+	}
+
+	tx := s.Table.Begin(s.NewID())
+	if !replace(tx, &is, should, ark) {
+		return nil
+	}
+	return tx.Commit(ctx)
+}
+
+// should are the entries of an object as its row is now: none if there is no such object.
+func (s Store) should(ctx context.Context, ark string) ([]Entry, error) {
+	o, err := inventory.Store{Table: s.Table}.Object(ctx, ark)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+
+	if err != nil {
+		return nil, err
+	}
+	return entries(o), nil
+}
+
+// replace puts the difference into a transaction. It reports whether there is one. is is changed to
+// what it is after the commit. Only the difference is written, so an event that changes no title, date,
+// creator or collection writes nothing.
+//
+// An entry is removed only if it is owned by this ARK: no entry of another object can be lost. The row
+// is inserted, saved or removed on the condition of its revision; this is what makes a concurrent
+// update Stale.
+func replace(tx *table.Tx, is *place, should []Entry, ark string) bool {
+	var keys []key
+	for _, e := range should {
+		keys = append(keys, key{strings.TrimPrefix(e.PK, partition("")), e.SK})
+	}
+
+	if slices.Equal(keys, is.Entries) {
+		return false
+	}
+
+	for i, e := range should {
+		if !slices.Contains(is.Entries, keys[i]) {
+			tx.Insert(&e)
+		}
+	}
+
+	for _, k := range is.Entries {
+		if !slices.Contains(keys, k) {
+			tx.RemoveOwned(k.table(), ark)
+		}
+	}
+
+	is.Entries = keys
+	switch {
+	case len(keys) == 0:
+		tx.Remove(is)
+	case is.Rev == 0:
+		tx.Insert(is)
+	default:
+		tx.Save(is)
+	}
+	return true
+}
+
+// entries are those that an object should have, each once. The sort key is {order}#{ark}#{hash of the
+// value}: the ARK makes it unique among objects, and the hash (FNV-1a, 32 bits) tells apart two
+// creators of one object whose first characters are the same. An object that has no title, date or
+// creator is listed at the end.
+func entries(o *inventory.Object) (out []Entry) {
+	add := func(by, value, order string) {
+		sum := fnv.New32a()
+		sum.Write([]byte(value))
+		e := Entry{
+			Head: table.Head{PK: partition(by),
+				SK: fmt.Sprintf("%s#%s#%08x", order, o.ARK, sum.Sum32())},
+			Owner: o.ARK,
+			Value: value,
+		}
+		if !slices.ContainsFunc(out, func(other Entry) bool { return other.Key() == e.Key() }) {
+			out = append(out, e)
+		}
+	}
+
+	title := order(o.Title, thenBy)
+	add(ByTitle, o.Title, order(o.Title, orderedBy))
+	add(ByDate, o.When, day(o.When)+"#"+title)
+	for _, who := range creators(o.Who) {
+		add(ByCreator, who, order(who, orderedBy)+"#"+title)
+	}
+
+	add(ByCollection, o.Collection, collection(o.Collection)+title)
+	return out
+}
+
+// creators are the creators of a summary, which separates them as ERC does. They are in the order in
+// which they are named, each once, MaxCreators at most. It is never empty: without a creator it is
+// [""].
+func creators(summary string) (out []string) {
+	for who := range strings.SplitSeq(summary, ";") {
+		who = strings.TrimSpace(who)
+		if who != "" && !slices.Contains(out, who) && len(out) < MaxCreators {
+			out = append(out, who)
+		}
+	}
+	if len(out) == 0 {
+		out = []string{""}
+	}
+	return out
+}
+
+// What a sort key begins with: entries without a value are the last.
+const (
+	some = "1"
+	none = "2"
+)
+
+// collection is what the sort keys of a collection's entries begin with. Names of collections have no
+// "#", so this is a prefix of one collection only. The names are ordered by their bytes, not by the
+// collation.
+func collection(name string) string { return some + name + "#" }
+
+// day orders dates: by the first day of ISO 8601, or year, in the text. Texts without one
+// are at the end, among each other in the order of words.
+func day(text string) string {
+	if d := search.Day(text); d != "" {
+		return some + d
+	}
+	return none + encode(collator().key(text, thenBy))
+}
+
+// order is the place of a text: by the Unicode Collation Algorithm with its root table, on the level of
+// letters, so cases and diacritics make no difference; numbers by their value. most is how many
+// characters count. A text that is blank is at the end, as if there were none.
+func order(text string, most int) string {
+	if strings.TrimSpace(text) == "" {
+		return none
+	}
+	return some + encode(collator().key(text, most))
+}
+
+// sorting makes collation keys. It is not safe for concurrent use. So each caller makes its own.
+type sorting struct{ *collate.Collator }
+
+func collator() sorting {
+	return sorting{collate.New(language.Und, collate.Loose,
+		collate.Numeric)}
+}
+
+// key of the first characters of a text. White space counts as one blank. The key has at most keyBytes
+// bytes for each character; it is cut there, which keeps the order of all but texts that differ only
+// after the cut.
+func (s sorting) key(text string, most int) []byte {
+	text = strings.Join(strings.Fields(text), " ")
+	n := 0
+	for at := range text {
+		if n == most {
+			text = text[:at]
+			break
+		}
+		n++
+	}
+
+	key := s.KeyFromString(&collate.Buffer{}, text)
+	return key[:min(len(key), keyBytes*most)]
+}
+
+// encoding keeps the order of the bytes that it encodes.
+var encoding = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+// encode makes bytes of a collation key to text that sorts alike: a sort key is a string of DynamoDB,
+// which has to be valid UTF-8.
+func encode(key []byte) string { return encoding.EncodeToString(key) }
+
+// Page is what Read reads: the next entries of a list. Its zero value is refused: By is one of Lists.
+type Page struct {
+	// By is the list. From begins with the first entry that is not before that text; "" is the
+	// beginning. In is a collection, for the entries of that one in the list ByCollection; it excludes
+	// From. Cursor is that of the page before, "" at the beginning: use it with the same other fields.
+	By, From, In, Cursor string
+	// Limit is how many entries to return at most; what is not from 1 to MaxLimit is MaxLimit.
+	Limit int
+}
+
+// check refuses what no list can answer. The error is an Invalid that names the parameter of the API.
+func (p Page) check() error {
+	switch {
+	case !slices.Contains(Lists, p.By):
+		return fault.New(fault.Invalid, "by: found %q; expected one of %s", p.By,
+			strings.Join(Lists, ", "))
+	case p.In != "" && p.By != ByCollection:
+		return fault.New(fault.Invalid,
+			"collection: only the list by collection can be limited to one; "+
+				"search for collection:%s to combine it with others", p.In)
+	case p.In != "" && p.From != "":
+		return fault.New(fault.Invalid, "give a collection or from, not both")
+	}
+	return nil
+}
+
+// from is the least sort key of a page that begins with a text. A date and a collection are in the sort
+// key as they are; titles and creators are there as collation keys.
+func (p Page) from() string {
+	switch {
+	case p.By == ByDate:
+		return some + p.From
+	case p.By == ByCollection:
+		return some + p.From
+	}
+	return order(p.From, orderedBy)
+}
+
+// Read returns a page of a list, and the cursor of the next, "" at the end. The entries are read
+// consistently; but an entry can be of an object that has been deleted since, or is listed by an older
+// title, until the consumer has handled the event. The error is an Invalid for a page that no list can
+// answer, or one of the table.
+func (s Store) Read(ctx context.Context, p Page) (page []Entry, next string, err error) {
+	if err := p.check(); err != nil {
+		return nil, "", err
+	}
+
+	if p.Limit <= 0 || p.Limit > MaxLimit {
+		p.Limit = MaxLimit
+	}
+
+	q := table.Query{PK: partition(p.By), Limit: p.Limit, Cursor: p.Cursor}
+	switch {
+	case p.In != "":
+		q.Prefix = collection(p.In)
+	case p.From != "":
+		// "~" is after all characters that a sort key begins with: "1" and "2".
+		q.From, q.To = p.from(), "~"
+	}
+
+	next, err = s.Table.Page(ctx, q, &page)
+	return page, next, err
+}

@@ -1,0 +1,199 @@
+package opensearch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/views/search"
+)
+
+// object is a JSON object. Requests are made of them.
+type object map[string]any
+
+// asRefusal finds the error response in an error. It is false for nil.
+func asRefusal(err error, to **refusal) bool { return errors.As(err, to) }
+
+// hits is the response to a search. Sort has the values of the sort keys as JSON, which become a cursor
+// and are sent back as they are.
+type hits struct {
+	Hits struct {
+		Total struct{ Value int }
+		Hits  []struct {
+			ID   string            `json:"_id"`
+			Sort []json.RawMessage `json:"sort"`
+		}
+	}
+	Aggregations struct {
+		Collections struct {
+			Buckets []struct {
+				Key   string
+				Count int `json:"doc_count"`
+			}
+		}
+	}
+}
+
+// Search implements search.Index. A cursor whose values are not JSON is an Invalid; other errors are
+// those of send.
+func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result, err error) {
+	if err := r.Check(); err != nil {
+		return out, err
+	}
+
+	order := orders(r.Order)
+	after, err := r.Start(len(order))
+	if err != nil {
+		return out, err
+	}
+
+	collections := object{"terms": object{"field": search.FieldCollection,
+		"size": search.MaxFacets}}
+	request := object{"query": condition(r.Query), "size": r.Limit, "_source": false,
+		"track_total_hits": true,
+		"sort":             order, "aggs": object{"collections": collections}}
+
+	if after != nil {
+		values := make([]any, len(after)) // texts, numbers, or null
+		for i, v := range after {
+			err = errors.Join(err, json.Unmarshal([]byte(v), &values[i]))
+		}
+		if err != nil {
+			return out, fault.New(fault.Invalid, "invalid cursor: %w", err)
+		}
+		request["search_after"] = values
+	}
+
+	answer, err := x.query(ctx, request)
+	return result(r, answer), err
+}
+
+// ARKs implements search.Index. They are found by a search for all ARKs, in their order, which goes on
+// after the last one: the domain keeps nothing between two pages.
+func (x *Index) ARKs(ctx context.Context, after string) (arks []string, next string, err error) {
+	all := search.Query{Clauses: []search.Clause{{Field: search.FieldARK, Prefix: "ark:"}}}
+	request := object{"query": condition(all), "size": search.MaxARKs, "_source": false,
+		"sort": []object{{search.FieldARK: object{"order": "asc"}}}}
+	if after != "" {
+		request["search_after"] = []string{after}
+	}
+
+	answer, err := x.query(ctx, request)
+	for _, h := range answer.Hits.Hits {
+		arks = append(arks, h.ID)
+	}
+
+	if len(arks) == search.MaxARKs {
+		next = arks[len(arks)-1]
+	}
+	return arks, next, err
+}
+
+// query sends a search. Nothing is found if nothing was indexed yet.
+func (x *Index) query(ctx context.Context, request object) (answer hits, err error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return answer, err
+	}
+
+	err = x.send(ctx, http.MethodPost, "/"+url.PathEscape(x.Name)+"/_search", "application/json",
+		body, &answer)
+	var refused *refusal
+	if asRefusal(err, &refused) && refused.Type == "index_not_found_exception" {
+		return answer, nil
+	}
+	return answer, err
+}
+
+// result makes the page. A page that is not full is the last.
+func result(r search.Request, answer hits) search.Result {
+	out := search.Result{Total: answer.Hits.Total.Value}
+	for _, h := range answer.Hits.Hits {
+		out.ARKs = append(out.ARKs, h.ID)
+	}
+
+	if n := len(answer.Hits.Hits); n == r.Limit && n > 0 {
+		var after []string
+		for _, v := range answer.Hits.Hits[n-1].Sort {
+			after = append(after, string(v))
+		}
+		out.Cursor = r.Cursor(after)
+	}
+
+	for _, b := range answer.Aggregations.Collections.Buckets {
+		out.Collections = append(out.Collections, search.Count{Collection: b.Key, Objects: b.Count})
+	}
+	return out
+}
+
+// orders are the sort keys of an order; the ARK is the last.
+func orders(name string) []object {
+	id := object{search.FieldARK: object{"order": "asc"}}
+	switch name {
+	case search.ByTitle:
+		return []object{{"titlekey": object{"order": "asc"}}, id}
+	case search.ByDate:
+		return []object{{"day": object{"order": "asc", "missing": "_last"}}, id}
+	case search.ByModified:
+		return []object{{"modified": object{"order": "desc"}}, id}
+	}
+	return []object{{"_score": object{"order": "desc"}}, id}
+}
+
+// condition is a query in OpenSearch's terms ("Boolean query").
+func condition(q search.Query) object {
+	must, not := []object{}, []object{}
+	for _, c := range q.Clauses {
+		if c.Not {
+			not = append(not, clause(c))
+		} else {
+			must = append(must, clause(c))
+		}
+	}
+	return object{"bool": object{"must": must, "must_not": not}}
+}
+
+// How much more a word in the title, or of the creator, counts for the relevance.
+const (
+	titleBoost   = 3
+	creatorBoost = 2
+)
+
+// clause is one condition, without its Not. A word without a field has to be somewhere in the document,
+// and counts more in the title or as a creator.
+func clause(c search.Clause) object {
+	if c.Field != search.FieldAny {
+		return one(c, c.Field, 1)
+	}
+	return object{"bool": object{"should": []object{one(c, "any", 1),
+		one(c, search.FieldTitle, titleBoost),
+		one(c, search.FieldCreator, creatorBoost)}, "minimum_should_match": 1}}
+}
+
+// one is the condition on one field. A range is always one of days, whatever the field is called.
+func one(c search.Clause, field string, boost int) object {
+	switch {
+	case c.Prefix != "":
+		return object{"prefix": object{field: object{"value": c.Prefix, "boost": boost}}}
+	case c.Exact != "":
+		return object{"term": object{field: object{"value": c.Exact, "boost": boost}}}
+	case c.From != "" || c.To != "":
+		return object{"range": object{"day": between(c)}}
+	}
+	return object{"match_phrase": object{field: object{"query": c.Words, "boost": boost}}}
+}
+
+// between is a range of days, which are compared as texts.
+func between(c search.Clause) object {
+	bounds := object{}
+	if c.From != "" {
+		bounds["gte"] = c.From
+	}
+	if c.To != "" {
+		bounds["lte"] = c.Until()
+	}
+	return bounds
+}

@@ -1,0 +1,136 @@
+package statistics
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// Store reads counts. It reads the rows of a log consistently, the list of logs by an index.
+type Store struct{ Table *table.Table }
+
+// Day is the counts of one day.
+type Day struct {
+	Date   string // "2026-11-22", in UTC
+	Counts Counts
+}
+
+// Log is the counts of a log: of a collection, or of the events that belong to none. A log that was
+// split has a row for each partition: they are added up here.
+type Log struct {
+	Name string
+	// LastAt is the time of the last event that was counted, in milliseconds since 1970; 0 for none.
+	LastAt int64
+	Counts Counts
+}
+
+// Total is what was counted in a log. A log without counts has none. Such a log is no error: LastAt is
+// 0, and Counts is empty, not nil.
+func (s Store) Total(ctx context.Context, log string) (Log, error) {
+	out, _, err := s.total(ctx, log)
+	return out, err
+}
+
+// total also returns the sort key of the first of the rows.
+func (s Store) total(ctx context.Context, log string) (out Log, first string, err error) {
+	out = Log{Name: log, Counts: Counts{}}
+	err = s.each(ctx, table.Query{PK: partition(log), Prefix: totalPrefix}, func(r Row) {
+		first = cmp.Or(first, r.SK)
+		out.LastAt = max(out.LastAt, r.LastAt)
+		out.Counts.add(r.Counts)
+	})
+	return out, first, err
+}
+
+// Object is the counts of one object of a log. An object that was never downloaded has none: Counts is
+// nil then.
+func (s Store) Object(ctx context.Context, log, ark string) (Log, error) {
+	var r Row
+	err := s.Table.Get(ctx, table.Key{PK: partition(log), SK: objectPrefix + ark}, &r)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return Log{Name: log, LastAt: r.LastAt, Counts: r.Counts}, err
+}
+
+// MostDays is the maximum number of days of one list.
+const MostDays = 366
+
+// Days lists the counts of the days from one to another, both included, in order. Days without counts
+// are left out. More than MostDays are an Invalid. from and to are midnights in UTC. A day has a row
+// for each partition; these follow each other in the order of the sort key, so they are added up as
+// they come.
+func (s Store) Days(ctx context.Context, log string, from, to time.Time) ([]Day, error) {
+	if days := to.Sub(from).Hours() / 24; days < 0 || days >= MostDays {
+		return nil, fault.New(fault.Invalid, "from, to: expected 1 to %d days, found %s to %s",
+			MostDays,
+			from.Format(time.DateOnly), to.Format(time.DateOnly))
+	}
+
+	var days []Day
+	q := table.Query{
+		PK:   partition(log),
+		From: dayPrefix + from.Format(time.DateOnly),
+		To:   dayPrefix + to.Format(time.DateOnly) + "$",
+	} // "$" is after "#"
+
+	err := s.each(ctx, q, func(r Row) {
+		date, _, _ := strings.Cut(strings.TrimPrefix(r.SK, dayPrefix), "#")
+		if len(days) == 0 || days[len(days)-1].Date != date {
+			days = append(days, Day{date, Counts{}})
+		}
+		days[len(days)-1].Counts.add(r.Counts)
+	})
+	return days, err
+}
+
+// Logs lists the logs that have counts, a page at a time, in order of their names. The index may lag.
+// The index has a row for each partition. A log of several is listed where its first row is, so that no
+// page repeats it; a page can therefore be short, and even empty, before the end.
+func (s Store) Logs(ctx context.Context, cursor string) (logs []Log, next string, err error) {
+	var rows []Row
+	next, err = s.Table.Page(ctx, table.Query{Index: "list", PK: listed, Cursor: cursor}, &rows)
+	if err != nil {
+		return nil, "", err
+	}
+
+	for _, r := range rows {
+		name := strings.TrimPrefix(r.PK, partition(""))
+		log, first, err := s.total(ctx, name)
+		if err != nil {
+			return nil, "", err
+		}
+		if r.SK == first { // a log of several partitions is listed once
+			logs = append(logs, log)
+		}
+	}
+	return logs, next, nil
+}
+
+// each calls f with every row of a query. It reads all pages. A log has a few rows for its partitions,
+// and at most MostDays times that for days.
+func (s Store) each(ctx context.Context, q table.Query, f func(Row)) error {
+	for first := true; first || q.Cursor != ""; first = false {
+		var rows []Row
+		next, err := s.Table.Page(ctx, q, &rows)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			f(r)
+		}
+		q.Cursor = next
+	}
+	return nil
+}
+
+// add adds to the counts. c must not be nil.
+func (c Counts) add(more Counts) {
+	for name, n := range more {
+		c[name] += n
+	}
+}

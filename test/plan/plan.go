@@ -1,0 +1,114 @@
+// Package plan lists what is played by make check, make test, make test-more and make soak.
+//
+// A part is one command. Parts of one lane run one after another, lanes run side by side: the
+// emulators mostly wait, so the simulations have the processors meanwhile. test/run plays them.
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Set is what one target of the Makefile plays.
+type Set string
+
+// The sets. CI plays Test, then More.
+const (
+	Check Set = "check"     // before each commit
+	Test  Set = "test"      // proves the product, while a person waits
+	More  Set = "test-more" // everything else that CI plays
+	Soak  Set = "soak"      // hours, by hand; its last result is in bench/SOAK.md
+)
+
+// Lane is what a part needs for itself.
+type Lane string
+
+// The lanes.
+const (
+	Process    Lane = "process"    // nothing but processors, all of them
+	MiniStack  Lane = "ministack"  // the emulator with policies; and what mostly waits, or takes one processor
+	LocalStack Lane = "localstack" // LocalStack's open core, and DynamoDB Local
+)
+
+// Part is one command.
+type Part struct {
+	Name string
+	Lane Lane
+	Env  []string // in addition to the environment
+	// Command has words separated by spaces. $SEED is the first seed of the commit's own, $LATER
+	// one that make test does not reach, $QUARTER which quarter of the mutants the commit plays: 0 to 3.
+	Command string
+	// Finds is what only this part can find.
+	Finds string
+	// Limit ends a part that hangs: ten times what it usually takes.
+	Limit time.Duration
+}
+
+// Commit is what the parts depend on.
+type Commit struct {
+	Hash string // "" outside of a repository
+}
+
+// stride is how many seeds lie between the first seeds of two commits, at least.
+const stride = 100_000
+
+// number is the commit as a number of 32 bits.
+func (c Commit) number() (n uint64) {
+	if _, err := fmt.Sscanf(c.Hash[:min(8, len(c.Hash))], "%x", &n); err != nil {
+		return 0
+	}
+	return n
+}
+
+// Seed is the first seed that the simulations of this commit play. So commits together cover
+// what one cannot.
+func (c Commit) Seed() uint64 { return 1 + c.number()*stride }
+
+// Quarter is which mutants this commit plays.
+func (c Commit) Quarter() int { return int(c.number() % 4) }
+
+// Of returns the parts of a set for a commit.
+func Of(s Set, c Commit) []Part {
+	fill := strings.NewReplacer("$SEED", fmt.Sprint(c.Seed()), "$LATER", fmt.Sprint(c.Seed()+stride/2),
+		"$QUARTER", fmt.Sprint(c.Quarter()))
+	var out []Part
+	for _, p := range sets[s] {
+		p.Command = fill.Replace(p.Command)
+		out = append(out, p)
+	}
+	return out
+}
+
+// Sets are the names of all sets.
+func Sets() []Set { return []Set{Check, Test, More, Soak} }
+
+// Plays reports whether make test or make test-more runs a test of a folder, such as "pkg/ingest/queue".
+func Plays(dir, test string) bool {
+	return slices.ContainsFunc(slices.Concat(sets[Test], sets[More]), func(p Part) bool { return p.plays(dir, test) })
+}
+
+func (p Part) plays(dir, test string) bool {
+	_, arguments, isTest := strings.Cut(p.Command, "go test ")
+	words := strings.Fields(arguments)
+	return isTest && slices.ContainsFunc(words, func(word string) bool { return covers(word, dir) }) &&
+		matches(words, "-run", test, true) && !matches(words, "-skip", test, false)
+}
+
+// matches reports whether the pattern behind a flag has the name of a test; otherwise is the answer without the flag.
+func matches(words []string, flag, test string, otherwise bool) bool {
+	i := slices.Index(words, flag)
+	if i < 0 {
+		return otherwise
+	}
+	name, _, _ := strings.Cut(words[i+1], "/")
+	return regexp.MustCompile(name).MatchString(test)
+}
+
+// covers reports whether a pattern of packages such as ./pkg/... has a folder.
+func covers(pattern, dir string) bool {
+	below, all := strings.CutSuffix(pattern, "/...")
+	return pattern == "./"+dir || all && strings.HasPrefix("./"+dir+"/", below+"/")
+}
