@@ -164,9 +164,11 @@ func (c *checker) mayBeLate() map[string]bool {
 		c.lateBehind(c.keptBy(c.oldest), late, c.w.metrics["RepairErrors"]+c.w.metrics["GateErrors"] > 0)
 		keep := map[string]bool{}
 		c.lateInOperations(keep)
+		c.heldInTheEnd(keep)
 		c.lateBehind(keep, late, true) // the pages fail, which the function's alarm reports
 		late[c.oldest] = true
 		c.lateInOperations(late)
+		c.heldInTheEnd(late)
 		for id, j := range c.jobs { // its slot, its collection's share
 			late[id] = late[id] || c.w.s.share > 0 && c.slots[c.oldest].there &&
 				j.Collection == c.jobs[c.oldest].Collection
@@ -194,6 +196,14 @@ func (c *checker) lateInOperations(late map[string]bool) {
 		for id, j := range c.jobs {
 			late[id] = late[id] || j.Batch == o.Filter.Batch
 		}
+	}
+}
+
+// heldInTheEnd adds the jobs that an operation has held after the faults had stopped: one that waits for the row that
+// cannot be read does so after all holds were lifted.
+func (c *checker) heldInTheEnd(late map[string]bool) {
+	for id, j := range c.jobs {
+		late[id] = late[id] || j.State == ingest.Held && j.Hold.Since >= c.w.calmed.Add(-2*c.w.s.skew).UnixMilli()
 	}
 }
 

@@ -64,7 +64,7 @@ func (w *world) settle(ctx context.Context) {
 		c.Spawn("worker", 2*w.s.stormy, func(a *actor) { a.workOff(ctx, 3) })
 		c.Run()
 	}
-	w.Calm = true
+	w.Calm, w.calmed = true, time.Now()
 	w.sent = nil
 	w.fake.Lag = nil
 	w.Arrive()

@@ -50,6 +50,7 @@ type world struct {
 	twin     *buckettest.Twin // of the work bucket
 	check    *checker
 	began    time.Time
+	calmed   time.Time // when the faults stopped
 	wakes    int
 	asked    map[string][]time.Time // until when the sources of jobs asked to wait
 	refused  map[string]bool        // jobs and batches that a dependency has refused since then
