@@ -152,7 +152,7 @@ func TestPanicIsAnswered(t *testing.T) {
 	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { return "ID" }}
 	srv := httptest.NewServer((&api.API{Queue: q, Log: slog.New(slog.NewJSONHandler(&log, nil))}).Handler())
 	defer srv.Close()
-	resp, text := ask(t, "GET", srv.URL+"/v1/jobs/x?token=SECRET", "SECRET", "Authorization", "SECRET",
+	resp, text := ask(t, "GET", srv.URL+"/v1/batches?collection=SECRET", "SECRET", "Authorization", "SECRET",
 		"X-Api-Key", "SECRET")
 	said := log.String()
 	if resp.StatusCode != 500 || !json.Valid([]byte(text)) || strings.Contains(said+text, "SECRET") ||

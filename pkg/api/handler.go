@@ -11,11 +11,12 @@ import (
 //
 // A request passes, from the outside: guarded (headers, panics), caused (the cause of what it changes),
 // routed (paths and methods), then the mux, and in huma permitted (the key's role), deployed (whether
-// there is such a service) and the checks of the schema, before a handler sees it.
+// there is such a service), queried (whether the query is understood) and the checks of the
+// schema, before a handler sees it.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	h := humago.New(mux, configuration())
-	h.UseMiddleware(a.permitted, a.deployed)
+	h.UseMiddleware(a.permitted, a.deployed, a.queried)
 	a.batches(h)
 	a.jobs(h)
 	a.actions(h)

@@ -56,7 +56,7 @@ type readEvents func(ctx context.Context, ark, cursor string) ([]envelope.Event,
 // accepting answers with PREMIS if the client prefers XML to JSON. Vary says to caches that the
 // response depends on Accept (RFC 9110, section 12.5.5). It is a middleware, because huma would encode
 // whatever a handler returns as JSON.
-func (a *API) accepting(h huma.API, read readEvents) func(huma.Context, func(huma.Context)) {
+func (a *API) accepting(read readEvents) func(huma.Context, func(huma.Context)) {
 	return func(c huma.Context, next func(huma.Context)) {
 		c.AppendHeader("Vary", "Accept")
 		kind := negotiation.SelectQValueFast(c.Header("Accept"),
@@ -67,8 +67,7 @@ func (a *API) accepting(h huma.API, read readEvents) func(huma.Context, func(hum
 		}
 
 		if err := a.premis(c, kind, read); err != nil {
-			refused := a.problem(err).(*refusal)
-			_ = huma.WriteErr(h, c, refused.Status, refused.Detail)
+			a.refuse(c, err)
 		}
 	}
 }
@@ -117,6 +116,6 @@ func xmlList[T any](a *API, h huma.API, path, id, summary string, read readEvent
 		OperationID: id,
 		Summary:     summary,
 		Responses:   map[string]*huma.Response{"200": {Description: "OK", Content: content}},
-		Middlewares: huma.Middlewares{a.accepting(h, read)},
+		Middlewares: huma.Middlewares{a.accepting(read)},
 	}, f)
 }

@@ -184,3 +184,23 @@ func TestOtherFormOfLocalID(t *testing.T) {
 		}
 	}
 }
+
+// TestQueryIsUnderstood: what an operation would ignore is refused, with what it understands.
+func TestQueryIsUnderstood(t *testing.T) {
+	c, _ := serve(t, through)
+	for path, why := range map[string]string{
+		"/v1/batches?collection=maps&status=failed":          `unknown query parameter "status"; expected collection, state, cursor`,
+		"/v1/batches?collection=maps&collection=books":       "collection is given 2 times",
+		"/v1/batches?collection=maps&state=%zz":              `malformed query: invalid URL escape "%zz"`,
+		"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6?verbose=yes": `unknown query parameter "verbose"; this operation has none`,
+	} {
+		err := c.Call(t.Context(), http.MethodGet, path, nil, nil)
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v; expected %s", path, err, why)
+		}
+	}
+	err := c.Call(t.Context(), http.MethodPost, "/v1/reindex?bogus=1", nil, nil)
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), `unknown query parameter "bogus"`) {
+		t.Errorf("a reindex of everything: %v", err)
+	}
+}

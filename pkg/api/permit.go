@@ -37,13 +37,17 @@ func (x Access) may(op *huma.Operation, project, archive string) error {
 // ofRevisions reports whether operations with this tag are of the revision queue.
 func ofRevisions(tag string) bool { return tag == "Archives" || tag == "Tasks" }
 
+// refuse answers a request with an error before a handler has seen it.
+func (a *API) refuse(c huma.Context, err error) {
+	_, w := humago.Unwrap(c)
+	a.problem(err).(*refusal).write(w)
+}
+
 // deployed refuses a call of the revision queue where there is none. What the routes with these tags use is nil there.
 func (a *API) deployed(c huma.Context, next func(huma.Context)) {
 	if a.Revisions == nil && slices.ContainsFunc(c.Operation().Tags, ofRevisions) {
-		_, w := humago.Unwrap(c)
-		a.problem(fault.New(fault.Conflict,
-			"this deployment has no revision queue: the setting revisionQueue makes "+
-				"one")).(*refusal).write(w)
+		a.refuse(c, fault.New(fault.Conflict,
+			"this deployment has no revision queue: the setting revisionQueue makes one"))
 		return
 	}
 	next(c)
@@ -61,8 +65,7 @@ func (a *API) permitted(c huma.Context, next func(huma.Context)) {
 	id, _ := c.Context().Value(keyed{}).(string)
 	err := a.Keys[id].may(c.Operation(), c.Param("project"), c.Param("archive"))
 	if err != nil {
-		_, w := humago.Unwrap(c)
-		a.problem(err).(*refusal).write(w)
+		a.refuse(c, err)
 		return
 	}
 
