@@ -21,7 +21,7 @@ func with(t *testing.T, url string) *commandtest.Console { return commandtest.Ne
 func TestUsage(t *testing.T) {
 	commandtest.EmptyHome(t)
 	for line, says := range map[string]string{
-		"job list":                          "--collection=NAME or --batch=ID; run archivist job list --help",
+		"job list --api http://x":           "give --collection=NAME, --batch=ID or --state=STATE",
 		"job":                               "run archivist job --help",
 		"nonsense":                          "unexpected argument nonsense; run archivist --help",
 		"job show --foo":                    "unknown flag --foo; run archivist job show --help",

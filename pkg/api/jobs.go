@@ -18,9 +18,16 @@ type BatchJobs struct {
 	State string `query:"state"`
 }
 
-// OfCollection is a request for a page of a collection's batches or jobs.
+// OfCollection is a request for a page of a collection's batches.
 type OfCollection struct {
 	Collection string `query:"collection" required:"true"`
+	State      string `query:"state"`
+	Cursor     string `query:"cursor"`
+}
+
+// JobsIn is a request for a page of a collection's jobs, or of all jobs in a state.
+type JobsIn struct {
+	Collection string `query:"collection"`
 	State      string `query:"state"`
 	Cursor     string `query:"cursor"`
 }
@@ -28,7 +35,7 @@ type OfCollection struct {
 // jobs registers the routes of jobs. What acts on jobs is in actions and bulk.
 func (a *API) jobs(h huma.API) {
 	get(a, h, "/v1/batches/{id}/jobs", "listBatchJobs", "List a batch's jobs", a.jobsOfBatch)
-	get(a, h, "/v1/jobs", "listJobs", "List a collection's jobs", a.jobsOfCollection)
+	get(a, h, "/v1/jobs", "listJobs", "List jobs", a.listJobs)
 	get(a, h, "/v1/jobs/{id}", "getJob", "Get a job",
 		func(ctx context.Context, in *IDInput) (v1.Job, error) {
 			j, err := a.Queue.Job(ctx, in.ID)
@@ -79,12 +86,19 @@ func (a *API) jobsOfBatch(ctx context.Context, in *BatchJobs) (v1.List[v1.Job], 
 	return list(p, wireJob), err
 }
 
-// jobsOfCollection lists the jobs of a collection, newest first. An unknown collection has none.
-func (a *API) jobsOfCollection(ctx context.Context, in *OfCollection) (v1.List[v1.Job], error) {
+// listJobs lists the jobs of a collection, newest first, or those of all collections in a state. An unknown
+// collection has none.
+func (a *API) listJobs(ctx context.Context, in *JobsIn) (v1.List[v1.Job], error) {
 	state, err := filterBy(in.State, v1.JobStates)
 	if err != nil {
 		return v1.List[v1.Job]{}, err
 	}
+
+	if in.Collection == "" {
+		p, err := a.Queue.JobsIn(ctx, ingest.State(state), in.Cursor)
+		return list(p, wireJob), err
+	}
+
 	read := func(cursor string) (queue.Page[queue.Job], error) {
 		return a.Queue.JobsOf(ctx, in.Collection, cursor)
 	}

@@ -10,6 +10,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
@@ -189,7 +190,7 @@ func TestOtherFormOfLocalID(t *testing.T) {
 func TestQueryIsUnderstood(t *testing.T) {
 	c, _ := serve(t, through)
 	for path, why := range map[string]string{
-		"/v1/batches?collection=maps&status=failed":          `unknown query parameter "status"; expected collection, state, cursor`,
+		"/v1/batches?collection=maps&status=failed":          `query parameter "status"; expected collection, state, cursor`,
 		"/v1/batches?collection=maps&collection=books":       "collection is given 2 times",
 		"/v1/batches?collection=maps&state=%zz":              `malformed query: invalid URL escape "%zz"`,
 		"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6?verbose=yes": `unknown query parameter "verbose"; this operation has none`,
@@ -202,5 +203,47 @@ func TestQueryIsUnderstood(t *testing.T) {
 	err := c.Call(t.Context(), http.MethodPost, "/v1/reindex?bogus=1", nil, nil)
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), `unknown query parameter "bogus"`) {
 		t.Errorf("a reindex of everything: %v", err)
+	}
+}
+
+// TestJobsOfAllCollections: jobs in a state are listed without their collection, page by page.
+func TestJobsOfAllCollections(t *testing.T) {
+	c, q := serve(t, through)
+	const jobs = 120 // a page has fewer
+	for n := range jobs {
+		id := ingest.JobID("B", n+1)
+		row := &queue.Job{Head: table.Head{PK: "JOB#" + id, SK: "JOB"}, Job: ingest.Job{ID: id, Batch: "B",
+			Row: n + 1, Collection: []string{"maps", "books"}[n%2], State: ingest.Pending, Turn: id}}
+		row.Place()
+		tx := q.Table.Begin("X")
+		tx.Insert(row)
+		tx.Prove(table.Key{PK: row.PK, SK: row.SK})
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]bool{}
+	pages := 0
+	for cursor := ""; pages == 0 || cursor != ""; pages++ {
+		p := page[v1.Job](t, c, "/v1/jobs?state=pending&cursor="+url.QueryEscape(cursor))
+		for _, j := range p.Items {
+			seen[j.ID] = true
+		}
+		cursor = p.Cursor
+	}
+	if len(seen) != jobs || pages < 2 {
+		t.Errorf("%d jobs on %d pages; expected %d", len(seen), pages, jobs)
+	}
+	for path, why := range map[string]string{
+		"/v1/jobs":                            "collection, or one of the states Held, Failed, Pending or Provisioning",
+		"/v1/jobs?state=completed":            "expected a collection, or one of the states",
+		"/v1/jobs?state=failed&cursor=-1+x":   "invalid cursor",
+		"/v1/jobs?state=failed&cursor=7+x":    "invalid cursor",
+		"/v1/jobs?state=failed&cursor=sesame": "invalid cursor",
+	} {
+		err := c.Call(t.Context(), http.MethodGet, path, nil, nil)
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v; expected %s", path, err, why)
+		}
 	}
 }

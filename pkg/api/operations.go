@@ -46,8 +46,10 @@ var operations = map[string]about{
 		description: "In the order of the manifest, 100 to a page. The filter is applied before the paging."},
 
 	"listJobs": {tag: "Jobs", states: v1.JobStates,
-		answer:      v1.List[v1.Job]{Items: []v1.Job{jobExample}, Cursor: cursorExample},
-		description: "Newest first, 50 to a page. The filter is applied before the paging."},
+		answer: v1.List[v1.Job]{Items: []v1.Job{jobExample}, Cursor: cursorExample},
+		description: "Those of a collection, newest first, 50 to a page; the filter by state is applied before the " +
+			"paging. Without a collection, those of all collections that are Pending, Held, Provisioning or Failed, " +
+			"as the state says: first those that came to it first. A page may have none, and a cursor to go on with."},
 	"getJob": {tag: "Jobs", refusals: []problemType{notFound}, answer: jobExample,
 		description: "The current state of the job."},
 	"listJobEvents": {tag: "Jobs", refusals: []problemType{notFound},

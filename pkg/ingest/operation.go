@@ -104,10 +104,9 @@ func (b Bulk) checkFilter(now time.Time) error {
 	case f.State != "" && !slices.Contains(states, f.State):
 		return fault.New(fault.Invalid, "filter.state: found %q; %s acts on jobs that are %s",
 			Cut(string(f.State), 100), b.Name, listOf(states))
-	case f.Batch == "" && f.Collection == "" &&
-		!slices.Contains([]State{Held, Failed, Pending, Provisioning}, f.State):
+	case f.Batch == "" && f.Collection == "" && CheckPlaced(f.State) != nil:
 		return fault.New(fault.Invalid,
-			"filter: expected a batch, a collection, or one of the states Held, Failed, Pending and Provisioning")
+			"filter: expected a batch, a collection, or one of the states %s", listOf(PlacedStates))
 	case f.Before < 0 || f.Before > now.UnixMilli():
 		return fault.New(fault.Invalid, "filter.before: %s is not in the past", Timestamp(f.Before))
 	case f.KeepOwnHolds && b.Name != ActRelease:
@@ -248,6 +247,18 @@ func OperationWakes(prev, next Operation) []Wake {
 		return nil
 	}
 	return []Wake{{Kind: StartOperation, ID: next.ID, Exec: next.Exec}}
+}
+
+// PlacedStates are the states for which PlacesOf has places: jobs in them are found without their collection.
+var PlacedStates = []State{Held, Failed, Pending, Provisioning}
+
+// CheckPlaced returns an Invalid for any other state, or none.
+func CheckPlaced(s State) error {
+	if slices.Contains(PlacedStates, s) {
+		return nil
+	}
+	return fault.New(fault.Invalid,
+		"expected a collection, or one of the states %s", listOf(PlacedStates))
 }
 
 // PlacesOf lists the places in the index "work" where all jobs of a state wait, in the order

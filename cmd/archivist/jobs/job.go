@@ -18,7 +18,7 @@ import (
 // Cmd is for operators and depositors: a job is the ingest of one object. Its actions take the id of one job, or
 // the flags that select several.
 type Cmd struct {
-	List    jobListCmd    `cmd:"" help:"List the jobs of a collection, newest first, or of a batch, in its order."`
+	List    jobListCmd    `cmd:"" help:"List the jobs of a collection, of a batch, or in a state, e.g. failed."`
 	Show    jobShowCmd    `cmd:"" help:"Show a job and its events."`
 	Watch   jobWatchCmd   `cmd:"" help:"Follow a job until it has ended."`
 	Receipt jobReceiptCmd `cmd:"" help:"Show the receipt of a job: each preserved file with its digests."`
@@ -33,11 +33,11 @@ type Cmd struct {
 }
 
 // jobListCmd lists the jobs of a collection or of a batch, not of both: a batch belongs to
-// one collection.
+// one collection. Without them it lists all jobs in a state.
 type jobListCmd struct {
-	Collection string   `short:"c" xor:"of" required:"" help:"Jobs of this collection." placeholder:"NAME"`
-	Batch      string   `short:"b" xor:"of" required:"" help:"Jobs of this batch." placeholder:"ID"`
-	State      jobState `help:"Only jobs in this state, e.g. failed." placeholder:"STATE"`
+	Collection string   `short:"c" xor:"of" help:"Jobs of this collection, newest first." placeholder:"NAME"`
+	Batch      string   `short:"b" xor:"of" help:"Jobs of this batch, in its order." placeholder:"ID"`
+	State      jobState `help:"Only jobs in this state; alone, of all collections." placeholder:"STATE"`
 	command.Limit
 }
 
@@ -45,6 +45,10 @@ func (jobListCmd) Prints() any { return v1.Job{} }
 
 // Run lets the API filter by state: it has the states of all jobs.
 func (c *jobListCmd) Run(a *command.App) error {
+	if c.Collection+c.Batch+string(c.State) == "" {
+		return command.Usage("give --collection=NAME, --batch=ID or --state=STATE")
+	}
+
 	filter := v1.Filter{
 		Collection: c.Collection,
 		Batch:      c.Batch,

@@ -38,8 +38,9 @@ func (c *Client) Report(ctx context.Context, batch string, number int) (io.ReadC
 	return c.stream(ctx, path)
 }
 
-// Jobs lists the jobs of the filter's batch in the order of the manifest or, without a
-// batch, those of its collection, newest first.
+// Jobs lists the jobs of the filter's batch in the order of the manifest; without a batch, those of its
+// collection, newest first; without either, those that are Pending, Held, Provisioning or Failed, as its state
+// says, first those that came to it first.
 func (c *Client) Jobs(ctx context.Context, f Filter) ([]Job, error) {
 	path := "/v1/jobs"
 	if f.Batch != "" {

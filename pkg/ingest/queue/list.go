@@ -2,6 +2,9 @@ package queue
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,6 +42,29 @@ func (q *Queue) BatchesOf(ctx context.Context, collection, cursor string) (Page[
 // JobsOf lists a collection's jobs, newest first.
 func (q *Queue) JobsOf(ctx context.Context, collection, cursor string) (Page[Job], error) {
 	return listed(ctx, q, "jobs#"+collection, cursor, q.Job)
+}
+
+// JobsIn lists the jobs of all collections that are in one of ingest.PlacedStates, in the order in which they
+// came to it, and by their ids within a page. Another state, or a cursor that is not of this list, is an Invalid.
+func (q *Queue) JobsIn(ctx context.Context, state ingest.State, cursor string) (page Page[Job], err error) {
+	o := &ingest.Operation{Bulk: ingest.Bulk{Filter: ingest.Filter{State: state}}, Cursor: cursor}
+	if err := ingest.CheckPlaced(state); err != nil {
+		return page, err
+	}
+
+	number, _, _ := strings.Cut(cursor, " ")
+	if n, err := strconv.Atoi(number); cursor != "" && (err != nil || n < 0 || n >= len(places(o))) {
+		return page, fault.New(fault.Invalid, "invalid cursor %q; use that of the page before", cursor)
+	}
+
+	var ids []string
+	if ids, _, page.Cursor, err = q.placed(ctx, o); err != nil {
+		return page, err
+	}
+
+	page.Items, err = readAll(ctx, distinct(ids), q.Job)
+	page.Items = slices.DeleteFunc(page.Items, func(j Job) bool { return j.State != state })
+	return page, err
 }
 
 // listed reads the rows of a page of one partition of the index "list".
