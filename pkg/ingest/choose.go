@@ -90,7 +90,7 @@ func (f Free) reservesFor(w Want) bool {
 // can.
 func (j *Job) TooLarge(capacity int64) string {
 	switch {
-	case j.HasSpace:
+	case !j.NeedsSpace():
 		return ""
 	case j.SpaceNeeded < 0:
 		return "the sizes in its manifest add up to more than 2^63 bytes. Correct the manifest and submit it again"

@@ -50,7 +50,7 @@ func CheckUntil(until int64, now time.Time) error {
 // What a parked job waits for, beside locks.
 const (
 	WaitsForStorage = "storage" // the end of the storage's pause
-	WaitsForQueue   = "queue"   // the end of the queue's pause
+	WaitsForTurn    = "turn"    // its turn among the new jobs: a person has requeued it
 )
 
 // NeedsStorage reports whether a parked job would write to the storage next.

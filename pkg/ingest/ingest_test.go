@@ -100,9 +100,14 @@ func TestPathOfAJob(t *testing.T) {
 		t.Fatalf("failed: %+v", failed)
 	}
 	again, err := rules.Requeue(failed, now)
-	if err != nil || again.State != Downloading || again.RetryCount != 1 || again.Exec != 3 || !again.HasSlot ||
-		len(again.Locks) != 1 || again.LastSuccessful != Provisioning {
+	if place, _ := again.WorkKey(); err != nil || again.State != Downloading || again.RetryCount != 1 ||
+		place != WorkPending || again.HasSlot || !again.HasSpace || len(again.Locks) > 0 || again.Running() {
 		t.Fatalf("requeued: %+v, %v", again, err)
+	}
+	again = rules.Provision(again, now)
+	if again.State != Downloading || again.Exec != 3 || !again.HasSlot || len(again.Locks) != 1 ||
+		again.LastSuccessful != Provisioning {
+		t.Fatalf("admitted again: %+v", again)
 	}
 	for _, want := range []State{Processing, Storing, Recording, Notify, Completed} {
 		prev := j.State

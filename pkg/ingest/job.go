@@ -209,6 +209,8 @@ func (j *Job) WorkKey() (place, rank string) {
 	switch {
 	case j.Deferred():
 		return due(j.ID, j.Due)
+	case j.Parked && j.Waits == WaitsForTurn:
+		return WorkPending, j.Turn
 	case j.Parked:
 		return WorkParked, j.Turn
 	case j.State == Pending:
@@ -229,6 +231,9 @@ func (j *Job) WorkKey() (place, rank string) {
 
 // Deferred reports whether the job is parked until a time that its source asked for.
 func (j *Job) Deferred() bool { return j.Parked && j.Due > 0 }
+
+// NeedsSpace reports whether the job needs space to continue, and has none. Once its version is stored, it needs none.
+func (j *Job) NeedsSpace() bool { return !j.HasSpace && !isAfter(j.State, Storing) }
 
 // Uncleaned reports whether a failed or deleted job still has work files, and their space.
 func (j *Job) Uncleaned() bool { return (j.State == Failed || j.State == Deleted) && j.HasSpace }

@@ -190,7 +190,7 @@ func (r Rules) Admit(j Job, now time.Time) Job {
 	return r.resume(j, Estimating, now)
 }
 
-// Provision is the job after gate 2 admitted it, with a slot, space and all of its locks
+// Provision is the job after a gate admitted it, with a slot, the space that it needs, and all of its locks
 // known so far: from Provisioning it goes to Downloading, a parked job back to its state.
 func (r Rules) Provision(j Job, now time.Time) Job {
 	to := j.State
@@ -198,7 +198,7 @@ func (r Rules) Provision(j Job, now time.Time) Job {
 		to, j.LastSuccessful = Downloading, Provisioning
 	}
 	j.Exec++
-	j.HasSlot, j.HasSpace, j.Locks = true, true, j.QueuedLocks()
+	j.HasSlot, j.HasSpace, j.Locks = true, j.HasSpace || j.NeedsSpace(), j.QueuedLocks()
 	return r.resume(j, to, now)
 }
 
@@ -216,8 +216,8 @@ func (r Rules) Ready(j Job) Job {
 	return j
 }
 
-// Requeue is a failed job put back to the state after its last successful one. It gets a
-// slot even if the limit is reached. If another job holds one of its locks, it is parked.
+// Requeue is a failed job put back to the state after its last successful one. It waits at gate 1 in its turn, as
+// new jobs do, so that no limit, hold or pause is passed by. It keeps the space of its work files.
 func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	switch {
 	case j.State != Failed:
@@ -235,15 +235,14 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	j.RetryCount++
 	j = r.enter(j, to, now)
 	if j.Running() {
-		j.Exec++
-		j.HasSlot, j.HasSpace, j.Locks = true, true, j.QueuedLocks()
+		j = r.Park(j, WaitsForTurn, "", now)
 	}
 
 	j.Message = ""
 	return j, nil
 }
 
-// Park is a job that was about to run, but is parked because another job holds a lock.
+// Park is a job that was about to run, but is parked: another job holds a lock, or see WaitsForStorage.
 func (r Rules) Park(j Job, lock, owner string, now time.Time) Job {
 	return r.Next(j, Result{Outcome: StepPark, Lock: lock, Owner: owner}, now)
 }

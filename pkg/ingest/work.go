@@ -15,7 +15,7 @@ type Work struct {
 	Blocked    string `dynamo:"blocked,omitempty"`    // why it did not reach a worker, if known
 	Entered    int64  `dynamo:"entered,omitempty"`    // when it entered its state or reached its gate
 	Parked     bool   `dynamo:"parked,omitempty"`     // waits for a lock, or until Due, without an execution
-	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for, or WaitsForStorage, WaitsForQueue
+	Waits      string `dynamo:"waits_for,omitempty"`  // the lock that it waits for, or WaitsForStorage, WaitsForTurn
 	WaitsOn    string `dynamo:"waits_on,omitempty"`   // the job that holds the lock
 	Checkpoint string `dynamo:"checkpoint,omitempty"` // progress of the step, for people: "80 of 1,400 bytes"
 	Done       int    `dynamo:"done_no,omitempty"`    // progress of the step, as a number of finished parts

@@ -100,9 +100,7 @@ func resumed(begin func(t *testing.T) failed) func(*testing.T) {
 		if did.From != "Failed" || did.To != string(at) {
 			t.Errorf("%+v", did)
 		}
-		locks := map[ingest.State]int{ingest.Downloading: 1, ingest.Processing: 1, ingest.Storing: 2,
-			ingest.Recording: 2}[at]
-		f.is(f.id, status{state: at, last: f.want.last, retries: 1, place: "due", locks: locks,
+		f.is(f.id, status{state: at, last: f.want.last, retries: 1, place: ingest.WorkPending,
 			counts: counts{Processing: 1}, event: fmt.Sprintf("Failed→%s", at)})
 		f.reach(f.id, ingest.Completed)
 		f.is(f.id, status{state: ingest.Completed, last: ingest.Notify, retries: 1, counts: counts{Completed: 1},

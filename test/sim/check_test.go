@@ -228,6 +228,8 @@ func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row
 	case next.HasSlot && !prev.HasSlot && e.Component == "scheduler":
 		c.granted(prev.Job, next.Job)
 		c.unheld(&prev.Job, &next.Job)
+	case next.HasSlot && !prev.HasSlot:
+		c.fail("job %s got a slot from %s, past the gates", id, e.Component)
 	case got && e.Component == "admin":
 		c.inTurn(&prev.Job, &next.Job, c.w.acted())
 	case got:

@@ -56,7 +56,8 @@ func (c *checker) mayBeHeld(j *ingest.Job) bool {
 	_, coll := c.holds["collection#"+j.Collection]
 	_, batch := c.holds["batch#"+j.Batch]
 	_, storage := c.holds["storage"]
-	return j.State == ingest.Pending && (coll || batch) || storage && j.NeedsStorage()
+	place, _ := j.WorkKey()
+	return place == ingest.WorkPending && (coll || batch) || storage && j.NeedsStorage()
 }
 
 // unheld checks what a gate grants against the holds that stand.
@@ -64,7 +65,8 @@ func (c *checker) unheld(prev, next *ingest.Job) {
 	if c.stands("queue") {
 		c.fail("job %s was admitted at %s while the queue is paused", next.ID, prev.State)
 	}
-	if by := c.heldBy(prev, true); prev.State == ingest.Pending && by != "" {
+	place, _ := prev.WorkKey()
+	if by := c.heldBy(prev, true); place == ingest.WorkPending && by != "" {
 		c.fail("job %s was admitted although the hold %s stands", next.ID, by)
 	}
 }

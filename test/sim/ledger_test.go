@@ -109,8 +109,8 @@ func (c *checker) granted(prev, next ingest.Job) {
 		c.fail("collection %s has more than its share: %d slots and that of %s", next.Collection, n, next.ID)
 	}
 	place, _ := prev.WorkKey()
-	estimates := place == ingest.WorkPending || prev.State == ingest.Estimating // it needs a slot only
-	if !estimates && !prev.HasSpace {
+	estimates := prev.State == ingest.Pending || prev.State == ingest.Estimating // it needs a slot only
+	if !estimates && prev.NeedsSpace() {
 		held, over := c.spaces.sum(next.ID, "", least), c.behind(next.ID)
 		if held+next.SpaceNeeded > capacity {
 			c.w.Met("granted over the limit")
@@ -123,7 +123,7 @@ func (c *checker) granted(prev, next ingest.Job) {
 			c.fail("%s of unknown size was admitted with %d of %d bytes in use", next.ID, held, capacity)
 		}
 	}
-	if place != ingest.WorkPending {
+	if prev.State != ingest.Pending {
 		c.inTurn(&prev, &next, c.tick.began)
 	}
 	for _, other := range c.sorted() {
@@ -173,10 +173,10 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 		most) >= int64(c.w.s.share):
 		return false
 	}
-	if at == ingest.WorkPending {
+	if j.State == ingest.Pending {
 		return true
 	}
-	if !j.HasSpace {
+	if j.NeedsSpace() {
 		taken := c.spaces.sum("", "", most)
 		if taken+j.SpaceNeeded > capacity || !j.SizeKnown && taken > capacity-reserve || c.w.s.patience > 0 {
 			return false // the space may be reserved for a job before it

@@ -21,7 +21,7 @@ func (c *checker) stuck(keep map[string]bool) map[string]bool {
 		stuck = map[string]bool{}
 	}
 	for id, j := range c.jobs {
-		if place, _ := j.Job.WorkKey(); place == ingest.WorkParked || place == ingest.WorkProvisioning {
+		if j.Waiting() && j.State != ingest.Pending {
 			stuck[id] = true
 		}
 	}
@@ -55,7 +55,7 @@ func (c *checker) behindStuck(j *ingest.Job, stuck map[string]bool) string {
 
 // fitsBeside reports whether j has space, or would have it if only the stuck jobs held some.
 func (c *checker) fitsBeside(j *ingest.Job, stuck map[string]bool) bool {
-	if j.HasSpace {
+	if !j.NeedsSpace() {
 		return true
 	}
 	held := int64(0)

@@ -56,10 +56,6 @@ var mutants = []mutant{
 	{name: "reserved space never corrected", client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
 		return w.Update == nil || text(w.Update.Key, "pk") != "SPACE"
 	})},
-	{name: "a requeue takes no space row", shown: 341,
-		client: changing(func(a *actor, w *types.TransactWriteItem) bool {
-			return a.does.Name != ingest.ActRequeue || !adversary.Put(w, "SPACE")
-		})},
 	{name: "the end of the last job does not close the batch",
 		client: changing(func(a *actor, w *types.TransactWriteItem) bool {
 			if c := w.ConditionCheck; c != nil && strings.HasPrefix(a.Name, "worker") && text(c.Key, "sk") == "COUNT" {

@@ -140,7 +140,7 @@ func (c *checker) count(prev, next queue.Job, e event.Row) {
 		"unknown size admitted":  byGate && next.State == ingest.Downloading && !next.SizeKnown,
 		"many ids locked":        len(next.Locks) > 10 && len(prev.Locks) == 0,
 		"requeued":               prev.State == ingest.Failed && next.State != ingest.Failed && prev.Job.ID != "",
-		"requeued without space": prev.State == ingest.Failed && !prev.HasSpace && next.HasSpace,
+		"requeued without space": prev.State == ingest.Failed && !prev.HasSpace && next.Parked,
 		"failed after its commit": next.State == ingest.Failed && prev.State != ingest.Failed &&
 			next.ObjectVersion > 0,
 		"repaired":                 e.Type == "job.repaired",

@@ -290,6 +290,13 @@ func (b *bench) requeue(id string) {
 	}
 }
 
+// resume requeues a failed job, which the scheduler then admits.
+func (b *bench) resume(id string) {
+	b.Helper()
+	b.requeue(id)
+	b.tick()
+}
+
 func (b *bench) forceFail(id string) {
 	b.Helper()
 	if _, err := queuetest.ForceFail(b.Context(), b.q, id, "no more", "me"); err != nil {

@@ -47,19 +47,17 @@ func untilReleased(what string, h *Hold, byItself bool) string {
 // "" if none does.
 func (q *Queue) explainPause(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
 	active, err := q.active(ctx)
-	pause := active.paused(theQueue)
-	if pause == nil && j.NeedsStorage() {
-		pause = active.paused(theStorage)
+	h := active.stops(j)
+	switch {
+	case h == nil:
+		return x, err
+	case h.ID != "" && j.State == ingest.Pending:
+		return Explanation{Waits: OnHold, Why: untilReleased(string(ingest.TargetJob), h, true)}, err
 	}
 
-	switch held := active.on(j.Collection, j.Batch); {
-	case pause != nil:
-		x = Explanation{Waits: OnHold, Why: sentence(pause.Description())}
-		if pause.Until == 0 {
-			x.Why += fmt.Sprintf(" An operator must resume the %s.", pause.Scope)
-		}
-	case held != nil && j.State == ingest.Pending:
-		x = Explanation{Waits: OnHold, Why: untilReleased(string(ingest.TargetJob), held, true)}
+	x = Explanation{Waits: OnHold, Why: sentence(h.Description())}
+	if h.Until == 0 {
+		x.Why += fmt.Sprintf(" An operator must %s the %s.", endOf(h), h.Scope)
 	}
 	return x, err
 }

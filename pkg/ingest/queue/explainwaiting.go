@@ -185,7 +185,7 @@ func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, pos position) Expl
 		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %d minutes for %s; "+
 			"%s are free.",
 			keeper.ID, int(q.Settings.Patience.Minutes()), ingest.Bytes(keeper.Space), left)
-	case j.HasSpace:
+	case !j.NeedsSpace():
 	case j.SpaceNeeded > free.Space:
 		x.Why = fmt.Sprintf("it needs %s of work space and %s are free.",
 			ingest.Bytes(j.SpaceNeeded), left)

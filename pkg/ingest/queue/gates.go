@@ -189,12 +189,8 @@ func (p *pass) grant(ctx context.Context, place string, row *Job) (ingest.Free, 
 	}
 
 	now := q.Now()
-	if h := p.heldBy(place, row.Collection, row.Job.ID); h != nil {
+	if h := p.holds.stops(&row.Job); h != nil {
 		return p.free, p.hold(ctx, row, h)
-	}
-
-	if row.NeedsStorage() && p.holds.paused(theStorage) != nil {
-		return p.free, nil
 	}
 
 	want := ingest.Want{ID: row.Job.ID, Collection: row.Collection, HasSpace: true}
@@ -205,11 +201,14 @@ func (p *pass) grant(ctx context.Context, place string, row *Job) (ingest.Free, 
 			return p.free, fault.New(fault.Invalid, "%s", why)
 		}
 		lock, owner, err := q.blockedBy(ctx, &row.Job)
-		if err != nil || lock != "" {
+		switch {
+		case err == nil && lock != "" && row.Waits == ingest.WaitsForTurn:
+			return p.free, p.park(ctx, row, lock, owner)
+		case err != nil || lock != "":
 			p.noteParked(&row.Job, owner)
 			return p.free, err
 		}
-		want.Space, want.Known, want.HasSpace = row.SpaceNeeded, row.SizeKnown, row.HasSpace
+		want.Space, want.Known, want.HasSpace = row.SpaceNeeded, row.SizeKnown, !row.NeedsSpace()
 		want.First, want.Waited = p.first[row.Job.ID], now.Sub(time.UnixMilli(row.Entered))
 		next = q.Rules.Provision(row.Job, now)
 	}
@@ -236,14 +235,25 @@ func mayStart(batch string) func(*table.Tx) error {
 	}
 }
 
-// hold stops a job at gate 1.
+// hold stops a job at its gate. A Pending one becomes Held; any other keeps what it has, and continues once the
+// hold is lifted.
 func (p *pass) hold(ctx context.Context, row *Job, h *Hold) error {
+	if row.State != ingest.Pending {
+		return nil
+	}
+
 	next, err := p.q.Rules.Held(row.Job, h.Hold, p.q.Now())
 	if err != nil {
 		return err
 	}
 	by := origin{event: "job.held", component: "scheduler", reason: h.Description()}
 	return p.q.changeJob(ctx, row, next, by, p.guard)
+}
+
+// park moves a requeued job whose turn has come to the jobs that wait for a lock.
+func (p *pass) park(ctx context.Context, row *Job, lock, owner string) error {
+	next := p.q.Rules.Park(row.Job, lock, owner, p.q.Now())
+	return p.q.changeJob(ctx, row, next, origin{event: "job.state", component: "scheduler"}, p.guard)
 }
 
 // guard makes a change depend on the scheduler's lease.

@@ -56,6 +56,14 @@ func (h *Hold) Description() string {
 	return nameOf(h.Target()) + " is " + state + " " + h.Hold.Description()
 }
 
+// endOf is the action that lifts a hold or a pause.
+func endOf(h *Hold) ingest.ActionName {
+	if h.ID == "" {
+		return ingest.ActResume
+	}
+	return ingest.ActRelease
+}
+
 // nameOf is how a sentence names a target.
 func nameOf(t ingest.Target) string {
 	if t.ID == "" {
@@ -115,6 +123,21 @@ func (h holds) on(collection, batch string) *Hold {
 
 // paused returns the pause of the queue or of the storage, nil if it is not paused.
 func (h holds) paused(t ingest.Target) *Hold { return h[holdKey(t)] }
+
+// stops returns the hold or pause because of which a waiting job does not pass its gate, nil if there is none. A
+// hold of a collection or batch stops what waits at gate 1: any other job has started, and continues.
+func (h holds) stops(j *ingest.Job) *Hold {
+	place, _ := j.WorkKey()
+	switch pause := h.paused(theQueue); {
+	case pause != nil:
+		return pause
+	case j.NeedsStorage() && h.paused(theStorage) != nil:
+		return h.paused(theStorage)
+	case place == ingest.WorkPending:
+		return h.on(j.Collection, j.Batch)
+	}
+	return nil
+}
 
 // holdRow reads the row of a target's hold. Its rev is 0 if there is none.
 func (q *Queue) holdRow(ctx context.Context, t ingest.Target) (*Hold, error) {

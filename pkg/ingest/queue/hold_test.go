@@ -152,7 +152,7 @@ func TestQueuePause(t *testing.T) {
 	b.do(ingest.ActPause, theQueue)
 	batch := b.submit(2, "")
 	b.requeue(failed)
-	if j := b.job(failed); j.State != ingest.Downloading || !j.Parked || j.HasSlot || j.Waits != ingest.WaitsForQueue {
+	if j := b.job(failed); j.State != ingest.Downloading || !j.Parked || j.HasSlot || j.Waits != ingest.WaitsForTurn {
 		t.Errorf("requeued under the pause: %s, parked %v, slot %v", j.State, j.Parked, j.HasSlot)
 	}
 	for range 2 {

@@ -128,32 +128,3 @@ func (row *Job) holdEnds(ctx context.Context, q *Queue) error {
 	return q.changeJob(ctx, row, next, by,
 		q.unheld(collectionTarget(row.Collection), batchTarget(row.Job.Batch)))
 }
-
-// awaitPauses parks a job that is about to run if the queue is paused, or if it would write to
-// the storage, which is paused. Otherwise the transaction depends on that they are not.
-func (q *Queue) awaitPauses(ctx context.Context, d *decision) error {
-	if !d.next.Running() {
-		return nil
-	}
-
-	pauses := []ingest.Target{theQueue}
-	if d.next.NeedsStorage() {
-		pauses = append(pauses, theStorage)
-	}
-
-	for _, t := range pauses {
-		pause, err := q.hold(ctx, t)
-		if err != nil {
-			return err
-		}
-		if pause != nil {
-			d.next = q.Rules.Park(d.next, string(t.Kind), "", q.Now())
-			d.summary += fmt.Sprintf(", once %s is resumed: it is paused %s", nameOf(t),
-				pause.Hold.Description())
-			return nil
-		}
-	}
-
-	d.also = append(d.also, q.unheld(pauses...))
-	return nil
-}

@@ -43,7 +43,7 @@ func TestPrioritizeInEachState(t *testing.T) {
 	b := newBench(t)
 	id := b.failedJob(ingest.Downloading)
 	b.did(ingest.ActPrioritize, id, queuetest.Priority(7))
-	b.requeue(id)
+	b.resume(id)
 	if j := b.job(id); j.Priority != 7 {
 		t.Errorf("requeued with priority %d", j.Priority)
 	}

@@ -36,10 +36,17 @@ func decideRequeue(ctx context.Context, q *Queue, row *Job,
 	}
 
 	d.summary = fmt.Sprintf("job %s continues at %s", row.Job.ID, d.next.State)
-	if err := q.awaitPauses(ctx, &d); err != nil || len(d.next.Locks) == 0 {
+	active, err := q.active(ctx)
+	if err != nil {
 		return d, err
 	}
+	if h := active.stops(&d.next); h != nil {
+		d.summary += fmt.Sprintf(", once it is allowed: %s; %s it first", h.Description(), endOf(h))
+	}
 
+	if !d.next.Parked {
+		return d, nil
+	}
 	lock, owner, err := q.blockedBy(ctx, &d.next)
 	if lock != "" {
 		d.next = q.Rules.Park(d.next, lock, owner, q.Now())

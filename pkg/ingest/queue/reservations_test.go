@@ -38,7 +38,7 @@ func TestMissingRows(t *testing.T) {
 		if err != nil || row.State != ingest.Failed || (b.metrics["MissingRows"] == 0) != (name == "space") {
 			t.Fatalf("%s: force-failed: %+v, %v, counted %v", name, row, err, b.metrics)
 		}
-		b.requeue(id)
+		b.resume(id)
 		if name == "space" {
 			b.loseRow(k(id))
 		}
