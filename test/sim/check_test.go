@@ -379,6 +379,9 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 	if next.State == ingest.BatchFailed && prev.State == ingest.BatchPending && c.counts[next.Batch.ID].Open() > 0 {
 		c.fail("batch %s failed with open jobs %+v, which no report will show", next.Batch.ID, c.counts[next.Batch.ID])
 	}
+	if next.State == ingest.BatchCompleted && prev.State != next.State {
+		c.reportAgrees(&next)
+	}
 	if next.State == ingest.BatchCompleted && c.counts[next.Batch.ID].Open()+c.counts[next.Batch.ID].Failed > 0 {
 		c.fail("batch %s is Completed with counts %+v", next.Batch.ID, c.counts[next.Batch.ID])
 	}

@@ -213,7 +213,11 @@ func (c *checker) behind(job string) (n int64) {
 			if wait[id] || j.Running() && j.State != ingest.Estimating { // it will wait for its locks at gate 2
 				continue
 			}
-			for _, lock := range inLine(&j.Job) {
+			chain := inLine(&j.Job)
+			if j.State == ingest.Failed && c.changed[id] > c.tick.began { // the tick may have found it waiting
+				chain = j.LockKeys()
+			}
+			for _, lock := range chain {
 				for other := range c.lines[lock] {
 					if other < id && wait[other] && !wait[id] {
 						wait[id], grew = true, true

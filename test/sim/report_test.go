@@ -121,6 +121,16 @@ func (c *checker) lists(b *queue.Batch) {
 	}
 }
 
+// reportAgrees checks that the report of a Completed batch has no job that failed or is open.
+func (c *checker) reportAgrees(b *queue.Batch) {
+	jobs, _ := c.saved(b.Report)
+	for id, j := range jobs {
+		if j.state == ingest.Failed || j.state.Open() {
+			c.fail("batch %s is Completed, but its report has job %s as %s", b.Batch.ID, id, j.state)
+		}
+	}
+}
+
 // differ is the number of jobs that have ended in another way than in an earlier report.
 func (c *checker) differ(before, after string) (n int) {
 	was, _ := c.saved(before)

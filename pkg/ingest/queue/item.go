@@ -68,6 +68,8 @@ type Claim struct {
 	onCommit []func(*table.Tx) error
 	remark   string
 	refused  error // why the batch's jobs cannot be created
+	// uncompleted: see Uncompleted.
+	uncompleted bool
 }
 
 var _, _ item = (*Job)(nil), (*Batch)(nil)
@@ -152,6 +154,11 @@ func (c *Claim) CheckLease(ctx context.Context) error {
 
 // OnCommit adds rows to the transaction that ends the step, if the step succeeds.
 func (c *Claim) OnCommit(add func(*table.Tx) error) { c.onCommit = append(c.onCommit, add) }
+
+// Uncompleted says that the report has jobs which failed or are open. The batch does not become Completed then, even
+// if a requeue has completed them since their lines were read: its state says what its report says, and the action
+// update-report brings both up to date.
+func (c *Claim) Uncompleted() { c.uncompleted = true }
 
 // Remark adds a sentence to the event at the end of the step.
 func (c *Claim) Remark(text string) { c.remark = text }

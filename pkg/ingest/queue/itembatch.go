@@ -123,7 +123,7 @@ func (q *Queue) reported(ctx context.Context,
 	}
 
 	to := ingest.BatchFailed
-	if next.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 &&
+	if !c.uncompleted && next.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 &&
 		!cutShort(&next, counts) {
 		to = ingest.BatchCompleted
 		more = append(more, func(tx *table.Tx) error {

@@ -32,7 +32,7 @@ type joiner struct {
 // join writes the pages of a batch's report as one JSON document. If that is too large to
 // be attached to a mail, it also writes the part that mails show. It returns what has changed
 // since the earlier report.
-func (m *reporting) join(ctx context.Context, read readPage) (notify.Changes, error) {
+func (m *reporting) join(ctx context.Context, read readPage) (notify.Counts, notify.Changes, error) {
 	out := m.Work.Writer(ctx, workspace.ReportKey(m.batch.ID, m.number), bucket.Condition{})
 	size := &counter{Writer: out}
 	j := &joiner{
@@ -46,7 +46,7 @@ func (m *reporting) join(ctx context.Context, read readPage) (notify.Changes, er
 	j.has = make([]map[string]bool, m.pages)
 	if err := j.write(); err != nil {
 		_ = out.Abort()
-		return j.changes, err
+		return j.summary.Counts, j.changes, err
 	}
 
 	if size.n > notify.MaxAttached {
@@ -54,11 +54,11 @@ func (m *reporting) join(ctx context.Context, read readPage) (notify.Changes, er
 			bucket.Condition{})
 		if err != nil {
 			_ = out.Abort()
-			return j.changes, err
+			return j.summary.Counts, j.changes, err
 		}
 	}
 
-	return j.changes, out.Close()
+	return j.summary.Counts, j.changes, out.Close()
 }
 
 // begin begins a report. Its time is when the batch reached its state, so that a

@@ -89,9 +89,13 @@ func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 		return ingest.Result{Outcome: ingest.StepContinue}, err
 	}
 
-	changes, err := m.join(ctx, read)
+	counts, changes, err := m.join(ctx, read)
 	if err != nil {
 		return ingest.Result{}, err
+	}
+
+	if counts.Failed+counts.Open > 0 {
+		claim.Uncompleted()
 	}
 
 	b.Report, b.Reports, b.Changes = workspace.ReportKey(b.ID, m.number), m.number, changes.News()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/notify"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/objects/aip"
 )
 
@@ -223,5 +226,53 @@ func TestReportInPages(t *testing.T) {
 	if info, err := w.Stages.Work.Head(t.Context(), b.Report); err != nil || info.Size < notify.MaxAttached ||
 		largest > 500_000 {
 		t.Errorf("the report has %d bytes, %v; its mail %d", info.Size, err, largest)
+	}
+}
+
+// TestReportAgreesWithItsBatch: a job that is requeued and completed after its line of the report was read does not
+// complete the batch: its only report says that the job has failed. The action update-report brings both up to date.
+func TestReportAgreesWithItsBatch(t *testing.T) {
+	w := newTwins(t)
+	var there atomic.Bool
+	source := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if !there.Load() {
+			http.NotFound(out, r)
+			return
+		}
+		_, _ = out.Write([]byte(reported))
+	}))
+	defer source.Close()
+
+	raced := false
+	w.S3.Before = func(op, name string) int {
+		_, file, is := strings.Cut(name, "/"+workspace.Reports)
+		if raced || op != "PUT object" || !is {
+			return 0
+		}
+		raced = true // the lines of the report are read
+		there.Store(true)
+		id := ingest.JobID(strings.TrimSuffix(file, ".json"), 1)
+		if _, err := queuetest.Requeue(w.Context(), w.Machine.Queue, id, "it is there now", "me"); err != nil {
+			t.Error(err)
+		}
+		if err := w.Machine.Run(w.Context(), 12); err != nil {
+			t.Error(err)
+		}
+		w.Ended(id, 1, false)
+		return 0
+	}
+	id := w.Submit("late.txt", func(b *ingest.Batch) { b.URL = source.URL + "/late.txt" })
+	b := w.BatchOf(id)
+	if r := w.report(b.ID); !raced || b.State != ingest.BatchFailed || r.Counts != (notify.Counts{Failed: 1}) {
+		t.Fatalf("raced %v: the batch is %s, its report has %+v", raced, b.State, r.Counts)
+	}
+
+	if _, err := queuetest.Act(w.Context(), w.Machine.Queue, ingest.ActUpdateReport, b.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.Drive()
+	b = w.BatchOf(id)
+	if r := w.report(b.ID); b.State != ingest.BatchCompleted || r.Counts != (notify.Counts{Completed: 1}) {
+		t.Errorf("after the update: the batch is %s, its report has %+v", b.State, r.Counts)
 	}
 }
