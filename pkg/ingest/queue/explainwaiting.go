@@ -125,8 +125,9 @@ func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free
 	}
 
 	if j.State != ingest.Pending {
-		if x := q.explainSpace(j, free, pos); x.Why != "" {
-			return x, nil
+		x, err := q.explainSpace(ctx, j, free, pos)
+		if err != nil || x.Why != "" {
+			return x, err
 		}
 	}
 	return q.explainTurn(ctx)
@@ -173,10 +174,10 @@ func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
 
 // explainSpace explains why there is no work space for the job, in the order of the gate's
 // checks.
-func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, pos position) Explanation {
+func (q *Queue) explainSpace(ctx context.Context, j *ingest.Job, free ingest.Free, pos position) (Explanation, error) {
 	left := ingest.Number(max(0, free.Space))
-	keeper, reserved := q.keeper(j, free, pos)
 	x := Explanation{Waits: OnSpace}
+	keeper, reserved, err := q.keeper(ctx, j, free, pos)
 	switch {
 	case j.TooLarge(q.Settings.Space) != "":
 		x.Waits, x.Why = OnPerson, sentence(j.TooLarge(q.Settings.Space))
@@ -193,14 +194,14 @@ func (q *Queue) explainSpace(j *ingest.Job, free ingest.Free, pos position) Expl
 		x.Why = fmt.Sprintf("its size is unknown; such jobs wait until %s of work space are free, and %s are.",
 			ingest.Bytes(free.Reserve), left)
 	}
-	return x
+	return x, err
 }
 
 // keeper returns the job before j for which freed space is reserved, if there is one.
-func (q *Queue) keeper(j *ingest.Job, free ingest.Free,
-	pos position) (keeper candidate, reserved bool) {
+func (q *Queue) keeper(ctx context.Context, j *ingest.Job, free ingest.Free,
+	pos position) (keeper candidate, reserved bool, err error) {
 	if j.State != ingest.Provisioning || j.Parked || free.Patience == 0 {
-		return keeper, false
+		return keeper, false, nil
 	}
 
 	for _, w := range pos.before {
@@ -210,11 +211,14 @@ func (q *Queue) keeper(j *ingest.Job, free ingest.Free,
 			Known:  w.Known,
 			Waited: q.Now().Sub(time.UnixMilli(w.Entered)),
 		}
-		if _, left := ingest.Choose(free, []ingest.Want{want}); left.Kept {
-			return w, true
+		if _, left := ingest.Choose(free, []ingest.Want{want}); !left.Kept {
+			continue
+		}
+		if blocked, err := q.waitsForLock(ctx, w.ID); err != nil || !blocked {
+			return w, err == nil, err
 		}
 	}
-	return keeper, false
+	return keeper, false, nil
 }
 
 // silentAfter is the age of the last sweep after which the scheduler is considered not to

@@ -28,6 +28,7 @@ type pass struct {
 	stopped map[string]bool // batches that let no job start, as far as this pass has met them
 
 	lacksSpace bool // a job lacks only space
+	asked      int  // jobs that were asked whether they wait for space alone
 	heldNow    int  // jobs that this pass held
 }
 
@@ -82,7 +83,7 @@ func (p *pass) admitPage(ctx context.Context, place string, page []candidate) er
 			continue // the operation that cancels the batch ends its jobs
 		}
 
-		check := p.fits
+		check := func(place string, w candidate) bool { return p.fits(ctx, place, w) }
 		if p.heldBy(place, w.Collection, w.ID) != nil {
 			check = p.mayHold
 		}
@@ -98,7 +99,7 @@ func (p *pass) admitPage(ctx context.Context, place string, page []candidate) er
 
 // fits reports whether a job fits as far as the index shows it, or is too large for ever:
 // then admit fails it.
-func (p *pass) fits(place string, w candidate) bool {
+func (p *pass) fits(ctx context.Context, place string, w candidate) bool {
 	if p.free.Slots <= 0 {
 		return false
 	}
@@ -110,8 +111,26 @@ func (p *pass) fits(place string, w candidate) bool {
 	}
 
 	p.lacksSpace = p.lacksSpace || !want.HasSpace && !p.free.Fits(want)
-	p.free = left // the job may reserve freed space
+	if left.Kept && !p.free.Kept {
+		p.free.Kept = p.mayReserve(ctx, w.ID)
+	}
 	return false
+}
+
+// mayReserve reports whether a job whose patience has ended reserves freed space: one that waits for a lock could not
+// use it. A limited number is asked in one pass; the others do not reserve.
+func (p *pass) mayReserve(ctx context.Context, id string) bool {
+	const most = 50
+	p.asked++
+	if p.asked > most {
+		return false
+	}
+
+	blocked, err := p.q.waitsForLock(ctx, id)
+	if err != nil {
+		p.q.Log.Warn("what a job waits for could not be read; it reserves no space now", "job", id, "error", err)
+	}
+	return err == nil && !blocked
 }
 
 // mayHold counts a job to be held. A tick holds a limited number, to have time for the

@@ -182,6 +182,16 @@ func (q *Queue) blockedBy(ctx context.Context, j *ingest.Job) (lock, owner strin
 	return "", "", nil
 }
 
+// waitsForLock reports whether a job needs a lock that it cannot have now.
+func (q *Queue) waitsForLock(ctx context.Context, id string) (bool, error) {
+	row, err := q.Job(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	lock, _, err := q.blockedBy(ctx, &row.Job)
+	return lock != "", err
+}
+
 // jobAhead returns the job that owns a lock, or is first in line for it; "" if that is the
 // job itself, or none.
 func (q *Queue) jobAhead(ctx context.Context, lock, job string) (owner string, err error) {

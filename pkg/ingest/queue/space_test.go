@@ -237,3 +237,30 @@ func TestSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestBlockedJobReservesNothing: a job whose patience has ended, and that waits for a lock, keeps no space from others;
+// explain names no reservation. Once it waits for space alone, it reserves.
+func TestBlockedJobReservesNothing(t *testing.T) {
+	b := newBench(t)
+	b.q.Settings.MaxInFlight, b.q.Settings.Patience, b.q.Settings.Reserve = 10, 10*time.Minute, 0
+	first := b.estimated("same", 600)
+	b.tick() // it has 600 of 1,000 bytes, and the lock
+	behind := b.estimated("same", 500)
+	b.now = b.now.Add(time.Hour)
+	other := b.estimated("other", 10)
+	b.tick()
+	if a, o := b.job(behind), b.job(other); a.State != ingest.Provisioning || o.State != ingest.Downloading {
+		t.Errorf("the job behind the lock is %s, the small one %s", a.State, o.State)
+	}
+
+	b.explains(behind, queue.OnLock, first)
+	large := b.estimated("large", 395) // 390 are free
+	b.explains(large, queue.OnSpace, "needs 395 bytes of work space and 390 are free")
+	b.now = b.now.Add(time.Hour) // it waits for space alone, and reserves
+	last := b.estimated("last", 10)
+	b.tick()
+	if j := b.job(last); j.State != ingest.Provisioning {
+		t.Errorf("the last job is %s", j.State)
+	}
+	b.explains(last, queue.OnSpace, "reserved for job "+large)
+}
