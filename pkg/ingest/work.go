@@ -30,6 +30,10 @@ func (w *Work) Claimed() {
 	w.Blocked = ""
 }
 
+// Interrupted takes back the try of a worker that has lost the item to an action of a person: it has not failed. One
+// try stays, since a worker had the item.
+func (w *Work) Interrupted() { w.Tries = max(min(w.Tries, 1), w.Tries-1) }
+
 // Stuck reports whether an item that was just repaired will not continue by itself: the
 // cause is known, or earlier repairs did not help.
 func (w *Work) Stuck() bool { return w.Blocked != "" || w.Repairs >= StuckRepairs }

@@ -42,7 +42,7 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 	changed := *row
 	changed.Job = next
 	changed.Version++
-	changed.Release()
+	q.release(changed.common(), by, prev.State == next.State)
 	q.writeJob(tx, row, changed)
 
 	e := event.New{
@@ -84,6 +84,15 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 	return nil
 }
 
+// release ends the lease of the worker that has an item, by a change of the item. If a person interrupts its try, which
+// is repeated in the same state, the try does not count.
+func (q *Queue) release(row common, by origin, same bool) {
+	if same && by.component == "admin" && row.Live(q.Now()) {
+		row.Interrupted()
+	}
+	row.Release()
+}
+
 // writeJob puts a job's row into the transaction with the content of next, at its place in
 // the indexes, on the condition that it was not written since row was read. row becomes
 // next after the commit has succeeded.
@@ -121,7 +130,7 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin)
 	changed.Batch = next
 	if by.event != "" {
 		changed.Version++
-		changed.Release()
+		q.release(changed.common(), by, prev.State == next.State)
 	}
 
 	q.writeBatch(tx, row, changed)

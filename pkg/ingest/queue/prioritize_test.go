@@ -72,3 +72,44 @@ func TestPrioritizeInEachState(t *testing.T) {
 			queuetest.Priority(4))
 	}
 }
+
+// TestPersonsDoNotSpendTries: a try that an action of a person has ended is no failed try, however often that happens.
+func TestPersonsDoNotSpendTries(t *testing.T) {
+	b := newBench(t)
+	const often = 30 // more than the tries of any stage
+	id := b.estimated("x", 10)
+	b.tick()
+	m := b.last()
+	for n := range often {
+		b.handle(m, func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
+			b.did(ingest.ActPrioritize, id, queuetest.Priority(n+10))
+			return ok(ctx, c)
+		})
+		b.now = b.now.Add(time.Second)
+	}
+	b.handle(m, ok)
+	if j := b.job(id); j.State != ingest.Processing {
+		t.Errorf("after %d changes of its priority the job is %s: %s", often, j.State, j.Message)
+	}
+
+	batch := b.submitted()
+	m = b.last()
+	b.handle(m, func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
+		return ingest.Result{Outcome: ingest.StepContinue}, c.Unpack(ctx, make([]ingest.Job, 1), 20)
+	})
+	rest := func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
+		return ingest.Result{Outcome: ingest.StepNext}, c.Unpack(ctx, make([]ingest.Job, 19), 20)
+	}
+	for range often {
+		b.handle(m, func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
+			b.did(ingest.ActHold, batch)
+			b.did(ingest.ActRelease, batch)
+			return rest(ctx, c)
+		})
+		b.now = b.now.Add(time.Minute)
+	}
+	b.handle(m, rest)
+	if row := b.batch(batch); row.Unpacked != 20 || row.Incomplete != "" {
+		t.Errorf("after %d holds the batch has %d of 20 jobs: %s", often, row.Unpacked, row.Incomplete)
+	}
+}
