@@ -185,7 +185,7 @@ func TestSlowSourceThatBeginsAgain(t *testing.T) {
 	j := w.Job(w.Submit("a.txt", func(b *ingest.Batch) { b.URL = source.URL }))
 	if j.State != ingest.Downloading || j.Tries != 1 ||
 		!strings.Contains(j.Message, "the source is too slow for a try of 5s: ") ||
-		!strings.Contains(j.Message, "received 300,000 of 1,000,000 bytes, then") {
+		!strings.Contains(j.Message, "received 300,000 of 1,000,000 bytes when the time for this try was up") {
 		t.Errorf("the job is %s after %d tries: %q", j.State, j.Tries, j.Message)
 	}
 }

@@ -24,6 +24,8 @@ func (e *PartialError) Error() string {
 	switch {
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
 		return text + " bytes, then the connection was closed"
+	case errors.As(e.Err, &silent) && silent.For == 0 && e.Received > 0: // it may have sent until then
+		return text + " bytes when the time for this try was up"
 	case errors.As(e.Err, &silent):
 		return text + " bytes, then nothing" + silent.howLong()
 	}

@@ -64,10 +64,39 @@ func TestSilentServers(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), short)
 		err = f.Get(ctx, c.url, nil, read)
 		cancel()
-		if what, _, _ := strings.Cut(c.says[strings.LastIndex(c.says, ": ")+2:], " for"); err == nil ||
-			!strings.Contains(err.Error(), what+" until the time for this try was up") {
-			t.Errorf("%s: %v; expected %q", c.url, err, what)
+		what, _, _ := strings.Cut(c.says[strings.LastIndex(c.says, ": ")+2:], " for")
+		said, received := strings.CutSuffix(what, ", then nothing")
+		if received { // it may have sent until then
+			said += " when"
+		} else {
+			said += " until"
 		}
+		said += " the time for this try was up"
+		if err == nil || !strings.Contains(err.Error(), said) {
+			t.Errorf("%s: %v; expected %q", c.url, err, said)
+		}
+	}
+}
+
+// TestSlowIsNotSilent: of a source that has sent data all the time, the message does not say that nothing came.
+func TestSlowIsNotSilent(t *testing.T) {
+	const short = time.Second / 2
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1400")
+		for r.Context().Err() == nil {
+			_, _ = io.WriteString(w, "x")
+			_ = http.NewResponseController(w).Flush()
+			<-time.After(short / 100)
+		}
+	}))
+	defer slow.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), short)
+	defer cancel()
+	f := local("127.0.0.0/8")
+	f.Limits = DefaultLimits
+	err := f.Get(ctx, slow.URL, nil, func(s Stream) error { _, err := io.ReadAll(s); return err })
+	if err == nil || !strings.Contains(err.Error(), " of 1,400 bytes when the time for this try was up") {
+		t.Errorf("of a slow source: %v", err)
 	}
 }
 
