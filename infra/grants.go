@@ -166,8 +166,8 @@ func (a *App) grantAdmin(p FunctionProps) {
 	grantBatches(a.Admin, p.Data) // it compares the index with the rows
 	allow(a.Admin, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	grantMetrics(a.Admin)
-	for _, machine := range []*string{a.Machines[queue.MachineJob].StateMachineArn(),
-		a.Machines[queue.MachineBatch].StateMachineArn(), a.adminMachine()} {
+	// Jobs are started by the scheduler alone: also one that a person requeues waits for its turn.
+	for _, machine := range []*string{a.Machines[queue.MachineBatch].StateMachineArn(), a.adminMachine()} {
 		allow(a.Admin, []string{"states:StartExecution"}, machine)
 	}
 
@@ -190,7 +190,8 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantDomain(a.API, p.Settings, "es:ESHttpPost", "/_search")
 	grantMetrics(a.API)
 	for name, m := range a.Machines {
-		if name != runner.Machine { // the manager of the revision queue starts it
+		// The scheduler starts jobs, the manager of the revision queue tasks.
+		if name != queue.MachineJob && name != runner.Machine {
 			allow(a.API, []string{"states:StartExecution"}, m.StateMachineArn())
 		}
 	}
