@@ -51,16 +51,16 @@ func TestNothingIsLeft(t *testing.T) {
 		exit int
 		said string
 	}{
-		"in the background": {`sleep 60 & echo $! >$A; echo a`, Succeeded, 0, "a\n"},
-		"group of its own":  {`setsid sleep 60 & echo $! >$A; sleep .1; echo a`, Succeeded, 0, "a\n"},
-		"daemon":            {`(setsid bash -c 'echo $$ >$A; exec sleep 60' &) ; until [ -s $A ]; do sleep .02; done; echo a`, Succeeded, 0, "a\n"},
-		"without variables": {`env -i sleep 60 & echo $! >$A; echo a`, Succeeded, 0, "a\n"},
+		"in the background": {`sleep 900 & echo $! >$A; echo a`, Succeeded, 0, "a\n"},
+		"group of its own":  {`setsid sleep 900 & echo $! >$A; sleep .1; echo a`, Succeeded, 0, "a\n"},
+		"daemon":            {`(setsid bash -c 'echo $$ >$A; exec sleep 900' &) ; until [ -s $A ]; do sleep .02; done; echo a`, Succeeded, 0, "a\n"},
+		"without variables": {`env -i sleep 900 & echo $! >$A; echo a`, Succeeded, 0, "a\n"},
 		"goes on writing": {`(setsid bash -c 'echo $$ >$A; while :; do echo x >>$ARCHIVIST_OUTPUTS/x; done' &); until [ -s $A ] && [ -s $ARCHIVIST_OUTPUTS/x ]; do sleep .02; done; echo a`,
 			Succeeded, 0, "a\n"},
 		"hidden":          {`(setsid env -i A=$A bash -c 'echo $$ >$A; exec sleep 300' &) ; until [ -s $A ]; do sleep .02; done; echo a`, Succeeded, 0, "a\n"},
-		"time-out":        {`sleep 60 & echo $! >$A; echo a; wait`, TimedOut, -1, "a\n"},
+		"time-out":        {`sleep 900 & echo $! >$A; echo a; wait`, TimedOut, -1, "a\n"},
 		"ignores SIGTERM": {`trap '' TERM; echo $$ >$A; echo a; while :; do sleep .05; done`, TimedOut, -1, "a\n"},
-		"tidies up":       {`trap 'sleep .1; echo b; exit 7' TERM; echo $$ >$A; echo a; sleep 60 & wait`, TimedOut, 7, "a\nb\n"},
+		"tidies up":       {`trap 'sleep .1; echo b; exit 7' TERM; echo $$ >$A; echo a; sleep 900 & wait`, TimedOut, 7, "a\nb\n"},
 		"child tidies up": {`bash -c 'trap "sleep .1; echo b; exit 7" TERM; echo $$ >$A; echo a; while :; do sleep .05; done'; true`, TimedOut, -1, "a\nb\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,9 +89,8 @@ func TestNothingIsLeft(t *testing.T) {
 				end(t, file)
 				return
 			}
-			if running(t, file) {
-				t.Error("a process is left")
-			}
+			// A busy machine kills it a moment later. By itself it would run for longer than is waited.
+			w.eventually("no process is left", func() bool { return !running(t, file) })
 		})
 	}
 }
