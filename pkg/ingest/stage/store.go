@@ -47,6 +47,11 @@ type Store struct {
 // Run stores a job's version.
 func (s Store) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	plan, err := s.prepare(ctx, claim)
+	if errors.Is(err, errAgain) {
+		claim.Job.Checkpoint, claim.Job.Done = "preparing again", 0
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	}
+
 	if errors.Is(err, errMoved) {
 		return s.Packager.repack(ctx, claim)
 	}
@@ -111,7 +116,11 @@ func (s Store) prepare(ctx context.Context, claim *queue.Claim) (plan *workspace
 		}
 	}
 
-	j.Done, j.Healed = 0, j.Healed.Replanned()
+	if j.Done > 0 { // of the plan before: the row must not count it for the next one
+		return plan, errAgain
+	}
+
+	j.Healed = j.Healed.Replanned()
 	system, err := s.Work.SystemFiles(ctx, j.ID)
 	if fault.Is(err, fault.NotFound) || err == nil && system.Follows != j.Follows {
 		return plan, errMoved // what is stored there is not of this job's row
@@ -124,6 +133,9 @@ func (s Store) prepare(ctx context.Context, claim *queue.Claim) (plan *workspace
 	plan = plan.Replacing(j, claim.Take(), s.Now().UnixMilli())
 	return plan, s.plan(ctx, j, plan, system)
 }
+
+// errAgain says that the progress of an earlier plan is to be forgotten before the next plan is written.
+var errAgain = errors.New("the version is prepared again")
 
 // plan writes a plan: its files first, then what names them.
 func (s Store) plan(
