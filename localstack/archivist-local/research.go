@@ -77,8 +77,8 @@ func research(ctx context.Context, root string) error {
 
 	all, err := r.find(ctx)
 	// Also after an error, so that no researcher goes on by itself.
-	for _, cmd := range all {
-		err = errors.Join(err, windDown(cmd))
+	for n, cmd := range all {
+		err = errors.Join(err, r.windDown(cmd, researcherName(n)))
 	}
 
 	if err != nil {
@@ -90,8 +90,8 @@ func research(ctx context.Context, root string) error {
 // find starts two researchers and waits until all is researched. It returns those that it has started, also beside an
 // error: the caller ends them.
 func (r *study) find(ctx context.Context) (all []*exec.Cmd, err error) {
-	for n := 1; n <= 2; n++ {
-		cmd, err := r.start(fmt.Sprintf("sample-%d", n))
+	for n := range 2 {
+		cmd, err := r.start(researcherName(n))
 		if err != nil {
 			return all, err
 		}
@@ -99,6 +99,9 @@ func (r *study) find(ctx context.Context) (all []*exec.Cmd, err error) {
 	}
 	return all, r.await(ctx)
 }
+
+// researcherName is the name of the researcher n, from 0.
+func researcherName(n int) string { return fmt.Sprintf("sample-%d", n+1) }
 
 // curate makes the project, and tells it of the recordings, which are served at base.
 func (r *study) curate(ctx context.Context, base string) error {
@@ -147,7 +150,7 @@ func (r *study) add(ctx context.Context, base, kind string, n int,
 // start starts a researcher. What it says goes to a file of its name. It may fetch from loopback, which a
 // researcher otherwise refuses.
 func (r *study) start(name string) (*exec.Cmd, error) {
-	log, err := os.Create(filepath.Join(r.state, name+".log"))
+	log, err := os.Create(r.log(name))
 	if err != nil {
 		return nil, err
 	}
@@ -163,15 +166,23 @@ func (r *study) start(name string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// windDown ends a researcher as a person does, and waits until it has given its work back.
-func windDown(cmd *exec.Cmd) error {
+// windDown ends a researcher as a person does, and waits until it has given its work back. If it failed, the error
+// has the end of its log.
+func (r *study) windDown(cmd *exec.Cmd, name string) error {
 	_ = cmd.Process.Signal(syscall.SIGTERM) // it has perhaps ended
 	err := cmd.Wait()
-	if err != nil {
-		return fmt.Errorf("a researcher failed: %w; its log is beside %s", err, cmd.Path)
+	if err == nil {
+		return nil
 	}
-	return nil
+
+	const shown = 2000 // bytes
+	log, unread := os.ReadFile(r.log(name))
+	return errors.Join(fmt.Errorf("researcher %s failed: %w; the end of its log %s:\n%s", name, err, r.log(name),
+		log[max(0, len(log)-shown):]), unread)
 }
+
+// log is the file of what a researcher says.
+func (r *study) log(name string) string { return filepath.Join(r.state, name+".log") }
 
 // limitOfStudy is how long the sample may take: it usually takes some seconds, and does not go on if something
 // is wrong.

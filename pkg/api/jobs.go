@@ -122,6 +122,7 @@ func wireJob(j queue.Job) v1.Job {
 		Batch:               j.Batch,
 		Collection:          j.Collection,
 		State:               string(j.State),
+		Cancelled:           j.Cancelled,
 		LastSuccessfulState: string(j.LastSuccessful),
 		Parked:              j.Parked,
 		Priority:            j.Priority,

@@ -195,14 +195,15 @@ func TestWireTypesAgree(t *testing.T) {
 	}
 	file := notify.File{Path: "a", Size: 1, Digests: map[string]string{"md5": "d"},
 		Given: &notify.Digest{Algorithm: "md5", Value: "d"}, Warning: "w"}
-	job := notify.Job{Job: "j", State: "Failed", Change: notify.StillFailed, Source: "s", ARK: "a", Version: 1,
-		NoChange: true, InventoryDigest: "i", LocalIDs: []string{"l"},
+	job := notify.Job{Job: "j", State: "Failed", Cancelled: true, Change: notify.StillFailed, Source: "s",
+		ARK: "a", Version: 1, NoChange: true, InventoryDigest: "i", LocalIDs: []string{"l"},
 		Title: "t", Files: 1, Bytes: 1, Warnings: []string{"w"}, FileDetails: []notify.File{file}, Receipt: "r",
 		Problem: "p", Message: "m", Recoverable: true, Next: "n"}
 	stored := notify.Report{Batch: "b", Collection: "c", Note: "n", At: "a", Number: 2, Since: "s", Message: "m",
 		Problem: "p", Incomplete: "i", Warnings: []string{"w"},
-		Counts: notify.Counts{Failed: 1, Completed: 1, Deleted: 1, Open: 1},
-		Failed: []notify.Job{job}, Completed: []notify.Job{job}, Deleted: []notify.Job{job}, Open: []notify.Job{job},
+		Counts: notify.Counts{Failed: 1, Cancelled: 1, Completed: 1, Deleted: 1, Open: 1},
+		Failed: []notify.Job{job}, Cancelled: []notify.Job{job}, Completed: []notify.Job{job},
+		Deleted: []notify.Job{job}, Open: []notify.Job{job},
 		Changes: &notify.Changes{NowPreserved: 1, NewlyFailed: 2, StillFailed: 3, NextStep: 4, Deleted: 5}}
 	want, err := json.Marshal(stored)
 	if err != nil {

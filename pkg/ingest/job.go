@@ -66,6 +66,8 @@ type Job struct {
 	NotRecoverable bool   `dynamo:"not_recoverable,omitempty"`
 	RetryCount     int    `dynamo:"retry_count"`
 	Hold           *Hold  `dynamo:"held_by,omitempty"` // of a Held job: what stops it
+	// Cancelled: the job is Failed or Deleted because its batch was cancelled.
+	Cancelled bool `dynamo:"cancelled_job,omitempty"`
 	Work
 
 	Priority    int      `dynamo:"priority"`

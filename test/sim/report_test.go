@@ -71,6 +71,8 @@ func (a *actor) bucket(r *http.Request) (resp *http.Response, err error) {
 type reported struct {
 	state ingest.State
 	again bool // it can be requeued
+	// cancelled: it ended because its batch was cancelled.
+	cancelled bool
 }
 
 // saved reads a report in the work bucket: what it has of the jobs, and how many lines.
@@ -85,7 +87,11 @@ func (c *checker) saved(key string) (jobs map[string]reported, lines int) {
 		c.fail("the report %s cannot be read: %v", key, err)
 	}
 	for _, line := range slices.Concat(r.Failed, r.Completed, r.Deleted, r.Open) {
-		jobs[line.Job] = reported{ingest.State(line.State), line.Recoverable}
+		jobs[line.Job] = reported{ingest.State(line.State), line.Recoverable, false}
+		lines++
+	}
+	for _, line := range r.Cancelled {
+		jobs[line.Job] = reported{ingest.State(line.State), line.Recoverable, true}
 		lines++
 	}
 	return jobs, lines
@@ -110,9 +116,10 @@ func (c *checker) lists(b *queue.Batch) {
 			continue
 		}
 		of++
-		if jobs[id].state != j.State && c.changed[id] <= c.reporting[j.Batch] {
-			c.fail("the report %s of batch %s has job %s as %q, but it is %s since before the report was begun",
-				b.Report, b.Batch.ID, id, jobs[id].state, j.State)
+		is := jobs[id]
+		if (is.state != j.State || is.cancelled != j.Cancelled) && c.changed[id] <= c.reporting[j.Batch] {
+			c.fail("the report %s of batch %s has job %s as %q (cancelled: %t), but it is %s (%t) since before "+
+				"the report was begun", b.Report, b.Batch.ID, id, is.state, is.cancelled, j.State, j.Cancelled)
 		}
 	}
 	if lines != of || len(jobs) != of {

@@ -66,7 +66,7 @@ func printReport(p terminal.Page, report io.Reader) error {
 
 		key := fmt.Sprint(name)
 		switch {
-		case slices.Contains([]string{"failed", "completed", "deleted", "open"}, key):
+		case slices.Contains([]string{"failed", "cancelled", "completed", "deleted", "open"}, key):
 			err = printJobs(p, dec)
 		case key == "warnings":
 			var all []string
@@ -78,9 +78,13 @@ func printReport(p terminal.Page, report io.Reader) error {
 			if p.ForPeople() {
 				fmt.Fprintln(p)
 			}
+			cancelled := ""
+			if n.Cancelled > 0 {
+				cancelled = fmt.Sprintf("%d cancelled, ", n.Cancelled)
+			}
 			p.Fields("jobs",
-				fmt.Sprintf("%d completed, %d failed, %d deleted, %d open", n.Completed, n.Failed,
-					n.Deleted, n.Open))
+				fmt.Sprintf("%d completed, %d failed, %s%d deleted, %d open", n.Completed, n.Failed,
+					cancelled, n.Deleted, n.Open))
 		case key == "changes":
 			var n v1.ReportChanges
 			err = dec.Decode(&n)
@@ -136,6 +140,10 @@ func printJob(p terminal.Page, j v1.ReportJob) {
 	change := ""
 	if j.Change != "" {
 		change = "  " + terminal.Printable(j.Change)
+	}
+
+	if j.Cancelled {
+		change = "  cancelled" + change
 	}
 
 	fmt.Fprintf(p, "\n%s  %s%s\n", command.StateStyle(j.State).Of(terminal.Printable(j.State)),

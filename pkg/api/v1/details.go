@@ -211,6 +211,9 @@ type Report struct {
 	Counts ReportCounts `json:"counts"`
 	// The jobs that failed.
 	Failed []ReportJob `json:"failed"`
+	// The jobs that ended because the batch was cancelled. Those that had started are Failed, the others Deleted.
+	// Absent in reports of before this list existed.
+	Cancelled []ReportJob `json:"cancelled,omitempty"`
 	// The jobs whose object is preserved.
 	Completed []ReportJob `json:"completed"`
 	// The jobs that were deleted.
@@ -239,6 +242,8 @@ type ReportChanges struct {
 type ReportCounts struct {
 	// Jobs that failed.
 	Failed int `json:"failed" example:"0"`
+	// Jobs that ended because the batch was cancelled.
+	Cancelled int `json:"cancelled" example:"0"`
 	// Jobs whose object is preserved.
 	Completed int `json:"completed" example:"1"`
 	// Jobs that were deleted.
@@ -253,6 +258,8 @@ type ReportJob struct {
 	Job string `json:"job" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 	// The state of the job.
 	State string `json:"state"`
+	// Whether it ended because its batch was cancelled.
+	Cancelled bool `json:"cancelled,omitempty"`
 	// What has changed since the earlier report. Absent if nothing has, and in the first report.
 	Change string `json:"change,omitempty" enum:"now preserved,newly failed,still failed,deleted"`
 	// The source of its payload, without secrets.

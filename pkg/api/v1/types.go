@@ -190,6 +190,8 @@ type Job struct {
 	Collection string `json:"collection" example:"maps"`
 	// The state of the job.
 	State string `json:"state"`
+	// Whether it is Failed or Deleted because its batch was cancelled.
+	Cancelled bool `json:"cancelled,omitempty"`
 	// The last state that it completed. A requeued job continues after that state.
 	LastSuccessfulState string `json:"lastSuccessfulState,omitempty"`
 	// Whether the job is parked: it waits, without an execution, for something that another job holds.

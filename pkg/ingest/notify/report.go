@@ -33,12 +33,15 @@ type Report struct {
 	// Incomplete is why not everything of the submission was ingested, although it has jobs.
 	Incomplete string `json:"incomplete,omitempty"`
 
-	Warnings  []string `json:"warnings,omitempty"` // of the batch's manifest
-	Counts    Counts   `json:"counts"`
-	Failed    []Job    `json:"failed"`
-	Completed []Job    `json:"completed"`
-	Deleted   []Job    `json:"deleted"`
-	Open      []Job    `json:"open"` // requeued while the report was made
+	Warnings []string `json:"warnings,omitempty"` // of the batch's manifest
+	Counts   Counts   `json:"counts"`
+	Failed   []Job    `json:"failed"`
+	// Cancelled are the jobs that ended because the batch was cancelled. The state tells which had started:
+	// these are Failed, the others Deleted.
+	Cancelled []Job `json:"cancelled"`
+	Completed []Job `json:"completed"`
+	Deleted   []Job `json:"deleted"`
+	Open      []Job `json:"open"` // requeued while the report was made
 
 	// Changes are what has changed since an earlier report; nil in the first report.
 	Changes *Changes `json:"changes,omitempty"`
@@ -52,6 +55,7 @@ func NewReport(batch, collection, note, at string) Report {
 		Note:       note,
 		At:         at,
 		Failed:     []Job{},
+		Cancelled:  []Job{},
 		Completed:  []Job{},
 		Deleted:    []Job{},
 		Open:       []Job{},
@@ -67,13 +71,14 @@ func ReceiptPath(job string) string { return "/v1/jobs/" + job + "/receipt" }
 // Counts is how many jobs of each kind a report has.
 type Counts struct {
 	Failed    int `json:"failed"`
+	Cancelled int `json:"cancelled"`
 	Completed int `json:"completed"`
 	Deleted   int `json:"deleted"`
 	Open      int `json:"open"`
 }
 
 // Sum of all kinds.
-func (c Counts) Sum() int { return c.Failed + c.Completed + c.Deleted + c.Open }
+func (c Counts) Sum() int { return c.Failed + c.Cancelled + c.Completed + c.Deleted + c.Open }
 
 // Change is what has changed for a job since an earlier report.
 type Change string
@@ -144,8 +149,9 @@ func (c Changes) News() int { return c.NowPreserved + c.NewlyFailed + c.NextStep
 type Job struct {
 	Job             string   `json:"job"`
 	State           string   `json:"state"`
-	Change          Change   `json:"change,omitempty"` // since an earlier report
-	Source          string   `json:"source,omitempty"` // redacted
+	Cancelled       bool     `json:"cancelled,omitempty"` // it ended because its batch was cancelled
+	Change          Change   `json:"change,omitempty"`    // since an earlier report
+	Source          string   `json:"source,omitempty"`    // redacted
 	ARK             string   `json:"ark,omitempty"`
 	Version         int      `json:"version,omitempty"`
 	NoChange        bool     `json:"noChange,omitempty"`
@@ -179,11 +185,14 @@ type Digest struct {
 }
 
 // NextStep is what to do about a failed job.
-func NextStep(recoverable bool) string {
-	if recoverable {
-		return "Correct the cause, then requeue the job."
+func NextStep(cancelled, recoverable bool) string {
+	switch {
+	case !recoverable:
+		return "It cannot be requeued: a new submission is needed."
+	case cancelled:
+		return "Requeue the job if its object is to be preserved."
 	}
-	return "It cannot be requeued: a new submission is needed."
+	return "Correct the cause, then requeue the job."
 }
 
 // Shown is how many jobs of a kind a mail lists.
@@ -194,13 +203,13 @@ const Shown = 50
 // whole report, or "".
 func ForReport(r Report, whole bool, link string) (m Mail, err error) {
 	if whole && r.Counts.Sum() > 0 {
-		if err := m.attach(r.Completed, r.Failed); err != nil {
+		if err := m.attach(r.Completed, r.Failed, r.Cancelled); err != nil {
 			return m, err
 		}
 	}
 
 	m.Subject = subject(r)
-	cut := max(r.Counts.Failed, r.Counts.Completed, r.Counts.Deleted) > Shown
+	cut := max(r.Counts.Failed, r.Counts.Cancelled, r.Counts.Completed, r.Counts.Deleted) > Shown
 	err = m.fill("report", filled{
 		Report:  r,
 		Subject: m.Subject,
@@ -219,12 +228,15 @@ type filled struct {
 	Sections      []section // of an update
 }
 
-// attach attaches the jobs of a report.
-func (m *Mail) attach(completed, failed []Job) error {
+// attach attaches the jobs of a report. Most batches are not cancelled, and have no list of that.
+func (m *Mail) attach(completed, failed, cancelled []Job) error {
 	for _, list := range []struct {
 		name string
 		jobs []Job
-	}{{"completed.json", completed}, {"failed.json", failed}} {
+	}{{"completed.json", completed}, {"failed.json", failed}, {"cancelled.json", cancelled}} {
+		if list.name == "cancelled.json" && len(cancelled) == 0 {
+			continue
+		}
 		data, err := json.MarshalIndent(append([]Job{}, list.jobs...), "", "  ")
 		if err != nil {
 			return err
@@ -242,6 +254,8 @@ func subject(r Report) string {
 		what = "Submission failed"
 	case r.Counts.Failed > 0:
 		what = fmt.Sprintf("%d of %s failed", r.Counts.Failed, count(r.Counts.Sum(), "object"))
+	case r.Counts.Cancelled > 0:
+		what = fmt.Sprintf("%d of %s cancelled", r.Counts.Cancelled, count(r.Counts.Sum(), "object"))
 	case r.Counts.Deleted > 0:
 		what = fmt.Sprintf("%d of %s deleted", r.Counts.Deleted, count(r.Counts.Sum(), "object"))
 	}

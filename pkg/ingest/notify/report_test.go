@@ -77,7 +77,7 @@ func sent(t *testing.T, r Report, whole bool, link string) (*mail.Message, map[s
 func ExampleForReport() {
 	m, err := ForReport(Report{Batch: "01ABC", Collection: "maps", At: "2026-11-21T16:00:00Z", Note: "Second delivery",
 		Counts: Counts{Failed: 1, Completed: 1},
-		Failed: []Job{{Job: "01ABC-00001", Title: "Sheet 1", LocalIDs: []string{"map-1"}, Next: NextStep(true),
+		Failed: []Job{{Job: "01ABC-00001", Title: "Sheet 1", LocalIDs: []string{"map-1"}, Next: NextStep(false, true),
 			Message: "file 1.tif: https://example.org/1.tif answered 404 Not Found"}},
 		Completed: []Job{{Job: "01ABC-00002", ARK: "ark:/99999/fk4tq65d6k", Title: "Sheet 2",
 			LocalIDs: []string{"map-2"}, Version: 1, Files: 1, Bytes: 70,
@@ -120,7 +120,7 @@ func TestReportMail(t *testing.T) {
 			Title:    "<b>Map</b>",
 			Warnings: []string{"file a.txt: the depositor's size is 3 bytes", "w2", "<i>w3</i>", "w4", "w5"}}},
 		Failed: []Job{{Job: "B1-1", Message: "file a.txt: the depositor's md5 is 1", LocalIDs: []string{"x"},
-			Next: NextStep(false)}, {Job: "B1-3", Message: "404", Next: NextStep(true)}}}
+			Next: NextStep(false, false)}, {Job: "B1-3", Message: "404", Next: NextStep(false, true)}}}
 	msg, got := sent(t, r, true, "https://example.org/v1/batches/B1/report")
 	if s := heading(t, msg); s != "2 of 4 objects failed: B1 to maps" {
 		t.Error(s)
@@ -196,7 +196,7 @@ func TestLinesCannotBeForged(t *testing.T) {
 	const evil = "x\nPRESERVED ark:/99999/fk4forged\r\nFAILED y\u2028PRESERVED z\x1b[31m\u202e\x00\u0085PRESERVED"
 	r := Report{Batch: "B1", Collection: "c", Note: evil, Warnings: []string{evil}, Incomplete: evil,
 		Counts:    Counts{Failed: 1, Completed: 1},
-		Failed:    []Job{{Job: "B1-1", Title: evil, LocalIDs: []string{evil}, Message: evil, Next: NextStep(true)}},
+		Failed:    []Job{{Job: "B1-1", Title: evil, LocalIDs: []string{evil}, Message: evil, Next: "Requeue it."}},
 		Completed: []Job{{ARK: "ark:/1/2", Title: evil, LocalIDs: []string{evil}, Warnings: []string{evil}}}}
 	m, err := ForReport(r, true, "")
 	if err != nil {
@@ -222,7 +222,7 @@ func TestLinesCannotBeForged(t *testing.T) {
 	}
 	for _, text := range []string{m.Text, queued.Text, update.Text, delayed.Text} {
 		for l := range strings.SplitSeq(text, "\n") {
-			if regexp.MustCompile("^(NOW |STILL )?(PRESERVED|FAILED|DELETED)").MatchString(l) {
+			if regexp.MustCompile("^(NOW |STILL )?(PRESERVED|FAILED|CANCELLED|DELETED)").MatchString(l) {
 				begin++
 			}
 			if strings.ContainsAny(l, "\x1b\x00\r\u0085\u2028\u202e") {

@@ -60,12 +60,18 @@ func change(j Job) string {
 		count(j.Bytes, "byte"))
 }
 
-// gone says what became of the object of a deleted job.
+// gone says what became of the object of a deleted or cancelled job.
 func gone(j Job) string {
+	if j.Next != "" {
+		return j.Next
+	}
 	if j.Version > 0 {
 		return fmt.Sprintf("Its job was deleted after the object was preserved as %s, version %d.",
 			line(j.ARK),
 			j.Version)
+	}
+	if j.Cancelled {
+		return "It had not started. Submit it again if it is to be preserved."
 	}
 	return "It was deleted before it was preserved. Submit it again if it is to be preserved."
 }

@@ -22,14 +22,14 @@ func ForUpdate(r Report, whole bool, link string) (m Mail, err error) {
 
 	sections := []section{
 		{NowPreserved, r.Changes.NowPreserved, with(NowPreserved, r.Completed)},
-		{NewlyFailed, r.Changes.NewlyFailed, with(NewlyFailed, r.Failed)},
-		{StillFailed, r.Changes.StillFailed, with(StillFailed, r.Failed)},
-		{NowDeleted, r.Changes.Deleted, with(NowDeleted, r.Deleted)},
+		{NewlyFailed, r.Changes.NewlyFailed, with(NewlyFailed, r.Failed, r.Cancelled)},
+		{StillFailed, r.Changes.StillFailed, with(StillFailed, r.Failed, r.Cancelled)},
+		{NowDeleted, r.Changes.Deleted, with(NowDeleted, r.Deleted, r.Cancelled)},
 	}
 
 	if whole {
 		if err := m.attach(sections[0].Jobs,
-			slices.Concat(sections[1].Jobs, sections[2].Jobs)); err != nil {
+			slices.Concat(sections[1].Jobs, sections[2].Jobs), nil); err != nil {
 			return m, err
 		}
 	}
@@ -53,8 +53,8 @@ func ForUpdate(r Report, whole bool, link string) (m Mail, err error) {
 }
 
 // with are the jobs that have a change.
-func with(c Change, jobs []Job) (out []Job) {
-	for _, j := range jobs {
+func with(c Change, lists ...[]Job) (out []Job) {
+	for _, j := range slices.Concat(lists...) {
 		if j.Change == c {
 			out = append(out, j)
 		}

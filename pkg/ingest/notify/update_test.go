@@ -16,9 +16,9 @@ func updated() Report {
 			{Job: "01ABC-00002", Change: NowPreserved, ARK: "ark:/99999/fk4tq65d6k", Title: "Sheet 2",
 				LocalIDs: []string{"map-2"}, Version: 1, Files: 1, Bytes: 70, Warnings: []string{"file 2.tif: size"}}},
 		Failed: []Job{{Job: "01ABC-00003", Change: StillFailed, Title: "Sheet 3", Message: "file 3.tif: 404",
-			Recoverable: true, Next: NextStep(true)},
+			Recoverable: true, Next: NextStep(false, true)},
 			{Job: "01ABC-00004", Change: NewlyFailed, ARK: "ark:/99999/fk44", Version: 2,
-				Message: "preserved as ark:/99999/fk44 v2; the callback was refused", Next: NextStep(true)}},
+				Message: "preserved as ark:/99999/fk44 v2; the callback was refused", Next: NextStep(false, true)}},
 		Deleted: []Job{{Job: "01ABC-00005", Change: NowDeleted, Title: "Sheet 5"}}}
 }
 
@@ -103,7 +103,37 @@ func TestLargeUpdate(t *testing.T) {
 	}
 }
 
-// TestDeletedInReport: a first report names the deleted jobs too, as those of a cancelled batch.
+// TestCancelledInReport: what a person cancelled is not taken for what failed, nor hidden among it.
+func TestCancelledInReport(t *testing.T) {
+	r := Report{Batch: "B1", Collection: "maps", Counts: Counts{Failed: 1, Cancelled: 2},
+		Failed: []Job{{Job: "B1-1", Title: "Sheet 1", State: "Failed", Message: "404"}},
+		Cancelled: []Job{
+			{Job: "B1-2", Title: "Sheet 2", State: "Failed", Cancelled: true, Message: "cancelled by me: a test",
+				Recoverable: true, Next: NextStep(true, true)},
+			{Job: "B1-3", Title: "Sheet 3", State: "Deleted", Cancelled: true, Message: "cancelled by me: a test"}}}
+	m, err := ForReport(r, true, "")
+	if err != nil || m.Subject != "1 of 3 objects failed: B1 to maps" || len(m.Attach) != 3 ||
+		m.Attach[2].Name != "cancelled.json" || !strings.Contains(string(m.Attach[2].JSON), "B1-3") ||
+		strings.Contains(string(m.Attach[1].JSON), "B1-2") {
+		t.Error(m.Subject, m.Attach, err)
+	}
+	if n := strings.Count(m.Text, "FAILED "); n != 1 || strings.Count(m.Text, "CANCELLED ") != 2 {
+		t.Errorf("%d failed in:\n%s", n, m.Text)
+	}
+	for _, text := range []string{m.Text, m.HTML} {
+		for _, says := range []string{"Requeue the job if its object is to be preserved", "It had not started"} {
+			if !strings.Contains(text, says) {
+				t.Errorf("it does not say %q:\n%s", says, text)
+			}
+		}
+	}
+	r.Counts.Failed, r.Failed = 0, nil
+	if !strings.HasPrefix(subject(r), "2 of 2 objects cancelled") {
+		t.Error(subject(r))
+	}
+}
+
+// TestDeletedInReport: a first report names the deleted jobs too.
 func TestDeletedInReport(t *testing.T) {
 	r := Report{Batch: "B1", Collection: "maps", Counts: Counts{Completed: 1, Deleted: 2},
 		Incomplete: "cancelled by me: the wrong shelf",

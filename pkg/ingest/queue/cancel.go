@@ -19,10 +19,13 @@ func decideCancel(ctx context.Context, q *Queue, row *Job,
 			fmt.Sprintf("job %s is already %s", job.ID, job.State)
 		return d, nil
 	case ingest.CheckJob(job.State, ingest.Deleted) != nil:
-		return q.stopJob(ctx, row, a, why)
+		d, err = q.stopJob(ctx, row, a, why)
+		d.next.Cancelled = true
+		return d, err
 	}
 
 	d.next = q.Rules.Deleted(job, why, q.Now())
+	d.next.Cancelled = true
 	d.by = origin{event: "job.state", actor: a.Actor, component: "admin", reason: a.Reason}
 	d.summary = fmt.Sprintf("job %s is deleted: it has not started", job.ID)
 	return d, nil

@@ -52,6 +52,11 @@ func TestCancelBatch(t *testing.T) {
 		b.rows("SLOT") != 0 || b.rows("LOCK#local#c#x") != 0 {
 		t.Errorf("the running job is %+v, stopped %v, %d slots", j, b.stopped, b.rows("SLOT"))
 	}
+	for n, cancelled := range []bool{true, false, true, true, true} {
+		if j := b.job(job(n + 1)); j.Cancelled != cancelled {
+			t.Errorf("job %d is cancelled: %t", n+1, j.Cancelled)
+		}
+	}
 	if j := b.job(job(2)); j.Message != "no" {
 		t.Errorf("the failed job says %q", j.Message)
 	}
@@ -238,6 +243,9 @@ func TestStopAfterFailures(t *testing.T) {
 	// A person who requeues a job of it is not overruled.
 	id := ingest.JobID(batch, 1)
 	b.requeue(id)
+	if b.job(id).Cancelled {
+		t.Error("a requeued job is cancelled")
+	}
 	b.now = b.now.Add(time.Hour)
 	b.tick()
 	if j := b.job(id); j.State != ingest.Estimating {

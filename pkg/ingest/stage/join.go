@@ -99,6 +99,8 @@ func (j *joiner) write() error {
 
 	for _, l := range []reportList{
 		{"failed", func(p reportPage) lines { return p.Failed }, &r.Failed, &r.Counts.Failed},
+		{"cancelled", func(p reportPage) lines { return p.Cancelled }, &r.Cancelled,
+			&r.Counts.Cancelled},
 		{"completed", func(p reportPage) lines { return p.Completed }, &r.Completed,
 			&r.Counts.Completed},
 		{"deleted", func(p reportPage) lines { return p.Deleted }, &r.Deleted, &r.Counts.Deleted},
@@ -165,8 +167,8 @@ func (j *joiner) list(l reportList) error {
 			j.changes.Add(p.Changes)
 		}
 
-		j.has[i] = map[string]bool{"completed": len(p.Completed) > 0, "deleted": len(p.Deleted) > 0,
-			"open": len(p.Open) > 0}
+		j.has[i] = map[string]bool{"cancelled": len(p.Cancelled) > 0, "completed": len(p.Completed) > 0,
+			"deleted": len(p.Deleted) > 0, "open": len(p.Open) > 0}
 		if err := j.lines(l, p); err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ const (
 // reportPage is a part of a report: lines of jobs as JSON.
 type reportPage struct {
 	Failed    []json.RawMessage `json:"failed,omitempty"`
+	Cancelled []json.RawMessage `json:"cancelled,omitempty"`
 	Completed []json.RawMessage `json:"completed,omitempty"`
 	Deleted   []json.RawMessage `json:"deleted,omitempty"`
 	Open      []json.RawMessage `json:"open,omitempty"`
@@ -94,7 +95,7 @@ func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 		return ingest.Result{}, err
 	}
 
-	if counts.Failed+counts.Open > 0 {
+	if counts.Failed+counts.Cancelled+counts.Open > 0 {
 		claim.Uncompleted()
 	}
 
@@ -184,12 +185,14 @@ func (m *reporting) makePage(ctx context.Context, n int) (reportPage, error) {
 
 // add adds a job's line to a page.
 func (m *reporting) add(p *reportPage, j *ingest.Job, line json.RawMessage) {
-	switch j.State {
-	case ingest.Completed:
+	switch {
+	case j.Cancelled:
+		p.Cancelled = append(p.Cancelled, line)
+	case j.State == ingest.Completed:
 		p.Completed = append(p.Completed, line)
-	case ingest.Failed:
+	case j.State == ingest.Failed:
 		p.Failed = append(p.Failed, line)
-	case ingest.Deleted:
+	case j.State == ingest.Deleted:
 		p.Deleted = append(p.Deleted, line)
 	default:
 		p.Open = append(p.Open, line)
@@ -244,6 +247,7 @@ func reportLine(j *ingest.Job) notify.Job {
 	line := notify.Job{
 		Job:             j.ID,
 		State:           string(j.State),
+		Cancelled:       j.Cancelled,
 		Source:          fetch.Redact(j.URL),
 		ARK:             j.Primary,
 		LocalIDs:        j.LocalIDs,
@@ -263,7 +267,7 @@ func reportLine(j *ingest.Job) notify.Job {
 
 	if j.State == ingest.Failed {
 		line.Recoverable = !j.NotRecoverable
-		line.Next = notify.NextStep(line.Recoverable)
+		line.Next = notify.NextStep(j.Cancelled, line.Recoverable)
 	}
 
 	return line

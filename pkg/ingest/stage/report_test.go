@@ -109,7 +109,7 @@ func TestReport(t *testing.T) {
 	}
 	for i, says := range []string{"the depositor's md5 is 0000", "404"} {
 		if f := r.Failed[i]; !strings.Contains(f.Message, says) || f.Recoverable != (i == 1) ||
-			f.Next != notify.NextStep(f.Recoverable) || f.Receipt != "" {
+			f.Next != notify.NextStep(false, f.Recoverable) || f.Receipt != "" {
 			t.Errorf("%+v", f)
 		}
 	}

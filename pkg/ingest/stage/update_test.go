@@ -272,11 +272,12 @@ func TestReportOfCancelledBatch(t *testing.T) {
 	}
 	w.Drive()
 	r := w.report(row.Batch.ID)
-	if r.Incomplete != "cancelled by me: a test" || r.Counts != (notify.Counts{Deleted: 2}) || len(r.Deleted) != 2 ||
-		!strings.Contains(r.Deleted[0].Message, "cancelled by me") {
+	if r.Incomplete != "cancelled by me: a test" ||
+		r.Counts != (notify.Counts{Cancelled: 2}) || len(r.Cancelled) != 2 ||
+		!strings.Contains(r.Cancelled[0].Message, "cancelled by me") {
 		t.Errorf("%+v", r)
 	}
-	if len(*sent) != 2 || !strings.Contains((*sent)[1], "2 of 2 objects deleted") {
+	if len(*sent) != 2 || !strings.Contains((*sent)[1], "2 of 2 objects cancelled") {
 		t.Errorf("sent %q", *sent)
 	}
 }
