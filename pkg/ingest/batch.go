@@ -32,7 +32,8 @@ type Batch struct {
 	Report     string   `dynamo:"report,omitempty"`     // key of the newest saved report
 	Reports    int      `dynamo:"reports,omitempty"`    // see LastReport
 	Changes    int      `dynamo:"changes,omitempty"`    // jobs with another result than in the report before the newest
-	// StopAfter is the number of failed jobs after which the batch is cancelled; 0 = never.
+	// StopAfter is the number of failed jobs after which the batch is cancelled; 0 = never. Those that a
+	// person has stopped do not count.
 	StopAfter int       `dynamo:"stop_after,omitempty"`
 	Cancelled *Decision `dynamo:"cancelled,omitempty"` // by whom and why it was cancelled
 	// Removal is by whom and why the batch was deleted; nil if its retention has ended.
@@ -104,7 +105,12 @@ type Counts struct {
 	Failed     int64 `dynamo:"n_failed" json:"failed"`
 	Completed  int64 `dynamo:"n_completed" json:"completed"`
 	Deleted    int64 `dynamo:"n_deleted" json:"deleted"`
+	// Stopped is how many of the failed jobs a person has stopped: they do not count for StopAfter.
+	Stopped int64 `dynamo:"n_stopped,omitempty" json:"stopped,omitempty"`
 }
+
+// FailedByThemselves is the number of failed jobs that no person has stopped.
+func (c Counts) FailedByThemselves() int64 { return c.Failed - c.Stopped }
 
 // Open is the number of jobs that have not ended. The batch reports when there are none.
 func (c Counts) Open() int64 { return c.Processing + c.Held }

@@ -68,6 +68,8 @@ type Job struct {
 	Hold           *Hold  `dynamo:"held_by,omitempty"` // of a Held job: what stops it
 	// Cancelled: the job is Failed or Deleted because its batch was cancelled.
 	Cancelled bool `dynamo:"cancelled_job,omitempty"`
+	// Stopped: a person has failed the job.
+	Stopped bool `dynamo:"stopped,omitempty"`
 	Work
 
 	Priority    int      `dynamo:"priority"`

@@ -77,7 +77,7 @@ func (r Rules) grace(stage Stage) int64 { return r.Timing.Times(stage).Grace.Mil
 func (r Rules) enter(j Job, to State, now time.Time) Job {
 	j.State, j.Entered, j.Parked, j.Waits, j.WaitsOn, j.Hold = to, now.UnixMilli(), false, "", "",
 		nil
-	j.Cancelled = false // until decided again
+	j.Cancelled, j.Stopped = false, false // until decided again
 	j.Turn = r.turn(j)
 	j.progress()
 	return r.due(j, now)

@@ -7,7 +7,7 @@ import (
 
 // recount checks every batch's counts against its jobs.
 func (c *checker) recount() {
-	sum := map[string]map[ingest.Class]int64{}
+	sum, stopped := map[string]map[ingest.Class]int64{}, map[string]int64{}
 	for _, j := range c.jobs {
 		if s := c.batches[j.Batch].State; j.State.Open() && (s == ingest.BatchCompleted || s == ingest.BatchDeleted) {
 			c.fail("batch %s is %s, but its job %s is %s", j.Batch, s, j.Job.ID, j.State)
@@ -16,6 +16,9 @@ func (c *checker) recount() {
 			sum[j.Batch] = map[ingest.Class]int64{}
 		}
 		sum[j.Batch][j.State.Class()]++
+		if j.Stopped {
+			stopped[j.Batch]++
+		}
 	}
 	for id, b := range c.batches {
 		if b.State == ingest.BatchDeleted {
@@ -23,7 +26,8 @@ func (c *checker) recount() {
 		}
 		n, got := sum[id], c.counts[id]
 		want := ingest.Counts{Processing: n[ingest.ClassProcessing], Held: n[ingest.ClassHeld],
-			Failed: n[ingest.ClassFailed], Completed: n[ingest.ClassCompleted], Deleted: n[ingest.ClassDeleted]}
+			Failed: n[ingest.ClassFailed], Completed: n[ingest.ClassCompleted], Deleted: n[ingest.ClassDeleted],
+			Stopped: stopped[id]}
 		if got != want {
 			c.fail("batch %s counts %+v, its jobs are %+v", id, got, want)
 		}

@@ -98,6 +98,7 @@ type recount struct {
 	Begun   int                    `json:"begun"`   // how often
 	After   int                    `json:"after"`   // the last row that was counted
 	Jobs    map[ingest.State]int64 `json:"jobs"`    // by state
+	Stopped int64                  `json:"stopped"` // failed by a person
 	Missing []int                  `json:"missing"` // rows without a job, the first of them
 	More    int                    `json:"more"`    // the number of the others
 }
@@ -116,6 +117,9 @@ func (r *recount) next(ctx context.Context, q *queue.Queue, b *ingest.Batch) err
 			r.lacks(r.After)
 		}
 		r.Jobs[j.State]++
+		if j.Stopped {
+			r.Stopped++
+		}
 	}
 
 	for r.After++; r.After <= last; r.After++ {
@@ -156,6 +160,7 @@ func (r *recount) unknown() bool {
 
 // counts are the numbers by class.
 func (r *recount) counts() (c ingest.Counts) {
+	c.Stopped = r.Stopped
 	for state, n := range r.Jobs {
 		switch state.Class() {
 		case ingest.ClassHeld:
@@ -255,9 +260,8 @@ const recountsOfPage = 20
 
 // listed writes counts as text.
 func listed(c ingest.Counts) string {
-	return fmt.Sprintf("%d processing, %d held, %d failed, %d completed, %d deleted", c.Processing,
-		c.Held, c.Failed,
-		c.Completed, c.Deleted)
+	return fmt.Sprintf("%d processing, %d held, %d failed (%d by a person), %d completed, %d deleted", c.Processing,
+		c.Held, c.Failed, c.Stopped, c.Completed, c.Deleted)
 }
 
 // compareCounts compares a batch and its counts with its jobs. The order matters: a finding

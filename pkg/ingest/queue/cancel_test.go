@@ -278,3 +278,59 @@ func TestStopAfterFailuresWhileUnpacking(t *testing.T) {
 		t.Errorf("the batch is %+v", got)
 	}
 }
+
+// TestPersonsDoNotStopBatch: a job that a person fails does not count for stopAfterFailures, but one that fails by
+// itself does.
+func TestPersonsDoNotStopBatch(t *testing.T) {
+	b := newTwinBench(t)
+	b.q.Settings.MaxInFlight = 50
+	batch, messages := b.stopsAfter(2, 5)
+	b.forceFail(ingest.JobID(batch, 1))
+	b.forceFail(ingest.JobID(batch, 2))
+	b.handle(messages[2], fails(true))
+	if c := b.countsOf(batch); c.Failed != 3 || c.Stopped != 2 || b.batch(batch).Cancelled != nil {
+		t.Fatalf("counts %+v, cancelled %v", c, b.batch(batch).Cancelled)
+	}
+	b.requeue(ingest.JobID(batch, 1))
+	if c := b.countsOf(batch); c.Failed != 2 || c.Stopped != 1 {
+		t.Errorf("after a requeue: %+v", c)
+	}
+	b.handle(messages[3], fails(true))
+	if by := b.batch(batch).Cancelled; by == nil || !strings.HasPrefix(by.Reason, "2 failed jobs,") {
+		t.Errorf("after two failures: %+v", by)
+	}
+}
+
+// TestStopNeedsTheFailures: jobs that are requeued while their failures are counted do not end a batch.
+func TestStopNeedsTheFailures(t *testing.T) {
+	b := newTwinBench(t)
+	b.q.Settings.MaxInFlight = 50
+	batch, messages := b.stopsAfter(2, 5)
+	b.handle(messages[0], fails(true))
+	between := false
+	b.q.Now = func() time.Time { // stopBatch asks for the time after it has read the counts
+		if !between && b.countsOf(batch).Failed == 2 {
+			between = true
+			b.requeue(ingest.JobID(batch, 1))
+			b.requeue(ingest.JobID(batch, 2))
+		}
+		return b.now
+	}
+	b.handle(messages[1], fails(true))
+	if c := b.countsOf(batch); !between || c.Failed != 0 || b.batch(batch).Cancelled != nil {
+		t.Errorf("requeued between: %t; counts %+v, cancelled %v", between, c, b.batch(batch).Cancelled)
+	}
+}
+
+// stopsAfter submits a batch of n jobs that ends after some failures, and admits its jobs.
+func (b *bench) stopsAfter(failures, n int) (batch string, messages []queue.Message) {
+	b.Helper()
+	row, err := b.q.Submit(b.Context(), ingest.Batch{Collection: "c", Mode: "add", StopAfter: failures}, "", nil, "me")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.handle(b.last(), unpackAll(make([]ingest.Job, n)))
+	b.take()
+	b.tick()
+	return row.Batch.ID, b.take()
+}

@@ -76,12 +76,26 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 		return err
 	}
 
-	if add := ingest.Moved(prev.State, next.State); prev.State != "" && len(add) > 0 {
+	if add := moved(prev, next); prev.State != "" && len(add) > 0 {
 		tx.Count(countKey(next.Batch), add)
 	}
 
 	reserve(tx, prev, next, missing)
 	return nil
+}
+
+// moved is what a change of a job adds to the counts of its batch.
+func moved(prev, next ingest.Job) map[string]int64 {
+	add := ingest.Moved(prev.State, next.State)
+	if prev.Stopped == next.Stopped {
+		return add
+	}
+
+	add["n_stopped"] = -1
+	if next.Stopped {
+		add["n_stopped"] = 1
+	}
+	return add
 }
 
 // release ends the lease of the worker that has an item, by a change of the item. If a person interrupts its try, which

@@ -24,6 +24,10 @@ func (q *Queue) CloseBatch(ctx context.Context, id string) error {
 			err = q.stopBatch(ctx, id, &counts)
 		}
 
+		if fault.Is(err, fault.Stale) {
+			continue
+		}
+
 		if counts.Open() > 0 {
 			return err
 		}
@@ -53,14 +57,14 @@ func noneOpen(batch string) func(*table.Tx) error {
 
 // stops reports whether the batch is to be cancelled because of its failed jobs.
 func (c *Counts) stops() bool {
-	return c.StopAfter > 0 && c.Failed >= int64(c.StopAfter) && c.Open() > 0
+	return c.StopAfter > 0 && c.FailedByThemselves() >= int64(c.StopAfter) && c.Open() > 0
 }
 
 // systemActor is the actor of what the system does by a rule that a person has set.
 const systemActor = "archivist"
 
-// stopBatch cancels a batch of which as many jobs have failed as its submission allows. It
-// writes only the batch's row, which every stage may. The sweep starts the operation that
+// stopBatch cancels a batch of which as many jobs have failed as its submission allows, if at least as many still
+// are when it does. It writes only the batch's row, which every stage may. The sweep starts the operation that
 // cancels the jobs.
 func (q *Queue) stopBatch(ctx context.Context, id string, counts *Counts) error {
 	row, err := q.Batch(ctx, id)
@@ -74,7 +78,7 @@ func (q *Queue) stopBatch(ctx context.Context, id string, counts *Counts) error 
 		At:    q.Now().UnixMilli(),
 		Reason: fmt.Sprintf(
 			"%s, and the submission has stopAfterFailures %s",
-			ingest.Counted(counts.Failed, "failed job"),
+			ingest.Counted(counts.FailedByThemselves(), "failed job"),
 			ingest.Number(counts.StopAfter)),
 	}
 
@@ -85,6 +89,10 @@ func (q *Queue) stopBatch(ctx context.Context, id string, counts *Counts) error 
 		actor:     systemActor,
 		component: "queue",
 		reason:    by.Reason,
+	}, func(tx *table.Tx) error {
+		tx.Require(countKey(id), "n_failed >= ? AND (attribute_not_exists(n_stopped) OR n_stopped <= ?)",
+			counts.Failed, counts.Stopped)
+		return nil
 	})
 	if err == nil {
 		q.wake(ctx, []ingest.Wake{{Kind: ingest.LookGates}})

@@ -20,8 +20,10 @@ func decideFail(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d dec
 			row.State.Becomes(),
 			"A job that has not started can be held, and then deleted")
 	}
-	return q.stopJob(ctx, row, a,
+	d, err = q.stopJob(ctx, row, a,
 		ingest.Decision{Reason: a.Reason, Actor: a.Actor}.String("stopped"))
+	d.next.Stopped = true
+	return d, err
 }
 
 // stopJob fails a job that has started. Its worker, if there is one, can no longer write,
