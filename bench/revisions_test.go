@@ -99,7 +99,9 @@ func reopened(t *testing.T, name, tableName string, client dynamodbiface.DynamoD
 	rows := tabletest.Table(&watcher{client, a.moved})
 	rows.Rows = rows.DB.Table(tableName)
 	newID := func() string { return fmt.Sprintf("%s-%09d", name, ids.Add(1)) }
-	now := func() time.Time { return time.Now().Add(a.ahead) }
+	// The archive's time moves by later alone: on a slow machine, a schedule would fire while revisions are planned.
+	began := time.Now()
+	now := func() time.Time { return began.Add(a.ahead) }
 	a.Store = &revision.Store{Table: rows, Now: now, NewID: newID, Secret: newID, Times: revision.Default,
 		Leases: &lease.Store{Table: rows, Now: now, NewID: newID},
 		Open:   func(context.Context, archive.Location) (archive.Source, error) { return a.repo, nil },
