@@ -190,7 +190,7 @@ func NextStep(cancelled, recoverable bool) string {
 	case !recoverable:
 		return "It cannot be requeued: a new submission is needed."
 	case cancelled:
-		return "Requeue the job if its object is to be preserved."
+		return "Requeue the job to continue it."
 	}
 	return "Correct the cause, then requeue the job."
 }

@@ -121,7 +121,7 @@ func TestCancelledInReport(t *testing.T) {
 		t.Errorf("%d failed in:\n%s", n, m.Text)
 	}
 	for _, text := range []string{m.Text, m.HTML} {
-		for _, says := range []string{"Requeue the job if its object is to be preserved", "It had not started"} {
+		for _, says := range []string{"Requeue the job to continue it", "It had not started"} {
 			if !strings.Contains(text, says) {
 				t.Errorf("it does not say %q:\n%s", says, text)
 			}
