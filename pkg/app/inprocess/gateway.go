@@ -1,8 +1,11 @@
 package inprocess
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -41,7 +44,11 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, largestRequest))
 	if err != nil {
-		g.refuse(w, "REQUEST_TOO_LARGE", err.Error())
+		name := "DEFAULT_4XX" // the client is gone, or what it sends is not HTTP
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			name = "REQUEST_TOO_LARGE"
+		}
+		g.refuse(w, name, err.Error())
 		return
 	}
 
@@ -53,22 +60,35 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	a, err := g.functions.invoke(r.Context(), fnAPI, payload)
+	out, err := g.invoke(r.Context(), payload)
 	switch {
-	case a.failed != nil && a.failed.Type == timedOut:
+	case errors.Is(err, errTimedOut):
 		g.refuse(w, "INTEGRATION_TIMEOUT", "Endpoint request timed out")
 		return
-	case err != nil || a.failed != nil:
-		g.refuse(w, "INTEGRATION_FAILURE", "Internal server error")
-		return
-	}
-
-	var out events.APIGatewayProxyResponse
-	if err := json.Unmarshal(a.out, &out); err != nil {
+	case err != nil:
+		// API Gateway does not tell its clients why, and neither does this.
+		g.functions.log.Error("the API has no answer", "request", id, "path", r.URL.Path, "error", err)
 		g.refuse(w, "INTEGRATION_FAILURE", "Internal server error")
 		return
 	}
 	answerWith(w, out)
+}
+
+// errTimedOut is the error of an invocation that lasted too long.
+var errTimedOut = errors.New("the function timed out")
+
+// invoke calls the function. Each way in which it gives no answer is an error.
+func (g *gateway) invoke(ctx context.Context, payload []byte) (out events.APIGatewayProxyResponse, err error) {
+	a, err := g.functions.invoke(ctx, fnAPI, payload)
+	switch {
+	case err != nil:
+		return out, err
+	case a.failed != nil && a.failed.Type == timedOut:
+		return out, errTimedOut
+	case a.failed != nil:
+		return out, fmt.Errorf("%s: %s", a.failed.Type, a.failed.Message)
+	}
+	return out, json.Unmarshal(a.out, &out)
 }
 
 // proxyRequest is a request as the function gets it: its path percent-encoded, its query

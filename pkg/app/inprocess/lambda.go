@@ -269,8 +269,9 @@ func (f *function) run(e *environment, payload []byte) (a answer) {
 	done := make(chan answer, 1)
 	e.work(true)
 	f.all.running.Go(func() {
-		defer e.work(false)
-		done <- call(ctx, e, payload)
+		out := call(ctx, e, payload)
+		e.work(false) // before the answer: after it another invocation may have begun
+		done <- out
 	})
 
 	select {

@@ -1,7 +1,9 @@
 package inprocess
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -127,7 +129,7 @@ func (s *System) newFunction(name string, timeout time.Duration, make maker,
 		dir := filepath.Join(s.dir, name+"-"+strconv.FormatInt(s.environments.Add(1), 10))
 		own := s.process(p, all, dir)
 		if name == fnTaskRunner {
-			return lambda.NewHandler(own.TaskRunner().Handle).Invoke, func() {}, mkdir(dir)
+			return onLambda(own.TaskRunner().Handle), func() {}, mkdir(dir)
 		}
 
 		system, err := own.New()
@@ -140,9 +142,20 @@ func (s *System) newFunction(name string, timeout time.Duration, make maker,
 		if err != nil {
 			return nil, nil, err
 		}
-		return lambda.NewHandler(handle).Invoke, func() { system.Close(); closeIndex() }, mkdir(dir)
+		return onLambda(handle), func() { system.Close(); closeIndex() }, mkdir(dir)
 	}
 	return s.functions.add(f)
+}
+
+// onLambda is a handler as Lambda's own library wraps it. The answer is copied: the library's
+// Invoke returns the bytes of a buffer that it has already given back, and the environment's
+// next invocation writes into it while the caller still reads.
+func onLambda(handle any) Function {
+	h := lambda.NewHandler(handle)
+	return func(ctx context.Context, payload []byte) ([]byte, error) {
+		out, err := h.Invoke(ctx, payload)
+		return bytes.Clone(out), err
+	}
 }
 
 // process is what an environment gives the system. What consumers may call is asked for anew
