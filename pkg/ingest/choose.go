@@ -17,7 +17,14 @@ type Free struct {
 	Reserve  int64          // jobs of unknown size wait while Space is below it
 	Share    int            // slots that one collection may have at once; 0 = no limit
 	Taken    map[string]int // slots by collection
+	Most     Holder         // the most that one job holds; only explanations use it
 	Patience time.Duration  // a job that has waited longer reserves freed space; 0 = never
+}
+
+// Holder is the space that a job holds, in bytes.
+type Holder struct {
+	Job   string
+	Space int64
 }
 
 // Want is one waiting job.

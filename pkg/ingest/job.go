@@ -70,6 +70,8 @@ type Job struct {
 	Cancelled bool `dynamo:"cancelled_job,omitempty"`
 	// Stopped: a person has failed the job.
 	Stopped bool `dynamo:"stopped,omitempty"`
+	// AskedToWait is how long its source has asked to wait in this state, in milliseconds together.
+	AskedToWait int64 `dynamo:"asked_to_wait_ms,omitempty"`
 	Work
 
 	Priority    int      `dynamo:"priority"`

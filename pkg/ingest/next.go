@@ -40,9 +40,13 @@ func Fail(recoverable bool, reason string) Result {
 	return Result{Outcome: StepFail, Reason: Cut(reason, MaxReason), Recoverable: recoverable}
 }
 
-// MaxDefer is the longest wait that a source may ask for. A deferred job keeps its space;
-// MaxDefer and the number of tries without progress limit for how long.
-const MaxDefer = 6 * time.Hour
+// MaxDefer is the longest wait that a source may ask for. A deferred job keeps its space, so
+// MaxDeferred limits its waits in one state together, however much progress it makes between
+// them: then it fails, and others can have the space of a failed job.
+const (
+	MaxDefer    = 6 * time.Hour
+	MaxDeferred = 7 * 24 * time.Hour
+)
 
 // Defer is the result of a job's step whose source asks to wait. Until that time the job is
 // parked, without an execution or a slot. It counts as a try, unless the step made progress.
@@ -77,7 +81,7 @@ func (r Rules) grace(stage Stage) int64 { return r.Timing.Times(stage).Grace.Mil
 func (r Rules) enter(j Job, to State, now time.Time) Job {
 	j.State, j.Entered, j.Parked, j.Waits, j.WaitsOn, j.Hold = to, now.UnixMilli(), false, "", "",
 		nil
-	j.Cancelled, j.Stopped = false, false // until decided again
+	j.Cancelled, j.Stopped, j.AskedToWait = false, false, 0 // until decided again
 	j.Turn = r.turn(j)
 	j.progress()
 	return r.due(j, now)
@@ -107,6 +111,10 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 		j.progress()
 		j = r.due(j, now)
 	case StepDefer:
+		j.AskedToWait += res.After.Milliseconds()
+		if j.AskedToWait > MaxDeferred.Milliseconds() {
+			return r.Failed(j, askedTooLong(res), true, now)
+		}
 		j.Parked, j.Waits, j.WaitsOn, j.Entered = true, "", "", now.UnixMilli()
 		j.Turn = r.turn(j)
 		if res.Progress {
@@ -117,6 +125,13 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 		j = r.Failed(j, res.Reason, res.Recoverable, now)
 	}
 	return release(j)
+}
+
+// askedTooLong is why a job fails whose source has asked to wait for too long.
+func askedTooLong(res Result) string {
+	return Cut(fmt.Sprintf("the source has asked to wait for more than %d days in all, the last time with: %s. "+
+		"Requeue the job once the source delivers", int(MaxDeferred.Hours()/24), strings.TrimSuffix(res.Reason, ".")),
+		MaxReason)
 }
 
 // Failed is the job after it failed for a reason.
@@ -203,11 +218,12 @@ func (r Rules) Provision(j Job, now time.Time) Job {
 	return r.resume(j, to, now)
 }
 
-// resume is enter for a job that a gate admits: the tries of a deferred job still count.
+// resume is enter for a job that a gate admits: the tries and waits of a deferred job still
+// count.
 func (r Rules) resume(j Job, to State, now time.Time) Job {
-	tries := j.Tries
+	tries, asked := j.Tries, j.AskedToWait
 	j = r.enter(j, to, now)
-	j.Tries = tries
+	j.Tries, j.AskedToWait = tries, asked
 	return j
 }
 

@@ -19,6 +19,11 @@ func (r Rules) Postpone(w Work, stage Stage, now time.Time) Work {
 	return w
 }
 
+// LongestPostponed is the longest time by which Postpone postpones a stage's item.
+func (r Rules) LongestPostponed(stage Stage) time.Duration {
+	return max(r.Timing.MaxBackoff, r.Timing.Times(stage).Grace)
+}
+
 // backoff is the delay until the sweep checks an item again, after so many repairs.
 func backoff(t Timing, c Times, repairs int) time.Duration {
 	d := c.Grace

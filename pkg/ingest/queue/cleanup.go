@@ -66,12 +66,22 @@ func (q *Queue) whyClean(row *Job, now time.Time) string {
 }
 
 // cleanEarly removes work files of failed jobs, the oldest first, because a waiting job
-// needs their space. It leaves out jobs younger than FailedKeep, and those whose clean-up
-// failed before: the sweep retries these at their due time. In the same place of the index
-// are batches whose rows will be removed and jobs that were just deleted: there may be many.
+// needs their space. It leaves out jobs younger than FailedKeep, and what is due soon: that is
+// the sweep's, and there are all whose clean-up failed before, so that these do not stand in
+// the way. In the same place of the index are batches whose rows will be removed and jobs that
+// were just deleted: there may be many.
 func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
-	to := dueRank(q.Now().Add(q.Rules.FailedRetention - q.Settings.FailedKeep))
-	query := table.Query{Index: "work", PK: ingest.WorkCleanUp, From: "0", To: to, Limit: earlyPage}
+	query := table.Query{
+		Index: "work",
+		PK:    ingest.WorkCleanUp,
+		From:  dueRank(q.Now().Add(q.Rules.LongestPostponed(ingest.Stage{}))),
+		To:    dueRank(q.Now().Add(q.Rules.FailedRetention - q.Settings.FailedKeep)),
+		Limit: earlyPage,
+	}
+	if query.From > query.To {
+		return nil
+	}
+
 	checked := 0
 	for range earlyPages {
 		var page []candidate

@@ -62,6 +62,53 @@ func TestDeferredJobs(t *testing.T) {
 	}
 }
 
+// TestDeferredTooLong: a source that gives a little and asks to wait, again and again, holds space for a limited
+// time; until then the jobs that wait for space are told who holds it.
+func TestDeferredTooLong(t *testing.T) {
+	b := newBench(t)
+	b.q.Settings.Space, b.q.Settings.Reserve = 1000, 0
+	id := b.estimated("a", 1000)
+	b.tick()
+	other := b.estimated("b", 1)
+	asks := func(context.Context, *queue.Claim) (ingest.Result, error) {
+		r := ingest.Defer(ingest.MaxDefer, "the source answered 503")
+		r.Progress = true
+		return r, nil
+	}
+
+	const waits = int(ingest.MaxDeferred / ingest.MaxDefer)
+	for n := range waits + 1 {
+		j := b.job(id)
+		if !j.Running() {
+			t.Fatalf("after %d waits: %s, %s", n, j.State, j.Message)
+		}
+		b.handle(queue.Message{Job: id, Exec: j.Exec, State: string(j.State), Token: "t"}, asks)
+		x, err := b.q.ExplainJob(t.Context(), other)
+		if n < waits && (err != nil || x.Waits != queue.OnSpace || x.On != id ||
+			!strings.Contains(x.Why, "because its source asks to wait")) {
+			t.Fatalf("the job that waits for space: %+v, %v", x, err)
+		}
+		b.now = b.now.Add(ingest.MaxDefer)
+		b.tick()
+		b.tick()
+	}
+
+	if j := b.job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message,
+		"asked to wait for more than 7 days in all, the last time with: the source answered 503. Requeue") {
+		t.Errorf("in the end it is %s: %s", j.State, j.Message)
+	}
+	b.now = b.now.Add(time.Hour)
+	b.tick()
+	b.tick()
+	if j := b.job(other); j.State != ingest.Downloading {
+		t.Errorf("the job that waited for its space is %s", j.State)
+	}
+	b.requeue(id)
+	if j := b.job(id); j.AskedToWait != 0 {
+		t.Errorf("a requeued job has waited for %d ms already", j.AskedToWait)
+	}
+}
+
 // TestBatchWaitsForItsSource: a batch whose source asks to wait is tried again later than one
 // whose source failed, at the latest when its message becomes visible again.
 func TestBatchWaitsForItsSource(t *testing.T) {

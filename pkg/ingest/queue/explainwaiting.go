@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
 
@@ -194,7 +195,39 @@ func (q *Queue) explainSpace(ctx context.Context, j *ingest.Job, free ingest.Fre
 		x.Why = fmt.Sprintf("its size is unknown; such jobs wait until %s of work space are free, and %s are.",
 			ingest.Bytes(free.Reserve), left)
 	}
+
+	if err == nil && x.Waits == OnSpace && x.Why != "" && x.On == "" {
+		err = q.explainHolder(ctx, &x, free.Most)
+	}
 	return x, err
+}
+
+// explainHolder adds which job holds the most space, and until when.
+func (q *Queue) explainHolder(ctx context.Context, x *Explanation, most ingest.Holder) error {
+	if most.Job == "" {
+		return nil
+	}
+
+	row, err := q.Job(ctx, most.Job)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+
+	if err != nil {
+		return err
+	}
+
+	until := "is " + string(row.State)
+	switch {
+	case row.Job.Deferred():
+		until = fmt.Sprintf("is tried again after %s, because its source asks to wait", ingest.Timestamp(row.Due))
+	case row.Job.Uncleaned():
+		until = fmt.Sprintf("is %s and keeps its work files, at the latest until %s", row.State,
+			ingest.Timestamp(row.Due))
+	}
+	x.On = most.Job
+	x.Why += fmt.Sprintf(" Job %s holds the most, %s: it %s.", most.Job, ingest.Bytes(most.Space), until)
+	return nil
 }
 
 // keeper returns the job before j for which freed space is reserved, if there is one.

@@ -19,7 +19,7 @@ type pass struct {
 	q      *Queue
 	leases *lease.Store
 	lease  lease.Lease
-	until  time.Time
+	until  time.Time // of the gate that is checked
 	free   ingest.Free
 	holds  holds             // read after the lease was taken
 	behind map[string]string // parked job that holds space → the job that it waits for
@@ -30,6 +30,7 @@ type pass struct {
 	lacksSpace bool // a job lacks only space
 	asked      int  // jobs that were asked whether they wait for space alone
 	heldNow    int  // jobs that this pass held
+	holdUntil  time.Time
 }
 
 // want is what a candidate needs, as far as the index shows it. A parked job has its space
@@ -44,6 +45,8 @@ func (p *pass) want(place string, w candidate) ingest.Want {
 // gate checks the waiting jobs of one place in order, page by page, and admits those that
 // fit.
 func (p *pass) gate(ctx context.Context, place string) error {
+	now := p.q.Now()
+	p.holdUntil = now.Add(p.until.Sub(now) / 2)
 	query := table.Query{Index: "work", PK: place, Limit: 100}
 	for pages := 0; p.mayContinue(place, pages) && p.q.Now().Before(p.until); pages++ {
 		var page []candidate
@@ -133,12 +136,12 @@ func (p *pass) mayReserve(ctx context.Context, id string) bool {
 	return err == nil && !blocked
 }
 
-// mayHold counts a job to be held. A tick holds a limited number, to have time for the
-// jobs of other collections.
+// mayHold counts a job to be held. A tick holds a limited number, and none in the second half
+// of the gate's time, to have time for the jobs of other collections.
 func (p *pass) mayHold(string, candidate) bool {
 	const most = 1000
 	p.heldNow++
-	return p.heldNow <= most
+	return p.heldNow <= most && p.q.Now().Before(p.holdUntil)
 }
 
 // findRoots finds the jobs for which the parked jobs wait, directly or through others; the

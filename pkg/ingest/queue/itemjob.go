@@ -67,10 +67,12 @@ func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage,
 		more = c.onCommit
 	case ingest.StepContinue:
 		by.event = "job.continued"
-	case ingest.StepDefer:
+	case ingest.StepDefer, ingest.StepFail:
 		by.reason = next.Message
-	case ingest.StepFail:
-		by.reason, v.cause = next.Message, next.Message
+	}
+
+	if next.State == ingest.Failed {
+		v.cause = next.Message
 	}
 
 	next, err := row.enter(ctx, q, next, by, more)

@@ -235,7 +235,12 @@ func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
 	}
 
 	err = q.each(ctx, table.Query{PK: spacePK, Limit: 1000},
-		func(s Reservation) { f.Space -= s.Bytes })
+		func(s Reservation) {
+			f.Space -= s.Bytes
+			if s.Bytes > f.Most.Space {
+				f.Most = ingest.Holder{Job: s.Owner, Space: s.Bytes}
+			}
+		})
 	return f, err
 }
 

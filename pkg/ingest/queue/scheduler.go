@@ -29,22 +29,29 @@ func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
 
 	began, most := c.Queue.Now(), c.Queue.Rules.Timing.Scheduler
 	sweep, err = c.sweeps(ctx, l, sweep)
-	if sweep && err == nil {
-		err = c.Queue.Sweep(ctx, began.Add(most/4))
-	}
-
 	if err == nil {
-		err = c.gates(ctx, l, began.Add(most*3/4))
-	}
-
-	if sweep {
-		err = errors.Join(err, c.Queue.SweepMails(ctx, began.Add(most*13/16)))
+		err = c.parts(ctx, l, sweep, began, most)
 	}
 
 	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Stale) {
 		err = e
 	}
 	return err
+}
+
+// parts are the parts of a tick. One that fails, e.g. because a partition is throttled, does
+// not stop the others; each has a time of its own.
+func (c *Scheduler) parts(ctx context.Context, l lease.Lease, sweep bool, began time.Time, most time.Duration) error {
+	var errs []error
+	if sweep {
+		errs = append(errs, c.Queue.Sweep(ctx, began.Add(most/4)))
+	}
+
+	errs = append(errs, c.gates(ctx, l, began.Add(most*3/4)))
+	if sweep {
+		errs = append(errs, c.Queue.SweepMails(ctx, began.Add(most*13/16)))
+	}
+	return errors.Join(errs...)
 }
 
 // sweepEvery is the age of the last sweep from which any tick sweeps. The tick of each
@@ -114,7 +121,6 @@ func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) e
 		q:       c.Queue,
 		leases:  c.Leases,
 		lease:   l,
-		until:   until,
 		free:    free,
 		holds:   active,
 		behind:  map[string]string{},
@@ -122,17 +128,23 @@ func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) e
 		stopped: map[string]bool{},
 	}
 
-	for _, place := range gates {
-		if err := p.gate(ctx, place); err != nil {
-			return err
+	var errs []error
+	for i, place := range gates {
+		// Many that cannot continue leave time to those behind them.
+		p.until = c.Queue.Now().Add(until.Sub(c.Queue.Now()) / time.Duration(len(gates)-i))
+		err := p.gate(ctx, place)
+		if fault.Is(err, fault.Stale) {
+			return err // another tick has the lease: what is free is not known any more
 		}
+
+		errs = append(errs, err)
 		if place == ingest.WorkParked && p.free.Slots > 0 {
 			p.findRoots(ctx)
 		}
 	}
 
 	if p.lacksSpace {
-		return c.Queue.cleanEarly(ctx, c.Queue.Now().Add(c.Queue.itemTime()/2))
+		errs = append(errs, c.Queue.cleanEarly(ctx, c.Queue.Now().Add(c.Queue.itemTime()/2)))
 	}
-	return nil
+	return errors.Join(errs...)
 }

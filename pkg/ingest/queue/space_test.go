@@ -55,7 +55,7 @@ func TestReservingJobIsNamed(t *testing.T) {
 	if err != nil || x.Waits != "space" || x.On != head || !strings.Contains(x.Why, "800") {
 		t.Errorf("explained: %+v, %v", x, err)
 	}
-	if x, err := b.q.ExplainJob(t.Context(), head); err != nil || x.Waits != "space" || x.On != "" {
+	if x, err := b.q.ExplainJob(t.Context(), head); err != nil || x.Waits != "space" || x.On != running {
 		t.Errorf("explanation of the job that reserves it: %+v, %v", x, err)
 	}
 	b.forceFail(running)

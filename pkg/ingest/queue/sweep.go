@@ -14,20 +14,20 @@ import (
 // what was held until now. Then, within a time of its own, it removes the rows and work files
 // that are due for removal. It starts no repair after until. Each minute another shard is the
 // first.
+//
+// A place that cannot be read, e.g. because its partition is throttled, does not stop the
+// others.
 func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
+	var errs []error
 	for i := range ingest.DueShards {
 		shard := (int(q.Now().Unix()/60) + i) % ingest.DueShards
-		if err := q.sweepPlace(ctx, ingest.DuePK(shard), 1, until); err != nil {
-			return err
-		}
+		errs = append(errs, q.sweepPlace(ctx, ingest.DuePK(shard), 1, until))
 	}
 
 	const heldPages = 20 // thousands may be held until one time
-	if err := errors.Join(q.sweepHolds(ctx),
-		q.sweepPlace(ctx, ingest.WorkHeld, heldPages, until)); err != nil {
-		return err
-	}
-	return q.sweepPlace(ctx, ingest.WorkCleanUp, 1, q.Now().Add(q.itemTime()))
+	errs = append(errs, q.sweepHolds(ctx), q.sweepPlace(ctx, ingest.WorkHeld, heldPages, until),
+		q.sweepPlace(ctx, ingest.WorkCleanUp, 1, q.Now().Add(q.itemTime())))
+	return errors.Join(errs...)
 }
 
 // sweepPlace repairs what is past due in one place of the index "work", so many pages of it.
