@@ -21,7 +21,11 @@ type Batch struct {
 	Metadata
 	Primary  string   `dynamo:"ark,omitempty"`
 	LocalIDs []string `dynamo:"local_ids,omitempty"`
-	Hold     *Hold    `dynamo:"held_by,omitempty"` // of a Held batch: what stops it
+	Related  []string `dynamo:"related_locks,omitempty"` // see Job.Related
+	// InLine: since its submission the batch has the places in line of its only job. A batch
+	// of an earlier release has none.
+	InLine bool  `dynamo:"in_line,omitempty"`
+	Hold   *Hold `dynamo:"held_by,omitempty"` // of a Held batch: what stops it
 	Work
 	Unpacked   int      `dynamo:"unpacked"` // jobs made so far
 	Expected   int      `dynamo:"expected"` // jobs in all, once the first are made
@@ -44,6 +48,19 @@ type Batch struct {
 	Mail  []string        `dynamo:"mail,omitempty"` // recipients of the mails about it
 	// Mails are the results of the mails that were sent or given up.
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
+}
+
+// First is the first job of a batch of one object before it is made: the batch has its places
+// in line until then, so that jobs for one object run in the order in which their submissions
+// were accepted, not in that in which these are unpacked. A batch that is held, or that has
+// ended, has none; nor has one whose jobs are made.
+func (b *Batch) First() Job {
+	j := Job{ID: JobID(b.ID, 1), Collection: b.Collection, Batch: b.ID, Primary: b.Primary, LocalIDs: b.LocalIDs,
+		Related: b.Related}
+	if b.InLine && b.Unpacked == 0 && b.State == BatchPending {
+		j.State = Pending
+	}
+	return j
 }
 
 // Stops returns why none of the batch's jobs starts or continues at a gate, "" if they may: it is

@@ -84,6 +84,10 @@ type Job struct {
 	HasSpace    bool     `dynamo:"has_space,omitempty"`
 	Cleaning    bool     `dynamo:"cleaning,omitempty"`  // its work files are being removed
 	Locks       []string `dynamo:"lock_keys,omitempty"` // lock keys that it owns
+	// Related are the lock keys of other identifiers of its object, as far as they were known
+	// when it was submitted: a job that names the ARK and one that names a local id wait for
+	// each other.
+	Related []string `dynamo:"related_locks,omitempty"`
 
 	ManifestWarnings []string `dynamo:"manifest_warnings,omitempty"` // see Warnings
 	FileWarnings     []string `dynamo:"file_warnings,omitempty"`
@@ -174,17 +178,31 @@ func (j *Job) Submitted() []string {
 }
 
 // LockKeys lists the lock keys that the job must own to pass gate 2: its object's ARK, and
-// its local ids within the collection, as far as they are known.
+// its local ids within the collection, as far as they are known, and those that are related.
 func (j *Job) LockKeys() []string {
 	var keys []string
 	if j.Primary != "" {
-		keys = append(keys, "ark#"+j.Primary)
+		keys = append(keys, ARKLock(j.Primary))
 	}
 	for _, id := range j.LocalIDs {
-		keys = append(keys, "local#"+j.Collection+"#"+id)
+		keys = append(keys, LocalLock(j.Collection, id))
+	}
+	for _, key := range j.Related {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }
+
+// ARKLock is the lock key of an object's ARK.
+func ARKLock(ark string) string { return "ark#" + ark }
+
+// LocalLock is the lock key of a local id.
+func LocalLock(collection, id string) string { return "local#" + collection + "#" + id }
+
+// MaxRelated limits a job's related lock keys: all of its locks are taken in one transaction.
+const MaxRelated = 10
 
 // QueuedLocks lists the lock keys for which the job is in line: all that it needs, from
 // its submission until its version is recorded. Jobs for one object or local id run in the

@@ -55,7 +55,7 @@ func BatchWakes(prev, next Batch) []Wake {
 		out = append(out, Wake{StartBatch, next.ID, next.Exec, stage.Name})
 	}
 
-	if next.Unpacked != prev.Unpacked {
+	if next.Unpacked != prev.Unpacked || leavesLine(prev, next) {
 		out = append(out, Wake{Kind: LookGates})
 	}
 
@@ -67,4 +67,10 @@ func BatchWakes(prev, next Batch) []Wake {
 		out = append(out, Wake{SendMail, next.ID, next.Exec, string(kind)})
 	}
 	return out
+}
+
+// leavesLine reports whether a batch gives up the places in line of its only job.
+func leavesLine(prev, next Batch) bool {
+	before, after := prev.First(), next.First()
+	return len(before.QueuedLocks()) > len(after.QueuedLocks())
 }

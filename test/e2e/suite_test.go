@@ -61,6 +61,7 @@ var suite = []entry{
 	{"TestDescriptionPrecedence", "process", "", shares, 2, "a description that hides another"},
 	{"TestManyObjectsInOneBatch", "process", "", alone, 5,
 		"executions that are repeated when many run at once"},
+	{"TestOrderOfSubmissions", "process", "", shares, 20, "a submission that a later one overtakes"},
 	{"TestReindexRestoresRows", "process", "ministack", shares, 9, "a row that does not follow from the storage"},
 	{"TestCallbackModes", "process", "ministack", shares, 6,
 		"a secret that is not found, a signature that is wrong"},

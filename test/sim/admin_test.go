@@ -131,6 +131,7 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 	if *submitted < len(a.w.s.plans) {
 		b := ingest.Batch{Collection: a.w.s.plans[*submitted][0].collection, Mode: "add", Note: fmt.Sprint(*submitted),
 			StopAfter: a.w.s.stopAfter}
+		a.w.s.identify(&b, *submitted)
 		*submitted++
 		_, _ = a.q.Submit(ctx, b, fmt.Sprint("key", *submitted), []byte("body"), "sim")
 		return

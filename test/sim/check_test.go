@@ -166,6 +166,7 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row, mails ma
 		}
 		c.batches[is.Batch.ID] = is
 		c.items[pk] = it
+		return ingest.JobID(is.Batch.ID, 1)
 	case sk == "COUNT":
 		id := strings.TrimPrefix(pk, "BATCH#")
 		c.counts[id] = adversary.Read[queue.Counts](it).Counts
@@ -405,6 +406,9 @@ func (c *checker) agrees(id string) {
 		}
 	}
 	chain := inLine(&j.Job)
+	if _, made := c.jobs[id]; !made {
+		chain = c.queued(id)
+	}
 	for _, l := range chain {
 		if _, stands := c.lines[l][id]; !stands {
 			c.fail("job %s (%s) is not in the line of %s", id, j.State, l)
@@ -422,6 +426,18 @@ func (c *checker) agrees(id string) {
 	if j.Running() && !j.HasSlot {
 		c.fail("job %s runs in %s without a slot", id, j.State)
 	}
+}
+
+// queued lists the locks for which a batch of one object is in line for its only job: from its submission until it is
+// unpacked, unless it is on hold or has ended.
+func (c *checker) queued(job string) []string {
+	b := c.batches[strings.Split(job, "-")[0]]
+	if job != ingest.JobID(b.Batch.ID, 1) || b.State != ingest.BatchPending || b.Unpacked > 0 {
+		return nil
+	}
+	c.w.Met("in line before it is unpacked")
+	j := ingest.Job{Collection: b.Collection, Primary: b.Primary, LocalIDs: b.LocalIDs, Related: b.Related}
+	return j.LockKeys()
 }
 
 // inLine lists the locks for which a job is in line: those of its identifiers, from its

@@ -249,3 +249,15 @@ func (s *scenario) job(b, row int) ingest.Job {
 	return ingest.Job{Collection: p.collection, Priority: p.priority, Mode: "add", LocalIDs: p.ids, Primary: p.ark,
 		Payload: ingest.Payload{Filename: fmt.Sprintf("plan-%d-%d", b, row)}}
 }
+
+// identify gives a batch of one object its identifiers, unless they would be refused: then its row has them, as the
+// row of a manifest could.
+func (s *scenario) identify(b *ingest.Batch, n int) {
+	if len(s.plans[n]) > 1 {
+		return
+	}
+	j := s.job(n, 0)
+	if ingest.CheckSubmission(&j.Primary, &j.LocalIDs, j.Payload) == nil {
+		b.Primary, b.LocalIDs = j.Primary, j.LocalIDs
+	}
+}

@@ -227,7 +227,9 @@ func (a *actor) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 		}
 		var jobs []ingest.Job
 		for row := claim.Batch.Unpacked; row < total && len(jobs) < 1+a.Rng.IntN(3); row++ {
-			jobs = append(jobs, a.w.s.job(b, row))
+			j := a.w.s.job(b, row)
+			j.Related = claim.Batch.Related
+			jobs = append(jobs, j)
 		}
 		if err := claim.Unpack(ctx, jobs[:queue.Chunk(jobs)], total); err != nil {
 			return ingest.Result{}, err

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +38,9 @@ func checkBatch(ctx context.Context, x *rowCheck) error {
 			"the batch has no row of counts: its jobs cannot end")
 	}
 
-	err = x.history(ctx, subjectOf(event.Batch, b.Batch.ID), b.Version, string(b.State))
+	first := b.First()
+	err = errors.Join(x.owned(ctx, b.Head, &first),
+		x.history(ctx, subjectOf(event.Batch, b.Batch.ID), b.Version, string(b.State)))
 	should := b
 	should.Place()
 	x.placed(b.Head, should.Head, b.Live(x.Queue.Now()), func(tx *table.Tx) { tx.Save(&should) })

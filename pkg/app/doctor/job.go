@@ -33,7 +33,7 @@ func checkJob(ctx context.Context, x *rowCheck) error {
 	x.progress(&j)
 	should := j
 	should.Place()
-	err := errors.Join(x.owned(ctx, &j),
+	err := errors.Join(x.owned(ctx, j.Head, &j.Job),
 		x.history(ctx, subjectOf(event.Job, j.Job.ID), j.Version, string(j.State)),
 		x.recorded(ctx, &j.Job))
 
@@ -102,26 +102,26 @@ func (x *rowCheck) overdue(due int64, command string) {
 		x.Queue.Now().Sub(time.UnixMilli(due)).Round(time.Second))
 }
 
-// owned checks that the rows exist that a job owns. Slots, spaces, locks and places in line
-// are rows with the job as their owner. A row that is missing or has the wrong size is made
-// as it should be; one of another job is not touched, since which of the two is right cannot
-// be told.
-func (x *rowCheck) owned(ctx context.Context, j *queue.Job) error {
-	for _, want := range queue.Owned(&j.Job) {
+// owned checks that the rows exist that a job owns, or a batch for its only job. Slots, spaces,
+// locks and places in line are rows with the job as their owner. A row that is missing or has
+// the wrong size is made as it should be; one of another job is not touched, since which of the
+// two is right cannot be told. owner is the row of the job or batch.
+func (x *rowCheck) owned(ctx context.Context, owner table.Head, j *ingest.Job) error {
+	for _, want := range queue.Owned(j) {
 		var row queue.Reservation
 		err := x.Queue.Table.Get(ctx, want.Key(), &row)
 		switch {
 		case fault.Is(err, fault.NotFound):
-			x.add("reservation-missing", "", x.reserve(j, want),
+			x.add("reservation-missing", "", x.reserve(owner, want),
 				"the job has %s, but there is no such row", want.Key())
 		case err != nil:
 			return err
 		case row.Owner != want.Owner:
-			command := fmt.Sprintf("archivist job fail %s --reason …: two jobs must not own one row", j.Job.ID)
+			command := fmt.Sprintf("archivist job fail %s --reason …: two jobs must not own one row", j.ID)
 			x.add("reservation-owner", command, nil, "the job has %s, but the row's owner is %s",
 				want.Key(), row.Owner)
 		case row.Bytes != want.Bytes:
-			x.add("reservation-bytes", "", x.resize(j, row, want.Bytes),
+			x.add("reservation-bytes", "", x.resize(owner, row, want.Bytes),
 				"the job needs %d bytes, its row %s has %d",
 				want.Bytes, want.Key(), row.Bytes)
 		}
@@ -129,26 +129,26 @@ func (x *rowCheck) owned(ctx context.Context, j *queue.Job) error {
 	return nil
 }
 
-// reserve inserts a missing row of a job. The job's rev is required: a job that has changed
+// reserve inserts a missing row. The rev of the owner's row is required: a job that has changed
 // may not need the row any more, and a row without an owner who needs it would never be given
 // back.
-func (x *rowCheck) reserve(j *queue.Job, row queue.Reservation) func(context.Context) error {
+func (x *rowCheck) reserve(owner table.Head, row queue.Reservation) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return x.commit(ctx, func(tx *table.Tx) {
 			tx.Insert(&row)
-			tx.Require(j.Key(), "rev = ?", j.Rev)
+			tx.Require(owner.Key(), "rev = ?", owner.Rev)
 		})
 	}
 }
 
 // resize sets the bytes of a job's space.
-func (x *rowCheck) resize(j *queue.Job, row queue.Reservation,
+func (x *rowCheck) resize(owner table.Head, row queue.Reservation,
 	bytes int64) func(context.Context) error {
 	return func(ctx context.Context) error {
 		row.Bytes = bytes
 		return x.commit(ctx, func(tx *table.Tx) {
 			tx.Save(&row)
-			tx.Require(j.Key(), "rev = ?", j.Rev)
+			tx.Require(owner.Key(), "rev = ?", owner.Rev)
 		})
 	}
 }
@@ -220,7 +220,7 @@ func checkReservation(ctx context.Context, x *rowCheck) error {
 		return nil
 	}
 
-	owner, err := x.Queue.Job(ctx, row.Owner)
+	owner, job, err := x.owner(ctx, row.Owner)
 	if fault.Is(err, fault.NotFound) {
 		x.add("reservation-owner", "", x.free(nil, row.Owner),
 			"its owner, job %s, does not exist", row.Owner)
@@ -232,17 +232,42 @@ func checkReservation(ctx context.Context, x *rowCheck) error {
 	}
 
 	has := func(r queue.Reservation) bool { return r.Key() == x.Key }
-	if !slices.ContainsFunc(queue.Owned(&owner.Job), has) {
+	if !slices.ContainsFunc(queue.Owned(job), has) {
 		x.add("reservation-owner", "", x.free(owner, row.Owner),
-			"its owner, job %s, is %s and does not have it", row.Owner, owner.State)
+			"its owner, job %s, is %s and does not have it", row.Owner, job.State)
 	}
 	return nil
 }
 
-// free removes a row whose owner does not have it. owner is nil if there is no such job; then
-// the condition is that there is still none, because a job could be restored from a backup
-// meanwhile.
-func (x *rowCheck) free(owner *queue.Job, name string) func(context.Context) error {
+// owner is the job that owns a row, and the row in which it is. A job that is not made yet may
+// have places in line by its batch.
+func (x *rowCheck) owner(ctx context.Context, id string) (*table.Head, *ingest.Job, error) {
+	row, err := x.Queue.Job(ctx, id)
+	if err == nil {
+		return &row.Head, &row.Job, nil
+	}
+
+	if !fault.Is(err, fault.NotFound) {
+		return nil, nil, err
+	}
+
+	name, _, _ := strings.Cut(id, "-")
+	batch, none := x.Queue.Batch(ctx, name)
+	if none != nil {
+		return nil, nil, none
+	}
+
+	first := batch.First()
+	if first.ID != id || len(first.QueuedLocks()) == 0 {
+		return nil, nil, err
+	}
+	return &batch.Head, &first, nil
+}
+
+// free removes a row whose owner does not have it. owner is the owner's row, nil if there is no
+// such job; then the condition is that there is still none, because a job could be restored from
+// a backup meanwhile.
+func (x *rowCheck) free(owner *table.Head, name string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return x.commit(ctx, func(tx *table.Tx) {
 			tx.RemoveOwned(x.Key, name)

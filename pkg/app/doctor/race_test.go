@@ -82,3 +82,26 @@ func TestRepairOfRequeuedJob(t *testing.T) {
 		t.Error("the files were removed")
 	}
 }
+
+// TestPlaceOfAcceptedBatch: the place in line of a submission that is not unpacked yet is no row without an owner, and
+// is made again if it is gone.
+func TestPlaceOfAcceptedBatch(t *testing.T) {
+	w := settled(t)
+	b, err := w.Machine.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add",
+		LocalIDs: []string{"new"}}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.finds(false)
+	place := key("LOCK#local#bench#new", "WAITS#"+ingest.JobID(b.Batch.ID, 1))
+	w.drop(place)
+	w.finds(true, "reservation-missing batch:"+b.Batch.ID)
+	if w.Rows.Row(place) == nil {
+		t.Error("the place was not made")
+	}
+	w.set(batchKey(ingest.JobID(b.Batch.ID, 1)), "in_line", nil)
+	w.finds(true, "reservation-owner "+place.String())
+	if w.Rows.Row(place) != nil {
+		t.Error("the place of a batch that has none is left")
+	}
+}

@@ -132,7 +132,7 @@ func (row *Batch) Place() {
 
 // putBatch puts a batch's change to next into tx, with an event if by names one. The lease
 // ends if there is an event, and is kept if there is none.
-func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin) error {
+func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, missing missingRows, by origin) error {
 	prev := row.Batch
 	if prev.State != next.State {
 		if err := ingest.CheckBatch(prev.State, next.State); err != nil {
@@ -148,6 +148,9 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, by origin)
 	}
 
 	q.writeBatch(tx, row, changed)
+	if next.Unpacked == 0 { // else its job has the places in line, see Unpack
+		reserve(tx, prev.First(), next.First(), missing)
+	}
 	q.addMails(tx, prev, next)
 	if by.event == "" {
 		return nil
@@ -191,30 +194,38 @@ func (q *Queue) changeJob(ctx context.Context, row *Job, next ingest.Job, by ori
 	more ...func(*table.Tx) error) error {
 	prev := row.Job
 	wakes := func() []ingest.Wake { return ingest.Wakes(prev, next) }
-	var missing missingRows
-	change := func(tx *table.Tx) error { return q.putJob(tx, row, next, missing, by) }
-	parts := append([]func(*table.Tx) error{change}, more...)
-	err := q.commit(ctx, parts, wakes)
-	missing = q.missingRows(ctx, err, &prev)
-	if len(missing) == 0 {
-		return err
-	}
-
-	q.Log.Error("rows that a job owns are missing; it is changed without them", "job", prev.ID,
-		"rows",
-		fmt.Sprint(missing))
-
-	q.Metric(MissingRows, float64(len(missing)))
-	return q.commit(ctx, parts, wakes)
+	change := func(tx *table.Tx, missing missingRows) error { return q.putJob(tx, row, next, missing, by) }
+	return q.change(ctx, &prev, change, more, wakes)
 }
 
 // changeBatch is changeJob for a batch.
 func (q *Queue) changeBatch(ctx context.Context, row *Batch, next ingest.Batch, by origin,
 	more ...func(*table.Tx) error) error {
 	prev := row.Batch
-	change := func(tx *table.Tx) error { return q.putBatch(tx, row, next, by) }
+	owner := prev.First()
 	wakes := func() []ingest.Wake { return ingest.BatchWakes(prev, next) }
-	return q.commit(ctx, append([]func(*table.Tx) error{change}, more...), wakes)
+	change := func(tx *table.Tx, missing missingRows) error { return q.putBatch(tx, row, next, missing, by) }
+	return q.change(ctx, &owner, change, more, wakes)
+}
+
+// change commits a change and what else is in its transaction; owner is the job that owns the
+// rows that the change gives back.
+func (q *Queue) change(ctx context.Context, owner *ingest.Job, put func(*table.Tx, missingRows) error,
+	more []func(*table.Tx) error, wakes func() []ingest.Wake) error {
+	var missing missingRows
+	parts := append([]func(*table.Tx) error{func(tx *table.Tx) error { return put(tx, missing) }}, more...)
+	err := q.commit(ctx, parts, wakes)
+	missing = q.missingRows(ctx, err, owner)
+	if len(missing) == 0 {
+		return err
+	}
+
+	q.Log.Error("rows that a job owns are missing; it is changed without them", "job", owner.ID,
+		"rows",
+		fmt.Sprint(missing))
+
+	q.Metric(MissingRows, float64(len(missing)))
+	return q.commit(ctx, parts, wakes)
 }
 
 // commit makes a new transaction of its parts, commits it, and then sends the wake-ups.

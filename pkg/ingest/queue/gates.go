@@ -154,6 +154,9 @@ func (p *pass) findRoots(ctx context.Context) {
 		for next := p.behind[id]; next != "" && !p.first[next] && read < most; read++ {
 			p.first[next] = true
 			row, err := p.q.Job(ctx, next)
+			if fault.Is(err, fault.NotFound) {
+				break // it is not unpacked yet
+			}
 			if err == nil {
 				_, next, err = p.q.blockedBy(ctx, &row.Job)
 			}

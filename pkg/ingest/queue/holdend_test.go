@@ -172,12 +172,12 @@ func TestHeldWithoutSlots(t *testing.T) {
 	}
 }
 
-// line are the jobs in line for a local id of collection c.
-func (b *bench) line(local string) (ids []string) {
+// line are the jobs in line for a lock.
+func (b *bench) line(lock string) (ids []string) {
 	b.Helper()
 	var rows []queue.Reservation
-	pk := queue.LockKey("local#c#" + local).PK
-	if _, err := b.q.Table.Page(b.Context(), table.Query{PK: pk, Prefix: "WAITS#"}, &rows); err != nil {
+	query := table.Query{PK: queue.LockKey(lock).PK, Prefix: "WAITS#"}
+	if _, err := b.q.Table.Page(b.Context(), query, &rows); err != nil {
 		b.Fatal(err)
 	}
 	for _, row := range rows {
@@ -195,11 +195,11 @@ func TestHeldJobIsPassed(t *testing.T) {
 	second := ingest.JobID(b.submit(1, "x"), 1)
 	b.do(ingest.ActHold, jobTarget(first))
 	third := ingest.JobID(b.submit(1, "x"), 1)
-	if got := b.line("x"); len(got) != 2 || got[0] != second || got[1] != third {
+	if got := b.line("local#c#x"); len(got) != 2 || got[0] != second || got[1] != third {
 		t.Errorf("in line: %v", got)
 	}
 	b.do(ingest.ActRelease, jobTarget(first))
-	if got := b.line("x"); len(got) != 3 || got[0] != first {
+	if got := b.line("local#c#x"); len(got) != 3 || got[0] != first {
 		t.Errorf("in line after the release: %v", got)
 	}
 	b.tick()

@@ -18,6 +18,8 @@ type Reservation struct {
 	Owner      string `dynamo:"owned_by"` // job id
 	Bytes      int64  `dynamo:"bytes,omitempty"`
 	Collection string `dynamo:"coll,omitempty"`
+	// Related are the other lock keys of a job in line, which are of the same object.
+	Related []string `dynamo:"related_locks,omitempty"`
 }
 
 // Partitions of slots and space: what is free is the capacity less the sum of their rows.
@@ -67,14 +69,7 @@ func ownedRows(j *ingest.Job) (owned []table.Key) {
 
 // Owned are the reservations that a job has by its row: exactly these rows exist for it.
 func Owned(j *ingest.Job) (owned []Reservation) {
-	add := func(k table.Key, bytes int64) {
-		owned = append(owned, Reservation{
-			Head:       head(k),
-			Owner:      j.ID,
-			Bytes:      bytes,
-			Collection: j.Collection,
-		})
-	}
+	add := func(k table.Key, bytes int64) { owned = append(owned, reservation(j, k, bytes)) }
 
 	if j.HasSlot {
 		add(slotKey(j.ID), 0)
@@ -89,9 +84,21 @@ func Owned(j *ingest.Job) (owned []Reservation) {
 	}
 
 	for _, name := range j.QueuedLocks() {
-		add(lineKey(name, j.ID), 0)
+		owned = append(owned, placeInLine(j, name))
 	}
 	return owned
+}
+
+// reservation is a row of a job.
+func reservation(j *ingest.Job, k table.Key, bytes int64) Reservation {
+	return Reservation{Head: head(k), Owner: j.ID, Bytes: bytes, Collection: j.Collection}
+}
+
+// placeInLine is the row of a job's place in the line for a lock.
+func placeInLine(j *ingest.Job, lock string) Reservation {
+	row := reservation(j, lineKey(lock, j.ID), 0)
+	row.Related = slices.DeleteFunc(j.LockKeys(), func(key string) bool { return key == lock })
+	return row
 }
 
 // reserve puts into tx the reservations that a change of a job grants and gives back,
@@ -100,9 +107,10 @@ func reserve(tx *table.Tx, prev, next ingest.Job, missing missingRows) {
 	r := reserver{tx: tx, job: next, missing: missing}
 	r.slot(prev.HasSlot, next.HasSlot)
 	r.space(prev, next)
-	r.names(prev.Locks, next.Locks, LockKey)
+	r.names(prev.Locks, next.Locks,
+		func(name string) Reservation { return reservation(&next, LockKey(name), 0) })
 	r.names(prev.QueuedLocks(), next.QueuedLocks(),
-		func(name string) table.Key { return lineKey(name, next.ID) })
+		func(name string) Reservation { return placeInLine(&next, name) })
 }
 
 // reserver puts the reservations of a job into a transaction.
@@ -113,14 +121,7 @@ type reserver struct {
 }
 
 // grant inserts a row. It must not exist, so that nothing is granted twice.
-func (r reserver) grant(k table.Key, bytes int64) {
-	r.tx.Insert(&Reservation{
-		Head:       head(k),
-		Owner:      r.job.ID,
-		Bytes:      bytes,
-		Collection: r.job.Collection,
-	})
-}
+func (r reserver) grant(row Reservation) { r.tx.Insert(&row) }
 
 // remove deletes a row of the job. It must exist, so that nothing is given back twice.
 func (r reserver) remove(k table.Key) {
@@ -132,7 +133,7 @@ func (r reserver) remove(k table.Key) {
 func (r reserver) slot(had, has bool) {
 	switch {
 	case has && !had:
-		r.grant(slotKey(r.job.ID), 0)
+		r.grant(reservation(&r.job, slotKey(r.job.ID), 0))
 	case had && !has:
 		r.remove(slotKey(r.job.ID))
 	}
@@ -142,7 +143,7 @@ func (r reserver) space(prev, next ingest.Job) {
 	k := spaceKey(next.ID)
 	switch {
 	case next.HasSpace && (!prev.HasSpace || slices.Contains(r.missing, k)):
-		r.grant(k, next.SpaceNeeded)
+		r.grant(reservation(&next, k, next.SpaceNeeded))
 	case prev.HasSpace && !next.HasSpace:
 		r.remove(k)
 	case next.HasSpace && prev.SpaceNeeded != next.SpaceNeeded:
@@ -151,24 +152,18 @@ func (r reserver) space(prev, next ingest.Job) {
 }
 
 // names grants and removes the rows of locks, or of places in line.
-func (r reserver) names(had, has []string, key func(name string) table.Key) {
+func (r reserver) names(had, has []string, row func(name string) Reservation) {
 	for _, name := range has {
 		if !slices.Contains(had, name) {
-			r.grant(key(name), 0)
+			r.grant(row(name))
 		}
 	}
 	for _, name := range had {
 		if !slices.Contains(has, name) {
-			r.remove(key(name))
+			gone := row(name)
+			r.remove(gone.Key())
 		}
 	}
-}
-
-// lineKey is the key of a job's place in the line for a lock. Job ids rise with the
-// submissions, so the line is in their order.
-func lineKey(name, job string) table.Key {
-	return table.Key{PK: LockKey(name).PK, SK: "WAITS#" +
-		job}
 }
 
 // blockedBy returns the first of the locks that the job needs and cannot have now, and the

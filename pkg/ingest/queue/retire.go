@@ -112,7 +112,7 @@ func (q *Queue) retireJobs(ctx context.Context, row *Batch,
 		next.Unpacked, next.Due = row.Unpacked, waits
 	}
 
-	if err := q.putBatch(tx, row, next, origin{}); err != nil {
+	if err := q.putBatch(tx, row, next, nil, origin{}); err != nil {
 		return false, err
 	}
 	return waits == 0, tx.Commit(ctx)

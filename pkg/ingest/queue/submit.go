@@ -33,8 +33,12 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	}
 
 	now := q.Now()
-	id := q.NewID()
-	b.ID, b.Created = id, now.UnixMilli()
+	b.ID, b.Created = q.NewID(), now.UnixMilli()
+	if err := q.joinLines(ctx, &b); err != nil {
+		return nil, err
+	}
+
+	id := b.ID
 	if cause := event.OriginOf(ctx).Cause; cause.Event != "" {
 		b.Cause = &cause
 	}
@@ -42,7 +46,7 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 	next := q.Rules.EnterBatch(b, ingest.BatchPending, now)
 	row := &Batch{Head: head(batchKey(id))}
 	tx := q.Table.Begin(id)
-	if err := q.putBatch(tx, row, next, origin{
+	if err := q.putBatch(tx, row, next, nil, origin{
 		event:     "batch.state",
 		actor:     actor,
 		component: "api",

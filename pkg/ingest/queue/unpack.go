@@ -84,14 +84,14 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 	next.Tries, next.Repairs, next.Blocked, next.Expected = 0, 0, "", expected
 	if next.Unpacked == expected {
 		next = q.seal(next)
-		err = q.putBatch(tx, row, next, origin{
+		err = q.putBatch(tx, row, next, nil, origin{
 			event:     "batch.state",
 			actor:     next.Submitter,
 			component: "unpack",
 		})
 	} else {
 		next = q.Rules.DueBatch(next, q.Now())
-		err = q.putBatch(tx, row, next, origin{})
+		err = q.putBatch(tx, row, next, nil, origin{})
 		tx.Prove(batchKey(next.ID)) // without an event, the row proves the commit
 	}
 
@@ -122,11 +122,16 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 func (q *Queue) makeJobs(tx *table.Tx, b *ingest.Batch,
 	jobs []ingest.Job) (count map[string]int64, err error) {
 	count = map[string]int64{}
+	first := b.First() // it has its places in line already
 	for _, j := range jobs {
 		b.Unpacked++
 		j.Row, j.ID, j.Batch = b.Unpacked, ingest.JobID(b.ID, b.Unpacked), b.ID
 		j.Cause = b.Cause
-		made, err := q.makeJob(tx, j, b.Submitter)
+		before := ingest.Job{ID: j.ID}
+		if first.ID == j.ID {
+			before = first
+		}
+		made, err := q.makeJob(tx, j, before, b.Submitter)
 		if err != nil {
 			return nil, err
 		}
@@ -137,8 +142,9 @@ func (q *Queue) makeJobs(tx *table.Tx, b *ingest.Batch,
 	return count, nil
 }
 
-// makeJob puts a new job into tx, with its event and its places in line.
-func (q *Queue) makeJob(tx *table.Tx, j ingest.Job, submitter string) (ingest.Job, error) {
+// makeJob puts a new job into tx, with its event and its places in line. before is the job as
+// far as it has some already.
+func (q *Queue) makeJob(tx *table.Tx, j, before ingest.Job, submitter string) (ingest.Job, error) {
 	j, refused := admissible(j)
 	j = q.Rules.New(j, q.Now())
 	e := event.New{Type: "job.state", Component: "unpack", Actor: submitter}
@@ -152,6 +158,6 @@ func (q *Queue) makeJob(tx *table.Tx, j ingest.Job, submitter string) (ingest.Jo
 	e.Parents, e.Identifiers, e.After = jobParents(j), jobIdentifiers(j), propertiesOfJob(j)
 	row := &Job{Head: head(jobKey(j.ID)), Version: 1, Job: j}
 	q.writeJob(tx, row, *row)
-	reserve(tx, ingest.Job{ID: j.ID}, j, nil)
+	reserve(tx, before, j, nil)
 	return j, event.Append(tx, jobSubject(j.ID), 1, e)
 }

@@ -103,6 +103,7 @@ func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim,
 		Metadata:   b.Metadata,
 		Primary:    b.Primary,
 		LocalIDs:   b.LocalIDs,
+		Related:    b.Related,
 		IfVersion:  b.IfVersion,
 	}
 

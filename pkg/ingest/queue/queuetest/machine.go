@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +29,8 @@ type Machine struct {
 	Queue     *queue.Queue
 	Scheduler *queue.Scheduler
 	Step      func(ingest.Stage) queue.Step // of a stage
+	// Pick chooses the next of so many messages, from 0; nil: the first.
+	Pick func(waiting int) int
 	// What AWS would bill: executions' traces, state transitions, SQS requests, Lambda requests.
 	Executions, Transitions, SQS, Lambda float64
 
@@ -150,8 +153,13 @@ func (m *Machine) One(ctx context.Context) error {
 		return nil
 	}
 
-	in := m.waiting[0]
-	m.waiting = m.waiting[1:]
+	next := 0
+	if m.Pick != nil {
+		next = m.Pick(len(m.waiting))
+	}
+
+	in := m.waiting[next]
+	m.waiting = slices.Delete(m.waiting, next, next+1)
 	if in.Operation != "" {
 		return m.page(ctx, in)
 	}
