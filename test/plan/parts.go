@@ -38,7 +38,7 @@ var (
 	linters = Part{Name: "cfn-lint and checkov", Lane: Process, Command: "go run ./infra/deploy lint",
 		Limit: 40 * time.Minute, Finds: "templates that CloudFormation refuses, or that are less safe than usual"}
 	dynamoDB = Part{Name: "rows on DynamoDB Local", Lane: LocalStack,
-		Command: local + "with dynamodb go test -count=1 -v -skip " + many +
+		Command: local + "with dynamodb go test -count=1 -v -timeout 35m -skip " + many +
 			" ./pkg/kernel/table/... ./pkg/kernel/lease ./pkg/ingest/queue",
 		Limit: 40 * time.Minute, Finds: "where the table in the process and Amazon's own differ"}
 	// The queue's tests are played on Amazon's own; on MiniStack it is played end to end.
