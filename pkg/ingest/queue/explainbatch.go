@@ -40,6 +40,11 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 		x.Waits, x.Why = explainHeld(ingest.TargetBatch, row.Hold, active)
 	case ingest.BatchFailed:
 		x.Waits, x.Why = OnPerson, failedBatch(row, counts)
+		if counts.Failed > 0 {
+			var causes string
+			causes, err = q.failedCauses(ctx, row, counts.Failed)
+			x.Why = strings.TrimSpace(x.Why + " " + causes)
+		}
 	case ingest.BatchCompleted:
 		x.Why = fmt.Sprintf("All of its jobs have ended: %s.", ended(counts))
 	case ingest.BatchDeleted:

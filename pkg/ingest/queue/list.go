@@ -20,6 +20,9 @@ type Page[T any] struct {
 	Cursor string
 }
 
+// jobsOfPage is the number of a batch's jobs that are listed at once.
+const jobsOfPage = 100
+
 // Jobs lists a batch's jobs in the order of their rows: at most 100, beginning with the row
 // that follows after.
 func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error) {
@@ -27,7 +30,7 @@ func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, max(0, min(b.Unpacked-after, 100)))
+	ids := make([]string, max(0, min(b.Unpacked-after, jobsOfPage)))
 	for i := range ids {
 		ids[i] = ingest.JobID(batch, after+1+i)
 	}
