@@ -26,6 +26,7 @@ type packages struct {
 	*twins
 	server *httptest.Server
 	files  map[string][]byte
+	row    func(*checkm.Row) // changes rows of manifests; nil: none
 }
 
 func newPackages(t *testing.T) *packages {
@@ -52,6 +53,11 @@ func (p *packages) pack(files map[string]string, how ...func(*ingest.Batch)) str
 		p.files[name] = []byte(content)
 		rows = append(rows, checkm.Row{URL: p.server.URL + "/" + name, Algorithm: "sha256", Digest: d.Sums()["sha256"],
 			Size: d.Size, Name: name})
+	}
+	for i := range rows {
+		if p.row != nil {
+			p.row(&rows[i])
+		}
 	}
 	var manifest bytes.Buffer
 	if err := checkm.Write(&manifest, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest",

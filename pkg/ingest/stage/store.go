@@ -81,6 +81,11 @@ func (s Store) follow(ctx context.Context, claim *queue.Claim,
 	}
 
 	if plan.NoChange {
+		notes, err := s.notTaken(ctx, claim.Job)
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		claim.Job.FileWarnings = slices.Concat(claim.Job.FileWarnings, notes)
 		return next, s.finish(ctx, claim, plan, nil)
 	}
 

@@ -84,8 +84,12 @@ func (v Version) Each(ctx context.Context, from int64, each func(e Entry, next i
 	}
 
 	defer body.Close()
+	return EachOf(body, from, each)
+}
 
-	for lines := json.NewDecoder(body); ; {
+// EachOf is Each for an open list, which begins at byte from.
+func EachOf(list io.Reader, from int64, each func(e Entry, next int64) error) error {
+	for lines := json.NewDecoder(list); ; {
 		var e Entry
 		err := lines.Decode(&e)
 		if err == io.EOF {
