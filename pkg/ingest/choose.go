@@ -87,6 +87,15 @@ func (f Free) Fits(w Want) bool {
 	return w.Space <= space && (w.Known || space >= f.Reserve)
 }
 
+// Lacks is how many bytes must become free until there is space for a job that does not fit.
+func (f Free) Lacks(w Want) int64 {
+	needs := w.Space
+	if !w.Known {
+		needs = max(needs, f.Reserve)
+	}
+	return max(1, needs-f.Space)
+}
+
 // reservesFor reports whether freed space is reserved for a job that does not fit.
 func (f Free) reservesFor(w Want) bool {
 	return f.Patience > 0 && w.Waited >= f.Patience && w.Space <= f.Capacity &&

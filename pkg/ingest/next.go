@@ -172,7 +172,7 @@ func (r Rules) Preserved(j Job, version int) Job {
 // Cleaned is a failed or deleted job without its work files. If the version of a
 // failed job is not stored yet, it has to start again from the beginning.
 func (r Rules) Cleaned(j Job) Job {
-	j.HasSpace, j.Cleaning, j.Due, j.Repairs = false, false, 0, 0
+	j.HasSpace, j.Cleaning, j.Due, j.Repairs, j.Blocked = false, false, 0, 0, ""
 	if j.State == Failed && !isAfter(j.LastSuccessful, Processing) {
 		j.LastSuccessful = ""
 	}

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"archivist/pkg/ingest"
@@ -38,7 +40,7 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 
 	all, err := q.Clean(ctx, row.Job.ID, now.Add(q.itemTime()))
 	if err != nil {
-		return err
+		return errors.Join(err, q.uncleanable(ctx, row, err))
 	}
 
 	if !all { // the next sweep continues
@@ -54,6 +56,17 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 	return q.changeJob(ctx, row, q.Rules.Cleaned(row.Job), by)
 }
 
+// uncleanable notes why the work files of a job could not be removed, so that explain names it.
+// They are tried again when they are due.
+func (q *Queue) uncleanable(ctx context.Context, row *Job, why error) error {
+	tx := q.Table.Begin(q.NewID())
+	next := *row
+	next.Release()
+	next.Blocked = ingest.Cut(causeOf(why), ingest.MaxReason)
+	q.writeJob(tx, row, next)
+	return tx.Commit(ctx)
+}
+
 // whyClean is why the work files of a job are removed when they are due.
 func (q *Queue) whyClean(row *Job, now time.Time) string {
 	if row.State == ingest.Deleted {
@@ -65,12 +78,42 @@ func (q *Queue) whyClean(row *Job, now time.Time) string {
 	return "the retention period of failed jobs has ended"
 }
 
-// cleanEarly removes work files of failed jobs, the oldest first, because a waiting job
-// needs their space. It leaves out jobs younger than FailedKeep, and what is due soon: that is
-// the sweep's, and there are all whose clean-up failed before, so that these do not stand in
-// the way. In the same place of the index are batches whose rows will be removed and jobs that
-// were just deleted: there may be many.
-func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
+// cleanEarly removes work files of failed jobs, the oldest first, because waiting jobs need
+// their space: lack has the bytes that each of them lacks, in their order. It removes as many
+// as the first of these jobs needs that can be helped so, and none if none can: what a
+// requeue would have to fetch again is not removed in vain.
+//
+// It leaves out jobs younger than FailedKeep, and what is due soon: that is the sweep's, and
+// there are all whose clean-up failed before, so that these do not stand in the way. In the
+// same place of the index are batches whose rows will be removed and jobs that were just
+// deleted: there may be many.
+func (q *Queue) cleanEarly(ctx context.Context, lack []int64, until time.Time) error {
+	failed, err := q.cleanable(ctx)
+	if err != nil {
+		return err
+	}
+
+	all := int64(0)
+	for _, w := range failed {
+		all = ingest.AddSizes(all, w.Space)
+	}
+
+	helped := slices.IndexFunc(lack, func(bytes int64) bool { return bytes <= all })
+	if helped < 0 {
+		return nil
+	}
+
+	needed := lack[helped]
+	for tried := 0; tried < min(len(failed), earlyJobs) && needed > 0 && q.Now().Before(until); tried++ {
+		if w := failed[tried]; q.cleanJobEarly(ctx, w.ID) {
+			needed -= w.Space
+		}
+	}
+	return nil
+}
+
+// cleanable are the failed jobs whose work files may be removed early, the oldest first.
+func (q *Queue) cleanable(ctx context.Context) (found []candidate, err error) {
 	query := table.Query{
 		Index: "work",
 		PK:    ingest.WorkCleanUp,
@@ -79,42 +122,40 @@ func (q *Queue) cleanEarly(ctx context.Context, until time.Time) error {
 		Limit: earlyPage,
 	}
 	if query.From > query.To {
-		return nil
+		return nil, nil
 	}
 
-	checked := 0
 	for range earlyPages {
 		var page []candidate
 		next, err := q.Table.Page(ctx, query, &page)
 		if err != nil {
-			return err
+			return nil, err
 		}
 
 		for _, w := range page {
-			if w.PK != jobKey(w.ID).PK || !q.kept(w.Entered) {
-				continue
+			if w.PK == jobKey(w.ID).PK && q.kept(w.Entered) {
+				found = append(found, w)
 			}
-			if checked == earlyJobs || !q.Now().Before(until) {
-				return nil
-			}
-			checked++
-			q.cleanJobEarly(ctx, w.ID)
 		}
 
 		if next == "" {
-			return nil
+			break
 		}
 
 		query.Cursor = next
 	}
-	return nil
+	return found, nil
 }
 
-// cleanJobEarly is cleanEarly for one job.
-func (q *Queue) cleanJobEarly(ctx context.Context, id string) {
+// cleanJobEarly is cleanEarly for one job. It reports whether the space is free.
+func (q *Queue) cleanJobEarly(ctx context.Context, id string) bool {
 	now := q.Now()
 	row, err := q.Job(ctx, id)
-	if err == nil && q.mayCleanEarly(row, now) {
+	if err == nil && !q.mayCleanEarly(row, now) {
+		return false
+	}
+
+	if err == nil {
 		err = q.clean(ctx, row, now, "work files removed early: waiting jobs need the space")
 	}
 	if err != nil && !fault.Is(err, fault.Stale) && !fault.Is(err, fault.NotFound) {
@@ -122,6 +163,7 @@ func (q *Queue) cleanJobEarly(ctx context.Context, id string) {
 			"error", err)
 		q.Metric(RepairErrors, 1)
 	}
+	return err == nil && !row.HasSpace
 }
 
 // kept reports whether a job that failed at a time has kept its work files long enough.

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // TestDeferredJobs: a job whose source asks to wait has neither an execution nor a slot, and
@@ -59,6 +60,43 @@ func TestDeferredJobs(t *testing.T) {
 				t.Errorf("in the end it is %s: %s", j.State, j.Message)
 			}
 		})
+	}
+}
+
+// TestReadyJobIsNotPostponed: a sweep that fails at a job which another one has put back at its gate meanwhile leaves
+// it there, and does not make it wait for its source again.
+func TestReadyJobIsNotPostponed(t *testing.T) {
+	meanwhile, refuse := "", func() error { return nil }
+	tb := tabletest.Table(&tabletest.Client{
+		DynamoDBAPI: tabletest.New(),
+		Do:          func(_ string, call func() error) error { return call() },
+		Refuse: func(partition string) error {
+			if partition == meanwhile {
+				return refuse()
+			}
+			return nil
+		},
+	})
+	tb.Wait = func(context.Context, time.Duration) error { return context.DeadlineExceeded }
+	b := newBenchOn(t, tb)
+	id := b.estimated("", 10)
+	b.tick()
+	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) {
+		return ingest.Defer(time.Hour, "503"), nil
+	})
+	b.now = b.now.Add(2 * time.Hour)
+	meanwhile, refuse = "JOB#"+id, func() error {
+		meanwhile = ""
+		if err := b.q.Sweep(t.Context(), b.now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		return tabletest.Throttled()
+	}
+	if err := b.q.Sweep(t.Context(), b.now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if j := b.job(id); !j.Parked || j.Deferred() {
+		t.Errorf("the job is %+v", j)
 	}
 }
 

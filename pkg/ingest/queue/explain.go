@@ -63,6 +63,9 @@ func explainFailed(j *ingest.Job) (WaitsOn, string) {
 	switch {
 	case j.NotRecoverable:
 		return OnNothing, why + " This job cannot be requeued."
+	case j.Cleaning && j.Blocked != "":
+		return OnPerson, why + fmt.Sprintf(" Its work files could not be removed; an operator must correct this: %s "+
+			"They are tried again after %s; then it can be requeued.", sentence(j.Blocked), ingest.Timestamp(j.Due))
 	case j.Cleaning:
 		return OnPerson, why +
 			" Its work files are being removed; it can be requeued when that is done."

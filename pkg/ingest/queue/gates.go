@@ -27,10 +27,10 @@ type pass struct {
 
 	stopped map[string]bool // batches that let no job start, as far as this pass has met them
 
-	lacksSpace bool // a job lacks only space
-	asked      int  // jobs that were asked whether they wait for space alone
-	heldNow    int  // jobs that this pass held
-	holdUntil  time.Time
+	lack      []int64 // bytes that jobs lack that lack only space, in their order
+	asked     int     // jobs that were asked whether they wait for space alone
+	heldNow   int     // jobs that this pass held
+	holdUntil time.Time
 }
 
 // want is what a candidate needs, as far as the index shows it. A parked job has its space
@@ -113,7 +113,9 @@ func (p *pass) fits(ctx context.Context, place string, w candidate) bool {
 		return true
 	}
 
-	p.lacksSpace = p.lacksSpace || !want.HasSpace && !p.free.Fits(want)
+	if !want.HasSpace && !p.free.Fits(want) {
+		p.lack = append(p.lack, p.free.Lacks(want))
+	}
 	if left.Kept && !p.free.Kept {
 		p.free.Kept = p.mayReserve(ctx, w.ID)
 	}

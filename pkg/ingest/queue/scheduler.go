@@ -143,8 +143,8 @@ func (c *Scheduler) gates(ctx context.Context, l lease.Lease, until time.Time) e
 		}
 	}
 
-	if p.lacksSpace {
-		errs = append(errs, c.Queue.cleanEarly(ctx, c.Queue.Now().Add(c.Queue.itemTime()/2)))
+	if len(p.lack) > 0 {
+		errs = append(errs, c.Queue.cleanEarly(ctx, p.lack, c.Queue.Now().Add(c.Queue.itemTime()/2)))
 	}
 	return errors.Join(errs...)
 }

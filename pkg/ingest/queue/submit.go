@@ -113,5 +113,11 @@ func (q *Queue) recall(ctx context.Context, key string, body []byte,
 			"the Idempotency-Key was used with another request, for batch %s; use "+
 				"a new key for a new submission", row.Batch)
 	}
-	return q.Batch(ctx, row.Batch)
+
+	batch, err := q.Batch(ctx, row.Batch)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.Conflict, "this submission was accepted as batch %s, whose records are removed "+
+			"since; use a new Idempotency-Key to submit it again", row.Batch)
+	}
+	return batch, err
 }

@@ -93,10 +93,17 @@ func (q *Queue) repair(ctx context.Context, d due) error {
 	}
 
 	it, err := q.dueItem(ctx, d)
-	if err != nil || q.Now().UnixMilli() < it.common().Due {
+	if err != nil || !q.isDue(it) {
 		return err
 	}
 	return it.repair(ctx, q)
+}
+
+// isDue reports whether an item is past due. The index may show one that is not any more, or
+// that has no due time by now.
+func (q *Queue) isDue(it item) bool {
+	due := it.common().Due
+	return due > 0 && q.Now().UnixMilli() >= due
 }
 
 // dueItem reads the job or batch that the index shows.
@@ -117,7 +124,7 @@ func (q *Queue) postpone(ctx context.Context, d due) error {
 	}
 
 	it, err := q.dueItem(ctx, d)
-	if err != nil || q.Now().UnixMilli() < it.common().Due {
+	if err != nil || !q.isDue(it) {
 		return err
 	}
 

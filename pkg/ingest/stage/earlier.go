@@ -27,6 +27,7 @@ const (
 	recoverable // it failed, and a requeue could succeed
 	final       // it failed for good
 	deleted
+	cancelled // it failed because its batch was cancelled
 )
 
 // earlier is what an earlier report has about each job of its batch.
@@ -89,7 +90,7 @@ func (e *earlier) read(report io.Reader) error {
 		case key == "at":
 			err = jsonv2.UnmarshalDecode(dec, &e.At)
 		case dec.PeekKind() == '[' && key != "warnings":
-			err = e.readList(dec)
+			err = e.readList(dec, key == "cancelled")
 		default:
 			err = dec.SkipValue()
 		}
@@ -103,8 +104,8 @@ func (e *earlier) read(report io.Reader) error {
 	return err
 }
 
-// readList reads one of the lists of jobs.
-func (e *earlier) readList(dec *jsontext.Decoder) error {
+// readList reads one of the lists of jobs. ofCancelled is set for that of cancelled jobs.
+func (e *earlier) readList(dec *jsontext.Decoder, ofCancelled bool) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (e *earlier) readList(dec *jsontext.Decoder) error {
 
 		_, number, _ := strings.Cut(line.Job, "-")
 		if row, err := strconv.Atoi(number); err == nil && row >= 1 && row <= len(e.Results) {
-			e.Results[row-1] = byte(resultOf(line.State, line.Recoverable))
+			e.Results[row-1] = byte(resultOf(line.State, line.Recoverable, ofCancelled))
 		}
 	}
 
@@ -130,10 +131,12 @@ func (e *earlier) readList(dec *jsontext.Decoder) error {
 	return err
 }
 
-func resultOf(s ingest.State, canRecover bool) result {
+func resultOf(s ingest.State, canRecover, wasCancelled bool) result {
 	switch {
 	case s == ingest.Completed:
 		return preserved
+	case s == ingest.Failed && wasCancelled:
+		return cancelled
 	case s == ingest.Failed && canRecover:
 		return recoverable
 	case s == ingest.Failed:
@@ -146,7 +149,7 @@ func resultOf(s ingest.State, canRecover bool) result {
 
 // change is what has changed for a job, and whether its next step is another one than then.
 func (e *earlier) change(j *ingest.Job) (c notify.Change, nextStep bool) {
-	then, now := result(e.Results[j.Row-1]), resultOf(j.State, !j.NotRecoverable)
+	then, now := result(e.Results[j.Row-1]), resultOf(j.State, !j.NotRecoverable, j.Cancelled)
 	failedThen := then == recoverable || then == final
 	switch {
 	case now == unknown:

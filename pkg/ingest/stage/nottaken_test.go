@@ -31,8 +31,11 @@ func TestNotTaken(t *testing.T) {
 		}
 	}
 	const not = ": not taken, because the content is unchanged: "
-	want := []string{"a.txt" + not + "the media type text/html (stored: ", "b.txt" + not + "the date 2020-02-03T04:05:06Z ",
-		"c.txt" + not + "the digest sha1, which was verified"}
+	want := []string{
+		"a.txt" + not + "the media type text/html (stored: ",
+		"b.txt" + not + "the date 2020-02-03T04:05:06Z ",
+		"c.txt" + not + "the digest sha1, which was verified",
+	}
 	j := p.Ended(p.pack(files), 1, true)
 	if !slices.EqualFunc(j.FileWarnings, want, func(got, want string) bool { return strings.Contains(got, want) }) {
 		t.Errorf("the warnings are %q", j.FileWarnings)
