@@ -12,7 +12,6 @@ package erc
 import (
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,14 +37,47 @@ var Elements = []string{"subject", "description", "publisher", "contributor", "t
 	"source", "language",
 	"relation", "coverage", "rights"}
 
-// Absent reports whether a value means that there is none: it is empty, or only one of the
-// kernel's codes (Kernel Metadata, "coded values").
-func Absent(v string) bool {
-	switch strings.TrimSpace(v) {
-	case "", "(:unas)", "(:unkn)", "(:unav)", "(:null)":
-		return true
+// code is one of the kernel's standardized codes, which stand where a value would.
+type code struct {
+	name, meaning string
+	// says: it tells something about the value, e.g. that nobody knows it. So it takes the place
+	// of a value of an earlier description. The others tell that there is no value yet.
+	says bool
+}
+
+// codes are all of them (Kernel Metadata, "Special Kernel Standardized Value Codes"; DataCite
+// Metadata Schema, "Standard values for unknown information").
+var codes = []code{
+	{"(:unac)", "it cannot be accessed for now", false},
+	{"(:unas)", "none is assigned, e.g. untitled", false},
+	{"(:unav)", "none is available, it may be unknown", false},
+	{"(:tba)", "it is assigned or announced later", false},
+	{"(:unkn)", "it is known to be unknown, e.g. anonymous", true},
+	{"(:unal)", "it is not allowed, and left out intentionally", true},
+	{"(:unap)", "it does not apply", true},
+	{"(:none)", "there was none, and there will be none", true},
+	{"(:null)", "it is empty, and that has a meaning", true},
+	{"(:etal)", "they are too many to list", true},
+}
+
+// codeOf is the code that a value is, in any case of its letters; nil if it is none. A code with
+// more text behind it is a value.
+func codeOf(v string) *code {
+	v = strings.TrimSpace(v)
+	i := slices.IndexFunc(codes, func(c code) bool { return strings.EqualFold(c.name, v) })
+	if i < 0 {
+		return nil
 	}
-	return false
+	return &codes[i]
+}
+
+// Absent reports whether a value means that there is none: it is empty, or only one of the
+// kernel's codes.
+func Absent(v string) bool { return strings.TrimSpace(v) == "" || codeOf(v) != nil }
+
+// none reports whether an element has no value: it is empty, or has only codes.
+func none(values []string) bool {
+	return !slices.ContainsFunc(values, func(v string) bool { return !Absent(v) })
 }
 
 // breaks matches line breaks and the blanks around them.
@@ -69,7 +101,7 @@ func (k *Kernel) Add(name string, values ...string) {
 	for _, v := range values {
 		switch {
 		case name == "where":
-			more = append(more, strings.Split(oneLine(v), ";")...)
+			more = append(more, identifiers(v)...)
 		case to != nil:
 			more = append(more, oneLine(v))
 		default:
@@ -92,8 +124,13 @@ func (k *Kernel) Add(name string, values ...string) {
 	merge(to, more)
 }
 
-// merge adds the values that are new and not absent. The order is that in which they came
-// first.
+// identifiers are those of a "where". A code is none.
+func identifiers(v string) []string {
+	return slices.DeleteFunc(strings.Split(oneLine(v), ";"), Absent)
+}
+
+// merge adds the values that are new, in the order in which they came first. Of codes only one
+// is kept that says something, and only while there is no value.
 func merge(to *[]string, values []string) {
 	had := map[string]bool{}
 	for _, v := range *to {
@@ -102,39 +139,52 @@ func merge(to *[]string, values []string) {
 
 	for _, v := range values {
 		v = strings.TrimSpace(v)
-		if !Absent(v) && !had[v] {
-			had[v] = true
-			*to = append(*to, v)
+		c := codeOf(v)
+		switch {
+		case v == "" || had[v] || c != nil && (!c.says || len(*to) > 0):
+			continue
+		case c != nil:
+			v = c.name
+		case len(*to) == 1 && codeOf((*to)[0]) != nil:
+			*to = nil
 		}
+		had[v] = true
+		*to = append(*to, v)
 	}
 }
 
-// Or fills each element that k does not have from less. Identifiers add up. An element is
-// taken as a whole from one of them, so that no mixture of two descriptions arises.
-func (k Kernel) Or(less Kernel) Kernel {
-	out := Kernel{
-		Who:  or(k.Who, less.Who),
-		What: or(k.What, less.What),
-		When: or(k.When, less.When),
+// Or fills each element of which k has no value from less. Identifiers add up. An element is
+// taken as a whole from one of them, so that no mixture of two descriptions arises. A value of
+// less takes the place of a code: both describe the same version.
+func (k Kernel) Or(less Kernel) Kernel { return k.with(less, none) }
+
+// After fills each element of which k says nothing from that of an earlier version. A code that
+// says something, e.g. (:unkn), withdraws the earlier value.
+func (k Kernel) After(earlier Kernel) Kernel {
+	return k.with(earlier, func(values []string) bool { return len(values) == 0 })
+}
+
+// with takes the elements of other that k lacks, and those of k else.
+func (k Kernel) with(other Kernel, lacks func([]string) bool) Kernel {
+	or := func(own, others []string) []string {
+		if lacks(own) && len(others) > 0 {
+			return others
+		}
+		return own
 	}
 
+	out := Kernel{Who: or(k.Who, other.Who), What: or(k.What, other.What), When: or(k.When, other.When)}
 	out.Where = slices.Clone(k.Where)
-	merge(&out.Where, less.Where)
-	if len(k.More)+len(less.More) > 0 {
-		out.More = maps.Clone(less.More)
-		if out.More == nil {
-			out.More = map[string][]string{}
+	merge(&out.Where, other.Where)
+	for _, name := range Elements {
+		if values := or(k.More[name], other.More[name]); len(values) > 0 {
+			if out.More == nil {
+				out.More = map[string][]string{}
+			}
+			out.More[name] = values
 		}
-		maps.Copy(out.More, k.More)
 	}
 	return out
-}
-
-func or(a, b []string) []string {
-	if len(a) > 0 {
-		return a
-	}
-	return b
 }
 
 // synonyms are the kernel's names of elements of Dublin Core (Kernel Metadata, "ERC

@@ -34,7 +34,10 @@ func TestRead(t *testing.T) {
 			Kernel{Who: []string{"Lovelace"}, What: []string{"Notes"}, When: []string{"1843"},
 				Where: []string{"ark:/99999/x"}}},
 		"coded": {ReadERC, "who: (:unas)\nwhat: (:unkn)\nwhen: (:null)\nwhere: (:unav) something\n",
-			Kernel{Where: []string{"(:unav) something"}}},
+			Kernel{What: []string{"(:unkn)"}, When: []string{"(:null)"}, Where: []string{"(:unav) something"}}},
+		"a value beside codes": {ReadERC, "who: (:UNKN)\nwho: A\nwho: (:none)\nwhat: (:TBA)\n" +
+			"when: (:Unkn)\nwhen: (:none)\nwhere: (:unkn); a\n",
+			Kernel{Who: []string{"A"}, When: []string{"(:unkn)"}, Where: []string{"a"}}},
 		"lines are joined": {ReadDC, oai + "<d:title>\n  Notes \r\n upon\u2028the memoir</d:title></dc>",
 			Kernel{What: []string{"Notes upon the memoir"}}},
 		"DC": {ReadDC, oai + `<d:creator>A</d:creator><d:creator>B</d:creator><d:title>T &amp; U</d:title>` +

@@ -119,7 +119,7 @@ func (d *Description) identify() (refused string) {
 // Inherit fills the missing elements from the description of the version before.
 func (d *Description) Inherit(before erc.Kernel) {
 	before.Where = nil
-	d.Kernel = d.Or(before)
+	d.Kernel = d.After(before)
 }
 
 // Summarise puts a summary of each element on a job's row.

@@ -149,6 +149,34 @@ func TestDescription(t *testing.T) {
 	}
 }
 
+// TestWithdrawnValue: a code that says something, e.g. that the creator is not known, withdraws the value of the
+// version before, wherever it is given; one that says that there is no value yet does not. A value of the same
+// submission wins.
+func TestWithdrawnValue(t *testing.T) {
+	p := newPackages(t)
+	files := map[string]string{"a.txt": "a"}
+	said := func(who string) func(*ingest.Batch) { return withMetadata(ingest.Metadata{Who: who, What: "Notes"}) }
+	wrong := p.Ended(p.pack(files, said("Wrong, Person")), 1, false)
+	for _, code := range []string{"(:unas)", "(:TBA)", "(:unav)", ""} {
+		p.Ended(p.pack(files, said(code)), 1, true)
+	}
+	is := func(id string, version int, who, row string) {
+		t.Helper()
+		j := p.Ended(id, version, false)
+		o, err := p.Stages.Inventory.Object(t.Context(), wrong.Primary)
+		if erc := p.system(id, "mrt-erc.txt"); err != nil || o.Who != row || o.Title != "Notes" || j.Who != row ||
+			!strings.HasPrefix(erc, "erc:\nwho: "+who+"\nwhat: Notes\n") {
+			t.Errorf("the row has %q and %q, %v; the record is %s", o.Who, o.Title, err, erc)
+		}
+	}
+	is(p.pack(files, said("(:UNKN)")), 2, "(:unkn)", "")
+	p.Ended(p.pack(files), 2, true) // what was withdrawn stays so
+	is(p.pack(files, said("Lovelace, Ada")), 3, "Lovelace, Ada", "Lovelace, Ada")
+	files["mrt-erc.txt"] = "who: (:none)\n"
+	is(p.pack(files, said("Lovelace, Ada")), 4, "Lovelace, Ada", "Lovelace, Ada") // the form has a value
+	is(p.pack(files), 5, "(:none)", "")
+}
+
 // TestCorrectedDescription: another title or another local id makes a new version of
 // the same content; without a change there is no new version.
 func TestCorrectedDescription(t *testing.T) {

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -307,10 +308,10 @@ func (u Unpack) batchManifest(ctx context.Context,
 // jobOf makes a row's job. Values of the row take precedence over those of the form.
 func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job {
 	or := func(row, form string) string {
-		if !erc.Absent(row) {
-			return row
+		if erc.Absent(row) && !erc.Absent(form) {
+			return form
 		}
-		return form
+		return cmp.Or(row, form)
 	}
 
 	size := max(r.Size, 0)
