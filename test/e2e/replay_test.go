@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
@@ -76,16 +77,20 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// lose removes a row.
+// lose removes a row, also one that the system writes meanwhile.
 func lose(t *testing.T, k table.Key) {
 	t.Helper()
-	var h table.Head
-	if err := rows().Get(t.Context(), k, &h); err != nil {
-		t.Fatal(err)
-	}
-	tx := rows().Begin(t.Name())
-	tx.Remove(&h)
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	until(t, k.String()+" is removed", soon, func() bool {
+		var h table.Head
+		if err := rows().Get(t.Context(), k, &h); err != nil {
+			t.Fatal(err)
+		}
+		tx := rows().Begin(t.Name() + strconv.FormatInt(h.Rev, 10))
+		tx.Remove(&h)
+		err := tx.Commit(t.Context())
+		if err != nil && !fault.Is(err, fault.Stale) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
 }
