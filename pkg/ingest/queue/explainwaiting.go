@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"archivist/pkg/ingest"
@@ -145,18 +146,26 @@ func waitsTo(j *ingest.Job) string {
 	return "Waiting to continue"
 }
 
-// explainLock names the job that has the object, or is in line for it before this one.
+// explainLock names the job that has the object, or is in line for it before this one. Such a
+// job may not be made yet: then it names its batch.
 func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
 	lock, owner, err := q.blockedBy(ctx, j)
 	if err != nil || lock == "" {
 		return x, err
 	}
-	return Explanation{
-		Waits: OnLock,
-		On:    owner,
-		Why: fmt.Sprintf("job %s works on the same object and comes first. This job continues when that one has ended.",
-			owner),
-	}, nil
+
+	x.Waits, x.On = OnLock, owner
+	_, err = q.Job(ctx, owner)
+	if fault.Is(err, fault.NotFound) {
+		x.On, _, _ = strings.Cut(owner, "-")
+		x.Why = fmt.Sprintf("batch %s was submitted for the same object before, and is not read yet. This job "+
+			"continues when that submission has ended.", x.On)
+		return x, nil
+	}
+
+	x.Why = fmt.Sprintf("job %s works on the same object and comes first. This job continues when that one has ended.",
+		owner)
+	return x, err
 }
 
 // explainSlot explains which limit of running jobs is reached.

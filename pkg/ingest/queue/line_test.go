@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,10 +51,13 @@ func TestLineBeforeUnpacking(t *testing.T) {
 	b.tick()
 	b.tick()
 	x, err := b.q.ExplainJob(t.Context(), later)
-	if earlier := ingest.JobID(first.Batch.ID, 1); err != nil || x.Waits != queue.OnLock || x.On != earlier {
+	if err != nil || x.Waits != queue.OnLock || x.On != first.Batch.ID || !strings.Contains(x.Why, "is not read yet") {
 		t.Errorf("the later job: %+v, %v", x, err)
 	}
 	earlier := b.unpackOne(first)
+	if x, err = b.q.ExplainJob(t.Context(), later); err != nil || x.Waits != queue.OnLock || x.On != earlier {
+		t.Errorf("after the earlier one is unpacked: %+v, %v", x, err)
+	}
 	if got := b.line("local#c#x"); !slices.Equal(got, []string{earlier, later}) {
 		t.Errorf("in line are %v", got)
 	}
