@@ -1,6 +1,7 @@
 package property
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -131,16 +132,28 @@ func (j *job) inPackage() []value {
 	return nil
 }
 
-// element is the value of one element from the best source.
+// element is the value of one element from the best source. Without a value, a code that says something of it takes
+// the place of the value before.
 func (j *job) element(of func(said) value, before string) string {
+	code := ""
 	for _, s := range j.said {
 		switch v := oneLine(string(of(s))); v {
-		case "", "(:unas)", "(:unkn)", "(:unav)", "(:null)":
+		case "", "(:unas)":
+		case "(:unkn)", "(:null)":
+			code = cmp.Or(code, v)
 		default:
 			return v
 		}
 	}
-	return before
+	return cmp.Or(code, before)
+}
+
+// shown is what rows and reports have of an element: no code.
+func shown(element string) string {
+	if element == "(:unkn)" || element == "(:null)" {
+		return ""
+	}
+	return element
 }
 
 var breaks = regexp.MustCompile(`[ \t]*[\t\n\r\x{85}\x{2028}\x{2029}][ \t\n\r\x{85}\x{2028}\x{2029}]*`)

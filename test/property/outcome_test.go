@@ -226,7 +226,7 @@ func (w *world) newest(ctx context.Context, at string, o *stored, v version) {
 	row, err := w.api.Object(ctx, o.ID)
 	w.equal("the object", []any{err, row.ARK, row.Version, row.InventoryDigest, row.Stored}, []any{error(nil), o.ID,
 		o.head(), o.inventory[0], o.prefix})
-	w.summarises("the object", row.Title, v.what)
+	w.summarises("the object", row.Title, shown(v.what))
 	w.equal("the object's ids", row.LocalIDs, v.ids)
 	collection := w.known.objects[o.ID].collection
 	w.equal("the object", row.Collection, collection)
@@ -336,7 +336,7 @@ func (w *world) report(ctx context.Context, batch string, made []v1.Job) {
 			[]any{j.Identifiers.Primary, j.Version, j.NoChange, j.Progress.Files, j.Progress.Bytes})
 		if k := w.known.objects[line.ARK]; k != nil && line.Version > 0 && line.Version <= len(k.versions) {
 			v := k.versions[line.Version-1]
-			w.summarises("the report", line.Title, v.what)
+			w.summarises("the report", line.Title, shown(v.what))
 			w.files("the report", line.FileDetails, v.files)
 			for _, id := range line.LocalIDs {
 				if !slices.Contains(v.ids, id) {

@@ -156,18 +156,17 @@ func merge(to *[]string, values []string) {
 // Or fills each element of which k has no value from less. Identifiers add up. An element is
 // taken as a whole from one of them, so that no mixture of two descriptions arises. A value of
 // less takes the place of a code: both describe the same version.
-func (k Kernel) Or(less Kernel) Kernel { return k.with(less, none) }
+func (k Kernel) Or(less Kernel) Kernel { return k.with(less, true) }
 
 // After fills each element of which k says nothing from that of an earlier version. A code that
 // says something, e.g. (:unkn), withdraws the earlier value.
-func (k Kernel) After(earlier Kernel) Kernel {
-	return k.with(earlier, func(values []string) bool { return len(values) == 0 })
-}
+func (k Kernel) After(earlier Kernel) Kernel { return k.with(earlier, false) }
 
-// with takes the elements of other that k lacks, and those of k else.
-func (k Kernel) with(other Kernel, lacks func([]string) bool) Kernel {
+// with takes the elements of other that k lacks, and those of k else. codesYield: a code of k
+// yields to a value of other.
+func (k Kernel) with(other Kernel, codesYield bool) Kernel {
 	or := func(own, others []string) []string {
-		if lacks(own) && len(others) > 0 {
+		if len(own) == 0 || codesYield && none(own) && !none(others) {
 			return others
 		}
 		return own
