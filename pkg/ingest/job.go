@@ -201,7 +201,8 @@ func ARKLock(ark string) string { return "ark#" + ark }
 // LocalLock is the lock key of a local id.
 func LocalLock(collection, id string) string { return "local#" + collection + "#" + id }
 
-// MaxRelated limits a job's related lock keys: all of its locks are taken in one transaction.
+// MaxRelated is the largest number of a job's related lock keys. All of its locks are taken in
+// one transaction, which has at most 100 rows.
 const MaxRelated = 10
 
 // QueuedLocks lists the lock keys for which the job is in line: all that it needs, from

@@ -39,7 +39,7 @@ var Elements = []string{"subject", "description", "publisher", "contributor", "t
 
 // code is one of the kernel's standardized codes, which stand where a value would.
 type code struct {
-	name, meaning string
+	name string
 	// says: it tells something about the value, e.g. that nobody knows it. So it takes the place
 	// of a value of an earlier description. The others tell that there is no value yet.
 	says bool
@@ -48,16 +48,16 @@ type code struct {
 // codes are all of them (Kernel Metadata, "Special Kernel Standardized Value Codes"; DataCite
 // Metadata Schema, "Standard values for unknown information").
 var codes = []code{
-	{"(:unac)", "it cannot be accessed for now", false},
-	{"(:unas)", "none is assigned, e.g. untitled", false},
-	{"(:unav)", "none is available, it may be unknown", false},
-	{"(:tba)", "it is assigned or announced later", false},
-	{"(:unkn)", "it is known to be unknown, e.g. anonymous", true},
-	{"(:unal)", "it is not allowed, and left out intentionally", true},
-	{"(:unap)", "it does not apply", true},
-	{"(:none)", "there was none, and there will be none", true},
-	{"(:null)", "it is empty, and that has a meaning", true},
-	{"(:etal)", "they are too many to list", true},
+	{"(:unac)", false}, // it cannot be accessed for now
+	{"(:unas)", false}, // none is assigned, e.g. untitled
+	{"(:unav)", false}, // none is available, it may be unknown
+	{"(:tba)", false},  // it is assigned or announced later
+	{"(:unkn)", true},  // it is known to be unknown, e.g. anonymous
+	{"(:unal)", true},  // it is not allowed, and left out intentionally
+	{"(:unap)", true},  // it does not apply
+	{"(:none)", true},  // there was none, and there will be none
+	{"(:null)", true},  // it is empty, and that has a meaning
+	{"(:etal)", true},  // they are too many to list
 }
 
 // codeOf is the code that a value is, in any case of its letters; nil if it is none. A code with

@@ -50,7 +50,7 @@ func (q *Queue) failedCauses(ctx context.Context, row *Batch, failed int64) (str
 	}
 
 	of := ""
-	if int64(len(jobs)) < failed {
+	if row.Unpacked > causeRows && int64(len(jobs)) < failed {
 		of = fmt.Sprintf(" among the first %s rows", ingest.Number(causeRows))
 	}
 

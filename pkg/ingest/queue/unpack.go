@@ -19,7 +19,8 @@ const (
 	newBytes   = 200 << 10
 )
 
-// rowBytes is an upper limit of the size of a job's event, or of a place in line.
+// rowBytes is an upper limit of the size of a job's event, or of a place in line without the
+// lock keys that it lists.
 const rowBytes = 2 << 10
 
 // Chunk returns how many of the first jobs fit into one transaction: a job has its row, its
@@ -28,8 +29,12 @@ func Chunk(jobs []ingest.Job) int {
 	rows, bytes := 0, 0
 	for i, j := range jobs {
 		j, _ = admissible(j)
-		n := 2 + len(j.LockKeys())
+		keys := j.LockKeys()
+		n := 2 + len(keys)
 		rows, bytes = rows+n, bytes+table.Size(Job{Job: j})+n*rowBytes
+		for _, key := range keys { // each place in line lists the other keys
+			bytes += len(key) * len(keys)
+		}
 		if rows > chunkRows || bytes > chunkBytes {
 			return max(i, 1)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
@@ -86,7 +85,7 @@ func (s Store) filesOf(ctx context.Context, job string) (iter.Seq2[aip.Entry, er
 
 // said is what a submission says of a file that the stored version does not.
 func said(is, was aip.Entry) (what []string) {
-	if is.MediaType != was.MediaType {
+	if is.MediaType != "" && is.MediaType != was.MediaType {
 		what = append(what, fmt.Sprintf("the media type %s (stored: %s)", is.MediaType,
 			cmp.Or(was.MediaType, "none")))
 	}
@@ -98,5 +97,5 @@ func said(is, was aip.Entry) (what []string) {
 	if is.Given != "" && was.Digests[is.Given] == "" {
 		what = append(what, fmt.Sprintf("the digest %s, which was verified", is.Given))
 	}
-	return slices.Clip(what)
+	return what
 }
