@@ -222,7 +222,7 @@ func (a *API) withFixity(ctx context.Context, objects []v1.Object) error {
 		arks[i] = o.ARK
 	}
 
-	last, err := fixity.Last(ctx, a.Queue.Table, arks...)
+	last, err := fixity.InStorage.Last(ctx, a.Queue.Table, arks...)
 	if err != nil {
 		return err
 	}

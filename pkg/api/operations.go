@@ -171,7 +171,7 @@ var operations = map[string]about{
 	"getFixity": {tag: "Objects", refusals: []problemType{notFound}, answer: fixityExample,
 		description: "What the last check of the object's stored files found: each was read, and its digest compared " +
 			"with that of the inventory. The component `fixity-check` checks each object some time after its last " +
-			"check, and after each change."},
+			"check, and after each change; the component `copy-check` checks its copy in the second bucket."},
 	"listFormats": {tag: "Objects", refusals: []problemType{notFound},
 		answer: v1.List[v1.FileFormats]{Items: []v1.FileFormats{formatsExample}},
 		description: "The formats of the depositor's files of a version, by path, at most 1,000 to a page. The " +

@@ -59,6 +59,7 @@ var parameters = map[string]parameter{
 	"startRun name":            {"The name of the component.", "count-words"},
 	"run":                      {"The id of the run.", operationID},
 	"class":                    {"Which items: ready, later, running or failed.", "ready"},
+	"in":                       {"Which files: storage (in the storage bucket) or copy (in the second).", "storage"},
 	"item":                     {"The id of the item.", itemID},
 	"dryRun":                   {"Whether only to list the items that would be ready now.", ""},
 	"kind":                     {"Only items of this kind.", "item"},

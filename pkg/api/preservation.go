@@ -21,25 +21,35 @@ func (a *API) preservation(h huma.API) {
 		"List the formats of a version's files", a.formats)
 }
 
-// fixity is the last check of an object's stored files. An object that was not checked yet is a
-// NotFound that says so, apart from one that does not exist.
-func (a *API) fixity(ctx context.Context, in *ARKInput) (out v1.FixityCheck, err error) {
+// FixityInput names an object, and which of its files are meant.
+type FixityInput struct {
+	ARKInput
+	In string `query:"in" enum:"storage,copy" default:"storage"`
+}
+
+// locations are the names of locations on the wire.
+var locations = map[string]fixity.Location{v1.InStorage: fixity.InStorage, v1.InCopy: fixity.InCopy}
+
+// fixity is the last check of an object's stored files, or of their copies. An object that was not checked yet
+// is a NotFound that says so, apart from one that does not exist.
+func (a *API) fixity(ctx context.Context, in *FixityInput) (out v1.FixityCheck, err error) {
 	o, err := a.Inventory.Object(ctx, in.ark())
 	if err != nil {
 		return out, err
 	}
 
-	last, err := fixity.Last(ctx, a.Queue.Table, o.ARK)
+	last, err := locations[in.In].Last(ctx, a.Queue.Table, o.ARK)
 	if err != nil {
 		return out, err
 	}
 
 	r, checked := last[o.ARK]
 	if !checked {
-		return out, fault.New(fault.NotFound, "the stored files of %s were not checked yet", o.ARK)
+		return out, fault.New(fault.NotFound, "the files of %s in the %s were not checked yet", o.ARK, in.In)
 	}
 
 	out = v1.FixityCheck{
+		In:       in.In,
 		Checked:  ingest.Timestamp(r.Checked),
 		Outcome:  r.Outcome,
 		Version:  r.Version,

@@ -20,7 +20,7 @@ import (
 func TestFixity(t *testing.T) {
 	a, client, root := kept(t)
 	const ark = "ark:/99999/fk4x"
-	if _, err := client.Fixity(t.Context(), ark); !fault.Is(err, fault.NotFound) ||
+	if _, err := client.Fixity(t.Context(), ark, v1.InStorage); !fault.Is(err, fault.NotFound) ||
 		!strings.Contains(err.Error(), "not checked yet") {
 		t.Errorf("before the first check: %v", err)
 	}
@@ -29,7 +29,7 @@ func TestFixity(t *testing.T) {
 	}
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	c := &fixity.Checker{Table: a.Queue.Table, NewID: a.Queue.NewID, Now: func() time.Time { return now },
-		Root: root.Root, Limits: fixity.DefaultLimits}
+		At: fixity.InStorage, Root: root.Root, Limits: fixity.DefaultLimits}
 	check := func() {
 		t.Helper()
 		if _, err := c.Check(t.Context(), ark, now.Add(time.Minute)); err != nil {
@@ -38,7 +38,7 @@ func TestFixity(t *testing.T) {
 	}
 	check()
 	const when = "2030-01-02T03:04:05Z"
-	f, err := client.Fixity(t.Context(), ark)
+	f, err := client.Fixity(t.Context(), ark, v1.InStorage)
 	if err != nil || f.Outcome != fixity.OK || f.Checked != when || f.Files < 8 || len(f.Problems) != 0 {
 		t.Errorf("got %+v, %v", f, err)
 	}
@@ -47,7 +47,7 @@ func TestFixity(t *testing.T) {
 		t.Fatal(err)
 	}
 	check()
-	f, err = client.Fixity(t.Context(), ark)
+	f, err = client.Fixity(t.Context(), ark, v1.InStorage)
 	if err != nil || f.Outcome != fixity.Damaged || len(f.Problems) != 1 || f.Problems[0].Key != key ||
 		len(f.Problems[0].Actual) != 128 {
 		t.Errorf("got %+v, %v", f, err)

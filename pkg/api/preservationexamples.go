@@ -4,6 +4,7 @@ import v1 "archivist/pkg/api/v1"
 
 var (
 	fixityExample = v1.FixityCheck{
+		In:       v1.InStorage,
 		Checked:  timeExample,
 		Outcome:  "ok",
 		OnRecord: 1,
@@ -16,6 +17,7 @@ var (
 		Reason: "The fixity check found it damaged."}
 	repairExample = v1.Repair{
 		ID:         "01M7ZBMEYHBB62YP6RY21T1GQ9",
+		In:         v1.InStorage,
 		State:      "planning",
 		Key:        "0a1/b2c/3d4/fk4tq65d6k/v1/content/01M7/producer/map.tif",
 		ProposedBy: "ada",

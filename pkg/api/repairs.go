@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/components/preservation"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/fixity"
 	"archivist/pkg/objects/replica"
 )
 
@@ -94,7 +95,7 @@ func (a *API) proposeRepair(ctx context.Context, in *ProposeRepair) (out v1.Repa
 		return out, err
 	}
 
-	row, err := a.replicas().Propose(ctx, in.ark(), in.Body.File, by.Actor, in.Body.Reason)
+	row, err := a.replicas().Propose(ctx, in.ark(), in.Body.File, locations[in.Body.In], by.Actor, in.Body.Reason)
 	if err != nil {
 		return out, err
 	}
@@ -122,13 +123,19 @@ func (a *API) requestRepair(ctx context.Context, ark, actor, reason string) erro
 
 // wireRepair is the wire form of a repair. Fields of steps that were not reached are "".
 func wireRepair(r replica.Repair) v1.Repair {
+	at := v1.InStorage
+	if r.Where == fixity.InCopy {
+		at = v1.InCopy
+	}
+
 	return v1.Repair{
 		ID:          r.ID,
+		In:          at,
 		Key:         r.File,
 		State:       r.State,
 		Expected:    r.Expected,
 		Found:       r.Found,
-		Copy:        r.InCopy,
+		Source:      r.Source,
 		Problem:     r.Problem,
 		Token:       r.Token,
 		ProposedBy:  r.By,

@@ -19,7 +19,7 @@ func TestRepairs(t *testing.T) {
 	const ark = "ark:/99999/fk4x"
 	a.Components = &component.Store{Table: a.Queue.Table, Now: a.Queue.Now, NewID: a.Queue.NewID,
 		Functions: []string{preservation.FixityCheck, preservation.Identification, preservation.DelayedBatches,
-			preservation.Replication, preservation.FileRepair}}
+			preservation.Replication, preservation.CopyCheck, preservation.FileRepair}}
 	in := v1.RepairRequest{File: "v1/inventory.json", Reason: "it is damaged"}
 	if _, err := client.ProposeRepair(t.Context(), ark, in); !fault.Is(err, fault.Conflict) {
 		t.Errorf("without a second bucket: %v", err)

@@ -31,7 +31,7 @@ func TestPreservation(t *testing.T) {
 		}
 		return true
 	})
-	checkFixity(t, ark, fixity.OK)
+	checkFixity(t, ark, v1.InStorage, fixity.OK)
 
 	o, err := client.Object(t.Context(), ark)
 	if err != nil || o.FixityOutcome != fixity.OK {
@@ -48,8 +48,9 @@ func TestPreservation(t *testing.T) {
 	}
 	put("damaged")
 	defer put(whole)
-	checkAgain(t, ark)
-	if last := checkFixity(t, ark, fixity.Damaged); len(last.Problems) != 1 || last.Problems[0].Key != key {
+	checkAgain(t, ark, preservation.FixityChecked)
+	last := checkFixity(t, ark, v1.InStorage, fixity.Damaged)
+	if len(last.Problems) != 1 || last.Problems[0].Key != key {
 		t.Errorf("found %+v", last)
 	}
 	// What it found is known before the run has noted that it ended.
@@ -63,23 +64,24 @@ func TestPreservation(t *testing.T) {
 }
 
 // checkAgain lets an object be checked although its content is as it was.
-func checkAgain(t *testing.T, ark string) {
+func checkAgain(t *testing.T, ark, event string) {
 	t.Helper()
-	again := v1.ItemAction{Action: "revoke", Events: []string{preservation.FixityChecked}, Reason: "check it again"}
+	again := v1.ItemAction{Action: "revoke", Events: []string{event}, Reason: "check it again"}
 	if _, err := client.ActOnItem(t.Context(), "object:"+ark, again, ""); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // checkFixity starts the check until the newest one of an object has an outcome.
-func checkFixity(t *testing.T, ark, outcome string) (last v1.FixityCheck) {
+func checkFixity(t *testing.T, ark, in, outcome string) (last v1.FixityCheck) {
 	t.Helper()
+	checks := map[string]string{v1.InStorage: preservation.FixityCheck, v1.InCopy: preservation.CopyCheck}
 	until(t, "the check finds "+outcome, 2*soon, func() bool {
-		_, err := client.StartRun(t.Context(), preservation.FixityCheck, v1.ComponentRunRequest{Reason: "now"}, "")
+		_, err := client.StartRun(t.Context(), checks[in], v1.ComponentRunRequest{Reason: "now"}, "")
 		if err != nil && !fault.Is(err, fault.Conflict) {
 			t.Fatal(err)
 		}
-		last, err = client.Fixity(t.Context(), ark)
+		last, err = client.Fixity(t.Context(), ark, in)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			t.Fatal(err)
 		}
@@ -91,7 +93,12 @@ func checkFixity(t *testing.T, ark, outcome string) (last v1.FixityCheck) {
 // stored is the content of a key in the storage bucket.
 func stored(t *testing.T, key string) string {
 	t.Helper()
-	got, err := buckets().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &out.StorageBucket, Key: &key})
+	return storedIn(t, out.StorageBucket, key)
+}
+
+func storedIn(t *testing.T, bucket, key string) string {
+	t.Helper()
+	got, err := buckets().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
 	if err != nil {
 		t.Fatal(err)
 	}

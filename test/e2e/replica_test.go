@@ -21,9 +21,8 @@ import (
 // emulator has none.
 var replica = flag.String("replica", "", "name of a second bucket on an emulator, for TestRepairFromCopy")
 
-// TestRepairFromCopy: a stored file is damaged by hand. A fixity check finds it within one run, with its
-// metric; a person has it restored from the copy in the second bucket; the next check finds it right. The
-// history has it all.
+// TestRepairFromCopy: a stored file is damaged by hand, and then its copy. A check finds it within one run, with its
+// metric; a person has it restored from the other bucket; the next check finds it right. The history has it all.
 func TestRepairFromCopy(t *testing.T) {
 	begin(t)
 	if *replica == "" {
@@ -38,21 +37,39 @@ func TestRepairFromCopy(t *testing.T) {
 	}
 	key := copied(t, ark, o.Stored)
 	whole := stored(t, key)
+	damageAndRepair(t, ark, key, v1.InStorage)
+	historyHas(t, "object:"+ark, "object.create success", preservation.FixityChecked+" failure",
+		"object.repair success", preservation.FixityChecked+" success")
+	damageAndRepair(t, ark, key, v1.InCopy)
+	historyHas(t, "object:"+ark, preservation.CopyChecked+" failure", preservation.CopyChecked+" success")
+	if stored(t, key) != whole {
+		t.Error("the stored file is not as it was")
+	}
+}
+
+// damageAndRepair damages a file in one of the buckets, and has it repaired from the other one.
+func damageAndRepair(t *testing.T, ark, key, in string) {
+	t.Helper()
+	bucket, checked := out.StorageBucket, preservation.FixityChecked
+	if in == v1.InCopy {
+		bucket, checked = *replica, preservation.CopyChecked
+	}
+	whole := storedIn(t, bucket, key)
 	before := sumOf(t, cloudwatch.Namespace, preservation.PreservationFailures)
-	if _, err := buckets().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &out.StorageBucket, Key: &key,
+	if _, err := buckets().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key,
 		Body: strings.NewReader("damaged" + whole[7:])}); err != nil {
 		t.Fatal(err)
 	}
-	if has(t, ark, preservation.FixityChecked) {
-		checkAgain(t, ark)
+	if has(t, ark, checked) {
+		checkAgain(t, ark, checked)
 	}
-	last := checkFixity(t, ark, fixity.Damaged)
-	if len(last.Problems) != 1 || last.Problems[0].Key != key {
+	last := checkFixity(t, ark, in, fixity.Damaged)
+	if len(last.Problems) != 1 || last.Problems[0].Key != key || last.In != in {
 		t.Errorf("found %+v", last)
 	}
 	rises(t, preservation.PreservationFailures, before)
 
-	r, err := client.ProposeRepair(t.Context(), ark, v1.RepairRequest{File: key, Reason: "It is damaged."})
+	r, err := client.ProposeRepair(t.Context(), ark, v1.RepairRequest{In: in, File: key, Reason: "It is damaged."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +84,10 @@ func TestRepairFromCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	comesTo(t, ark, r.ID, "done")
-	if stored(t, key) != whole {
+	if storedIn(t, bucket, key) != whole {
 		t.Error("the file is not as it was")
 	}
-	checkFixity(t, ark, fixity.OK)
-	historyHas(t, "object:"+ark, "object.create success", preservation.FixityChecked+" failure",
-		"object.repair success", preservation.FixityChecked+" success")
+	checkFixity(t, ark, in, fixity.OK)
 }
 
 // copied waits until an object is in the second bucket, and returns the key of its file.

@@ -21,7 +21,8 @@ func fixityText(o v1.Object) string {
 // objectFixityCmd shows what is wrong with the stored files of an object, of all versions. The check itself is
 // made by the archive.
 type objectFixityCmd struct {
-	ARK string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	InCopy bool   `help:"The check of the copy in the second bucket."`
 }
 
 func (objectFixityCmd) Prints() any { return v1.FixityCheck{} }
@@ -34,12 +35,12 @@ func (c *objectFixityCmd) Run(a *command.App) error {
 		return err
 	}
 
-	f, err := a.Client.Fixity(a.Ctx, id)
+	f, err := a.Client.Fixity(a.Ctx, id, in(c.InCopy))
 	if err != nil {
 		return err
 	}
 	return a.Print(f, func(p terminal.Page) {
-		p.Fields("outcome", f.Outcome, "checked", f.Checked, "version", command.VersionText(f.Version),
+		p.Fields("outcome", f.Outcome, "in", f.In, "checked", f.Checked, "version", command.VersionText(f.Version),
 			"on record", onRecord(f.OnRecord), "files", strconv.Itoa(f.Files), "size", terminal.Size(f.Bytes))
 		// An object without damage needs no table.
 		if len(f.Problems) == 0 {

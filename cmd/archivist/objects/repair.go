@@ -9,12 +9,21 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
+// in is which files of an object are meant.
+func in(inCopy bool) string {
+	if inCopy {
+		return v1.InCopy
+	}
+	return v1.InStorage
+}
+
 // objectRepairCmd plans a repair, and with a token does it: two steps, so that a person sees the digests of the
 // file and of its copy before content is replaced.
 type objectRepairCmd struct {
 	ARK     string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
 	File    string `arg:"" optional:"" help:"To plan a repair: key of the file, as object fixity shows it."`
 	Reason  string `required:"" help:"The reason. It is kept in the events." placeholder:"TEXT"`
+	InCopy  bool   `help:"To plan a repair of the copy in the second bucket, from the stored file."`
 	Confirm string `help:"Token of a plan, as object repairs shows it: the repair is done." placeholder:"TOKEN"`
 }
 
@@ -38,14 +47,14 @@ func (c *objectRepairCmd) Run(a *command.App) error {
 	if c.Confirm != "" {
 		r, err = c.confirm(a, id)
 	} else {
-		r, err = a.Client.ProposeRepair(a.Ctx, id, v1.RepairRequest{File: c.File, Reason: c.Reason})
+		r, err = a.Client.ProposeRepair(a.Ctx, id, v1.RepairRequest{In: in(c.InCopy), File: c.File, Reason: c.Reason})
 	}
 
 	if err != nil {
 		return err
 	}
 	return a.Print(r, func(p terminal.Page) {
-		p.Fields("repair", r.ID, "state", r.State, "key", r.Key)
+		p.Fields("repair", r.ID, "state", r.State, "in", r.In, "key", r.Key)
 		fmt.Fprintf(p, "\nWhat became of it: archivist object repairs %s\n", id)
 	})
 }
@@ -89,7 +98,7 @@ func (c *objectRepairsCmd) Run(a *command.App) error {
 }
 
 // repairColumns have the digests for programs: that which the file must have, that which it has, and that of the
-// copy.
+// file from which it is repaired.
 var repairColumns = []terminal.Column[v1.Repair]{
 	{Title: "state", Text: func(r v1.Repair) string { return r.State }},
 	{Title: "token", Text: func(r v1.Repair) string { return r.Token }},
@@ -97,5 +106,6 @@ var repairColumns = []terminal.Column[v1.Repair]{
 	{Title: "problem", Text: func(r v1.Repair) string { return r.Problem }, Share: 1},
 	{Text: func(r v1.Repair) string { return r.Expected }},
 	{Text: func(r v1.Repair) string { return r.Found }},
-	{Text: func(r v1.Repair) string { return r.Copy }},
+	{Text: func(r v1.Repair) string { return r.Source }},
+	{Title: "in", Text: func(r v1.Repair) string { return r.In }},
 }

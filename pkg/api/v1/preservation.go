@@ -5,8 +5,16 @@ import (
 	"net/http"
 )
 
-// FixityCheck is the last check of the stored files of an object.
+// Which of the two sets of files of an object is meant.
+const (
+	InStorage = "storage" // those in the storage bucket
+	InCopy    = "copy"    // their copies in the second bucket
+)
+
+// FixityCheck is the last check of the stored files of an object, or of their copies.
 type FixityCheck struct {
+	// Where the files are: in the storage bucket, or in the second bucket.
+	In string `json:"in" enum:"storage,copy"`
 	// When the check ended.
 	Checked string `json:"checked" format:"date-time" example:"2026-11-22T09:31:12Z"`
 	// Damaged: a file has another digest than the inventory says, or is missing; an inventory is not the one on record;
@@ -29,7 +37,7 @@ type FixityCheck struct {
 
 // FixityProblem is what is wrong with a stored file.
 type FixityProblem struct {
-	// The key of the file in the storage bucket.
+	// The key of the file, in its bucket.
 	Key string `json:"key" example:"0a1/b2c/3d4/ark%3a%2f99999%2ffk4tq65d6k/v1/content/01M7/producer/map.tif"`
 	// What is wrong. Sidecar: the sidecar of an inventory is missing. Record: the inventory is not the one that is on
 	// record. Unnamed: no inventory names the key.
@@ -68,9 +76,9 @@ type Format struct {
 	Warning string `json:"warning,omitempty" example:"extension mismatch"`
 }
 
-// Fixity returns the last check of an object's stored files.
-func (c *Client) Fixity(ctx context.Context, ark string) (FixityCheck, error) {
-	return get[FixityCheck](ctx, c, ObjectPath(ark)+"/fixity")
+// Fixity returns the last check of an object's stored files, or of their copies: in is InStorage or InCopy.
+func (c *Client) Fixity(ctx context.Context, ark, in string) (FixityCheck, error) {
+	return get[FixityCheck](ctx, c, ObjectPath(ark)+"/fixity?in="+in)
 }
 
 // Formats lists the formats of the files of a version, by path.
@@ -78,9 +86,12 @@ func (c *Client) Formats(ctx context.Context, ark string, version int) ([]FileFo
 	return list[FileFormats](ctx, c, versionPath(ark, version)+"/formats", Filter{})
 }
 
-// RepairRequest asks for the repair of a stored file from its copy in the second bucket.
+// RepairRequest asks for the repair of a stored file from its copy in the second bucket, or of the copy from the
+// stored file.
 type RepairRequest struct {
-	// The key of the file in the storage bucket, as a fixity check names it, or its path below the object's.
+	// Where the file is that is to be repaired: in the storage bucket, or in the second bucket.
+	In string `json:"in,omitempty" enum:"storage,copy" default:"storage"`
+	// The key of the file, as a fixity check names it, or its path below the object's.
 	File string `json:"file" minLength:"1" maxLength:"1024" example:"v1/content/01M7/producer/map.tif"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The fixity check found it damaged."`
@@ -94,10 +105,13 @@ type RepairConfirmation struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The plan is right."`
 }
 
-// Repair is a repair of a stored file. It is planned first, and done when a person has confirmed the plan.
+// Repair is a repair of a stored file, or of its copy. It is planned first, and done when a person has confirmed the
+// plan.
 type Repair struct {
 	// The id of the repair.
 	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ9"`
+	// Where the file is that is repaired: in the storage bucket, or in the second bucket.
+	In string `json:"in" enum:"storage,copy"`
 	// The key of the file, in both buckets.
 	Key string `json:"key" example:"0a1/b2c/3d4/ark%3a%2f99999%2ffk4tq65d6k/v1/content/01M7/producer/map.tif"`
 	// Planning: the file and its copy are read. Planned: it waits for a person. Refused: see problem. Confirmed: the
@@ -105,10 +119,10 @@ type Repair struct {
 	State string `json:"state" enum:"planning,planned,refused,confirmed,done,failed"`
 	// The sha512 that the file must have.
 	Expected string `json:"expected,omitempty"`
-	// The sha512 of the stored file, or missing.
+	// The sha512 of the file that is repaired, or missing.
 	Found string `json:"found,omitempty"`
-	// The sha512 of the copy.
-	Copy string `json:"copy,omitempty"`
+	// The sha512 of the file from which it is repaired.
+	Source string `json:"source,omitempty"`
 	// Why it is refused, or has failed.
 	Problem string `json:"problem,omitempty" example:"the stored file is right: there is nothing to repair"`
 	// With it a person confirms this plan, and no other.

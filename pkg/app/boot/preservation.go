@@ -22,15 +22,20 @@ func (s *System) preservation() preservation.Services {
 	t, now, root := s.queue.Table, s.queue.Now, s.stages.Root
 	derived := root.Bucket
 	derived.Name = s.env(envDerived)
-	return preservation.Services{
-		Fixity: &fixity.Checker{
-			Table: t,
-			NewID: newID,
-			Now:   now,
-			Root:  root,
-			Limits: fixity.Limits{Call: fixity.DefaultLimits.Call,
-				Day: int64(s.limits.FixityGiB) << 30},
+	check := &fixity.Checker{
+		Table: t,
+		NewID: newID,
+		Now:   now,
+		At:    fixity.InStorage,
+		Root:  root,
+		Limits: fixity.Limits{
+			Call: fixity.DefaultLimits.Call,
+			Day:  int64(s.limits.FixityGiB) << 30,
 		},
+	}
+
+	return preservation.Services{
+		Fixity: check,
 		Formats: &formats.Maker{
 			Store: formats.Store{Table: t, Derived: derived},
 			NewID: newID,

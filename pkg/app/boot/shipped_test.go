@@ -75,7 +75,8 @@ func TestShippedComponents(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range all {
-			if want := map[bool]int{true: 90}[d.Name == preservation.FixityCheck]; d.EveryDays != want {
+			checks := d.Name == preservation.FixityCheck || d.Name == preservation.CopyCheck
+			if want := map[bool]int{true: 90}[checks]; d.EveryDays != want {
 				t.Errorf("%s is repeated after %d days, expected %d", d.Name, d.EveryDays, want)
 			}
 		}

@@ -26,6 +26,7 @@ import (
 // Names of the components, and of their functions.
 const (
 	FixityCheck    = "fixity-check"
+	CopyCheck      = "copy-check"
 	Identification = "format-identification"
 	Replication    = "replication"
 	FileRepair     = "file-repair"
@@ -35,6 +36,7 @@ const (
 // Names of the events of the components.
 const (
 	FixityChecked = "Fixity_checked"
+	CopyChecked   = "Copy_checked"
 	FormatsKnown  = "Format_identified"
 	Replicated    = "Replicated"
 	DelayChecked  = "Delay_checked"
@@ -71,14 +73,8 @@ type Options struct {
 // work is to be done again, in Future if once is enough.
 func Definitions(o Options) []component.Definition {
 	all := []component.Definition{
-		long(FixityCheck, component.Definition{
-			Event:       FixityChecked,
-			Old:         []string{FixityChecked},
-			EveryDays:   o.FixityDays,
-			Schedule:    "rate(1 hour)",
-			Items:       &component.Items{Filter: "Object+All"},
-			Description: "Reads the stored files of objects again and compares their digests.",
-		}),
+		check(FixityCheck, FixityChecked, o.FixityDays,
+			"Reads the stored files of objects again and compares their digests."),
 		newVersions(Identification, FormatsKnown,
 			"Identifies the formats of the files of new versions by PRONOM."),
 		{
@@ -95,6 +91,8 @@ func Definitions(o Options) []component.Definition {
 	if o.Replica {
 		all = append(all, newVersions(Replication, Replicated,
 			"Copies new versions to the second storage root and compares the digests of the copies."),
+			check(CopyCheck, CopyChecked, o.FixityDays,
+				"Reads the copies of objects in the second storage root again and compares their digests."),
 			long(FileRepair, component.Definition{
 				Event:       RepairWorked,
 				PastSuccess: []string{RepairRequested},
@@ -105,6 +103,18 @@ func Definitions(o Options) []component.Definition {
 			}))
 	}
 	return all
+}
+
+// check is a component that works on each object after a change, and some days after its last work.
+func check(name, event string, days int, description string) component.Definition {
+	return long(name, component.Definition{
+		Event:       event,
+		Old:         []string{event},
+		EveryDays:   days,
+		Schedule:    "rate(1 hour)",
+		Items:       &component.Items{Filter: "Object+All"},
+		Description: description,
+	})
 }
 
 // newVersions is a component that works on each version once. A failure is tried again three times,
@@ -154,6 +164,7 @@ func Functions(s Services) map[string]component.Function {
 	}
 	return map[string]component.Function{
 		FixityCheck:    function(s.checkFixity),
+		CopyCheck:      function(s.checkCopy),
 		Identification: function(s.identify),
 		Replication:    function(s.replicate),
 		FileRepair:     function(s.repair),
@@ -180,8 +191,8 @@ func (f function) Run(ctx context.Context, w component.Work) (component.Result, 
 	return f(ctx, w)
 }
 
-// check refuses, with an Invalid, items of another kind: a person can have changed the definition.
-func check(w component.Work, kind string) error {
+// checkKind refuses, with an Invalid, items of another kind: a person can have changed the definition.
+func checkKind(w component.Work, kind string) error {
 	if w.Kind != kind {
 		return fault.New(fault.Invalid, "%s is no %s, on which %s works", w.Item, kind, w.Component)
 	}
@@ -191,7 +202,7 @@ func check(w component.Work, kind string) error {
 // version is the version of an object that is to be worked on: its ARK and number. An Invalid means
 // that the item is none.
 func version(w component.Work) (ark string, n int, err error) {
-	if err := check(w, component.KindVersion); err != nil {
+	if err := checkKind(w, component.KindVersion); err != nil {
 		return "", 0, err
 	}
 	return inventory.ParseVersionID(w.Subject)
@@ -201,16 +212,39 @@ func version(w component.Work) (ark string, n int, err error) {
 // turn goes on with it.
 func until(w component.Work) time.Time { return time.UnixMilli(w.Deadline).Add(-margin) }
 
-// checkFixity checks an object, or the next part of it. Damage is a failure; files that S3 does not
+// checkFixity checks the stored files of an object, or the next of them.
+func (s Services) checkFixity(ctx context.Context, w component.Work) (component.Result, error) {
+	return s.checked(ctx, w, s.Fixity)
+}
+
+// checkCopy checks the copy of an object, or the next files of it. While a version of the object is copied, the
+// check waits.
+func (s Services) checkCopy(ctx context.Context, w component.Work) (component.Result, error) {
+	if s.Replica == nil {
+		return component.Result{}, errNoReplica
+	}
+
+	c := *s.Fixity // several objects are checked at once in a process
+	c.At, c.Root, c.State = fixity.InCopy, s.Replica.SecondRoot(), s.Replica.Copied
+	out, err := s.checked(ctx, w, &c)
+	if errors.Is(err, replica.ErrNotCopied) {
+		return component.Result{NotYet: true, Reason: err.Error()}, nil
+	}
+	return out, err
+}
+
+// errNoReplica means that a component works with a second bucket, and there is none.
+var errNoReplica = fault.New(fault.Unavailable, "there is no second bucket: the setting replicaBucket is empty")
+
+// checked checks an object, or the next part of it. Damage is a failure; files that S3 does not
 // deliver are none, they are tried again. Both raise an alarm. A change of the object begins the
 // check anew by itself, since its event is in old.
-func (s Services) checkFixity(ctx context.Context,
-	w component.Work) (out component.Result, err error) {
-	if err := check(w, component.KindObject); err != nil {
+func (s Services) checked(ctx context.Context, w component.Work, c *fixity.Checker) (out component.Result, err error) {
+	if err := checkKind(w, component.KindObject); err != nil {
 		return out, err
 	}
 
-	r, err := s.Fixity.Check(ctx, w.Subject, until(w))
+	r, err := c.Check(ctx, w.Subject, until(w))
 	if err != nil {
 		return again(err)
 	}
@@ -232,14 +266,14 @@ func (s Services) checkFixity(ctx context.Context,
 		r.Problems[0].Key)
 
 	for _, p := range r.Problems {
-		out.Report.Entries = append(out.Report.Entries, entry(p))
+		out.Report.Entries = append(out.Report.Entries, entry(w.Component, p))
 	}
 	return out, nil
 }
 
 // entry is a problem as an entry of a report: the file, and which digest was expected and found.
-func entry(p fixity.Problem) component.Entry {
-	e := component.Entry{File: p.Key, Type: p.Kind, Component: FixityCheck, Description: p.Reason}
+func entry(by string, p fixity.Problem) component.Entry {
+	e := component.Entry{File: p.Key, Type: p.Kind, Component: by, Description: p.Reason}
 	if e.Description == "" {
 		e.Description = "expected the digest " + p.Expected
 	}
@@ -297,8 +331,7 @@ func (s Services) replicate(ctx context.Context,
 	}
 
 	if s.Replica == nil {
-		return out, fault.New(fault.Unavailable,
-			"there is no second bucket: the setting replicaBucket is empty")
+		return out, errNoReplica
 	}
 
 	last, err := s.Replica.Last(ctx, ark)
@@ -323,13 +356,12 @@ func (s Services) replicate(ctx context.Context,
 // changes no file that a person has not confirmed. The counts are of repairs that changed their
 // state in this turn.
 func (s Services) repair(ctx context.Context, w component.Work) (out component.Result, err error) {
-	if err := check(w, component.KindObject); err != nil {
+	if err := checkKind(w, component.KindObject); err != nil {
 		return out, err
 	}
 
 	if s.Replica == nil {
-		return out, fault.New(fault.Unavailable,
-			"there is no second bucket: the setting replicaBucket is empty")
+		return out, errNoReplica
 	}
 
 	counts := map[string]int{}
@@ -375,7 +407,7 @@ func RequestRepair(ctx context.Context, items *component.Store, ark string, by c
 // answers NotYet, so that the batch is looked at again, and its event is recorded once.
 func (s Services) reportDelay(ctx context.Context,
 	w component.Work) (out component.Result, err error) {
-	if err := check(w, component.KindBatch); err != nil {
+	if err := checkKind(w, component.KindBatch); err != nil {
 		return out, err
 	}
 

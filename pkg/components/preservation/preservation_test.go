@@ -52,7 +52,8 @@ func newWorld(t *testing.T) *world {
 		return []formats.Match{{ID: "x-fmt/111", Name: name}}, nil
 	}
 	w.Services = Services{Now: now, DelayDays: 3,
-		Fixity: &fixity.Checker{Table: w.tb, NewID: id, Now: now, Root: w.root.Root, Limits: fixity.DefaultLimits},
+		Fixity: &fixity.Checker{Table: w.tb, NewID: id, Now: now, At: fixity.InStorage,
+			Root: w.root.Root, Limits: fixity.DefaultLimits},
 		Formats: &formats.Maker{Store: formats.Store{Table: w.tb, Derived: w.root.Derived}, NewID: id, Now: now,
 			Root: w.root.Root},
 		Open: func() (formats.Identify, string, error) { return identify, "V1", nil },
@@ -198,6 +199,45 @@ func TestReplication(t *testing.T) {
 	}
 }
 
+// TestCopyCheck: a copy is checked once it is complete; damage of it is a failure of its own, with an alarm.
+func TestCopyCheck(t *testing.T) {
+	w := newWorld(t)
+	r, err := w.run(CopyCheck, "object:"+ark)
+	if err != nil || !r.NotYet || w.failures != 0 {
+		t.Errorf("before the copy: %+v, %v", r, err)
+	}
+	if _, err := w.run(Replication, "version:"+ark+"/v1"); err != nil {
+		t.Fatal(err)
+	}
+	r, err = w.run(CopyCheck, "object:"+ark)
+	if err != nil || !strings.HasPrefix(r.Reason, "ok: ") {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	for _, name := range w.root.Twin.Names("copy/" + ocfl.Prefix(ark)) {
+		if key, _ := strings.CutPrefix(name, "copy/"); strings.HasSuffix(key, "/a.txt") {
+			if err := w.Replica.To.Put(t.Context(), key, []byte("damaged"), bucket.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r, err = w.run(CopyCheck, "object:"+ark)
+	if err != nil || r.Outcome != event.Failure || w.failures != 1 || len(r.Report.Entries) != 1 ||
+		r.Report.Entries[0].Component != CopyCheck || !strings.HasSuffix(r.Report.Entries[0].File, "/a.txt") {
+		t.Errorf("got %+v, %v; %v alarms", r, err, w.failures)
+	}
+	if r, err := w.run(FixityCheck, "object:"+ark); err != nil || !strings.HasPrefix(r.Reason, "ok: ") {
+		t.Errorf("the storage root: %+v, %v", r, err)
+	}
+	in, err := fixity.InCopy.Last(t.Context(), w.tb, ark)
+	if err != nil || in[ark].Outcome != fixity.Damaged {
+		t.Errorf("the last check of the copy: %+v, %v", in, err)
+	}
+	w.Replica = nil
+	if _, err := w.run(CopyCheck, "object:"+ark); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("no bucket: %v", err)
+	}
+}
+
 // TestDelay: a batch that has not ended is reported once it is old enough, by a mail.
 func TestDelay(t *testing.T) {
 	w := newWorld(t)
@@ -286,4 +326,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("another setting: %+v", c)
 	}
 	is(Replication)
+	if c := is(CopyCheck); c.EveryDays != 30 {
+		t.Errorf("copies are checked every %d days", c.EveryDays)
+	}
 }

@@ -102,18 +102,20 @@ func TestTransactionIsWhole(t *testing.T) {
 	}
 }
 
+// TestCountAndRemoveOwned: each change goes along with a row that proves it. Without one, a response that is lost
+// on the way from an emulator would be a second count, or a Stale.
 func TestCountAndRemoveOwned(t *testing.T) {
 	tb := tabletest.Open(t)
 	k := table.Key{PK: "c", SK: "x"}
 	row := newThing("c", "x")
 	row.Owner = "me"
 	commit(t, tb, "1", func(tx *table.Tx) { tx.Insert(row) })
-	commit(t, tb, "2", func(tx *table.Tx) { tx.Count(k, map[string]int64{"n": 3}) })
+	commit(t, tb, "2", func(tx *table.Tx) { tx.Count(k, map[string]int64{"n": 3}); tx.Insert(newThing("b", "x")) })
 	commit(t, tb, "3", func(tx *table.Tx) { tx.Count(k, map[string]int64{"n": -1}); tx.Insert(newThing("d", "x")) })
 	if got := get(t, tb, k); got.Count != 2 || got.Rev != 3 {
 		t.Errorf("counted %+v", got)
 	}
-	commit(t, tb, "4", func(tx *table.Tx) { tx.RemoveOwned(k, "me") })
+	commit(t, tb, "4", func(tx *table.Tx) { tx.RemoveOwned(k, "me"); tx.Insert(newThing("e", "x")) })
 	var gone thing
 	if err := tb.Get(t.Context(), k, &gone); !fault.Is(err, fault.NotFound) {
 		t.Errorf("after removal: %v", err)

@@ -9,8 +9,12 @@
 // bytes and saves how far it came, within a large file too. The bytes of a day are bounded for all
 // objects together.
 //
+// The copies of objects in the second storage root are checked in the same way, by a Checker with
+// that root.
+//
 //	FIXITY#{ark}  STATE        the last check of an object, and the one in progress
-//	FIXITY        DAY#{date}   the bytes that were read on a day
+//	FIXITY#{ark}  COPY         the same of its copy in the second storage root
+//	FIXITY        DAY#{date}   the bytes that were read on a day, in both roots
 //
 // A file with another digest, or none, is damage. A file that S3 does not deliver is none: the call
 // returns an Unavailable and the file is tried again; after a day it is listed as unreadable.
@@ -94,13 +98,28 @@ type Limits struct {
 // DefaultLimits: a call of some minutes reads less than 32 GiB. 1 TiB a day is 90 TiB in a quarter.
 var DefaultLimits = Limits{Call: 32 << 30, Day: 1 << 40}
 
+// Location is where the files are that are checked.
+type Location string
+
+// Locations. Their texts are sort keys of rows.
+const (
+	InStorage Location = "STATE"
+	InCopy    Location = "COPY" // the second storage root
+)
+
 // Checker checks objects.
 type Checker struct {
 	Table  *table.Table
 	NewID  func() string
 	Now    func() time.Time
-	Root   ocfl.Root
+	At     Location
+	Root   ocfl.Root // of that location
 	Limits Limits
+
+	// State is a text that changes when other work has changed the files of an object, and an
+	// Unavailable while it does: then what a check has found is thrown away. nil: such work is told
+	// apart by its keys.
+	State func(ctx context.Context, ark string) (string, error)
 }
 
 // state is an object's row.
@@ -115,11 +134,12 @@ type state struct {
 type run struct {
 	Result
 	Started int64  `dynamo:"started_ms"`
-	Part    string `dynamo:"next_part"`          // of the object
-	Number  int    `dynamo:"next_version"`       // of the next inventory
-	Place   place  `dynamo:"next_place"`         // of the next content
-	Path    int    `dynamo:"next_path"`          // of that content
-	Key     string `dynamo:"next_key,omitempty"` // the last key of the list that was compared
+	State   string `dynamo:"files_state,omitempty"` // what Checker.State was then
+	Part    string `dynamo:"next_part"`             // of the object
+	Number  int    `dynamo:"next_version"`          // of the next inventory
+	Place   place  `dynamo:"next_place"`            // of the next content
+	Path    int    `dynamo:"next_path"`             // of that content
+	Key     string `dynamo:"next_key,omitempty"`    // the last key of the list that was compared
 	File    *Part  `dynamo:"next_file,omitempty"`
 	Failing int64  `dynamo:"failing_ms,omitempty"` // since when S3 does not deliver the next file
 }
@@ -131,11 +151,12 @@ type place struct {
 	Digest string `dynamo:"digest,omitempty"`
 }
 
-func stateKey(ark string) table.Key { return table.Key{PK: "FIXITY#" + ark, SK: "STATE"} }
+func (l Location) key(ark string) table.Key { return table.Key{PK: "FIXITY#" + ark, SK: string(l)} }
 
 func (c *Checker) load(ctx context.Context, ark string) (*state, error) {
 	s := &state{ARK: ark}
-	s.PK, s.SK = stateKey(ark).PK, stateKey(ark).SK
+	key := c.At.key(ark)
+	s.PK, s.SK = key.PK, key.SK
 	err := c.Table.Get(ctx, s.Key(), s)
 	if fault.Is(err, fault.NotFound) {
 		err = nil
@@ -163,10 +184,16 @@ func (c *Checker) Check(ctx context.Context, ark string, until time.Time) (Resul
 		return Result{}, err
 	}
 
-	if s.Run == nil {
+	files, err := c.filesState(ctx, ark)
+	if err != nil {
+		return Result{}, err
+	}
+
+	if s.Run == nil || s.Run.State != files {
 		s.Run = &run{
 			Result:  Result{Outcome: OK},
 			Started: c.Now().UnixMilli(),
+			State:   files,
 			Part:    partDeclaration,
 		}
 	}
@@ -178,6 +205,9 @@ func (c *Checker) Check(ctx context.Context, ark string, until time.Time) (Resul
 
 	w := &walk{Checker: c, ark: ark, run: s.Run, until: until, left: granted.bytes}
 	checkErr := w.all(ctx)
+	if checkErr == nil {
+		checkErr = w.unchanged(ctx)
+	}
 
 	// The context may have ended: what was done is saved nevertheless.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
@@ -197,17 +227,33 @@ func (c *Checker) Check(ctx context.Context, ark string, until time.Time) (Resul
 	return s.Last, checkErr
 }
 
+func (c *Checker) filesState(ctx context.Context, ark string) (string, error) {
+	if c.State == nil {
+		return "", nil
+	}
+	return c.State(ctx, ark)
+}
+
+// unchanged refuses, with an Unavailable, what was found while other work has changed the files.
+func (w *walk) unchanged(ctx context.Context) error {
+	now, err := w.filesState(ctx, w.ark)
+	if err == nil && now != w.run.State {
+		err = fault.New(fault.Unavailable, "%s was changed during its check, which begins again: %w", w.ark, ErrStopped)
+	}
+	return err
+}
+
 // saveTime limits the requests that save how far a call came.
 const saveTime = 10 * time.Second
 
-// Last returns the last check of each object that was checked.
-func Last(ctx context.Context, t *table.Table, arks ...string) (map[string]Result, error) {
+// Last returns the last check, at a location, of each object that was checked there.
+func (l Location) Last(ctx context.Context, t *table.Table, arks ...string) (map[string]Result, error) {
 	last := map[string]Result{}
 	for len(arks) > 0 {
 		n := min(len(arks), table.MaxGets)
 		keys := make([]table.Key, n)
 		for i, ark := range arks[:n] {
-			keys[i] = stateKey(ark)
+			keys[i] = l.key(ark)
 		}
 
 		rows, err := t.Many(ctx, keys)

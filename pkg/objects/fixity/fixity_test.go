@@ -58,7 +58,7 @@ func (w *world) table(do func(op string, call func() error) error) *table.Table 
 }
 
 func (w *world) checker(tb *table.Table) *Checker {
-	return &Checker{Table: tb, NewID: w.id, Now: func() time.Time { return w.now }, Root: w.root.Root,
+	return &Checker{Table: tb, NewID: w.id, Now: func() time.Time { return w.now }, At: InStorage, Root: w.root.Root,
 		Limits: DefaultLimits}
 }
 
@@ -117,7 +117,7 @@ func (w *world) same(got, want Result) {
 	if !reflect.DeepEqual(got, want) {
 		w.Errorf("got %+v, want %+v", got, want)
 	}
-	last, err := Last(w.Context(), w.table(through), "ark:/99999/none", ark)
+	last, err := InStorage.Last(w.Context(), w.table(through), "ark:/99999/none", ark)
 	if err != nil || len(last) != 1 || !reflect.DeepEqual(last[ark], want) {
 		w.Errorf("the last check is %+v, %v", last, err)
 	}
@@ -236,7 +236,7 @@ func TestTime(t *testing.T) {
 	if got := w.read(); got != 0 {
 		t.Errorf("%d bytes are counted", got)
 	}
-	if last, err := Last(t.Context(), w.table(through), ark); len(last) != 0 || err != nil {
+	if last, err := InStorage.Last(t.Context(), w.table(through), ark); len(last) != 0 || err != nil {
 		t.Errorf("a check in progress is shown as %+v, %v", last, err)
 	}
 	w.same(w.check(), w.good())

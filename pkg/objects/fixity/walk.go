@@ -190,15 +190,15 @@ func (w *walk) judged(ctx context.Context) error {
 }
 
 // pollution notes keys that do not belong to the object. The other kinds of damage are found by the
-// digests.
+// digests. No job writes to the copy, so nothing there is of a job.
 func (w *walk) pollution(d ocfl.Damage) {
-	uncommitted := d.Kind == ocfl.Uncommitted && d.Job == ""
+	uncommitted := d.Kind == ocfl.Uncommitted && (d.Job == "" || w.At == InCopy)
 	if d.Kind != ocfl.Foreign && d.Kind != ocfl.Unnamed && !uncommitted {
 		return
 	}
 
 	for _, key := range d.Keys {
-		if uncommitted && ocfl.IsInventory(key) { // the claim of a job
+		if uncommitted && w.At != InCopy && ocfl.IsInventory(key) { // the claim of a job
 			continue
 		}
 		w.add(Problem{Key: key, Kind: Unnamed, Reason: "no inventory names the key"})

@@ -10,14 +10,35 @@ import (
 	"archivist/pkg/objects/ocfl"
 )
 
-// expected is the sha512 that a file of an object must have. The digests of inventories are in the rows of
-// the object; those of content are in an inventory whose digest is.
-func (r *Replica) expected(ctx context.Context, ark, key string) (string, error) {
-	object, err := r.Inventory.Object(ctx, ark)
+// inCopy is the object as its copy must be, and the file of the storage root that is as a file of the copy
+// must be: the copy may be of an earlier version, whose inventory the storage root has in that version's folder.
+func (r *Replica) inCopy(ctx context.Context, object *inventory.Object, key string) (source string, err error) {
+	last, err := r.Last(ctx, object.ARK)
 	if err != nil {
 		return "", err
 	}
 
+	path := strings.TrimPrefix(key, ocfl.Prefix(object.ARK))
+	if n, ok := ocfl.VersionOf(path); last.Version == 0 || ok && n > last.Version {
+		return "", fault.New(fault.Conflict, "the copy has version %d of %d; this file is copied with a later one",
+			last.Version, object.HeadOf)
+	}
+
+	root, newest := ocfl.Inventory(object.ARK, 0), ocfl.Inventory(object.ARK, last.Version)
+	object.HeadOf, object.Digest = last.Version, last.Digest
+	switch key {
+	case root.Key:
+		return newest.Key, nil
+	case root.Sidecar:
+		return newest.Sidecar, nil
+	}
+	return key, nil
+}
+
+// expected is the sha512 that a file of an object must have. The digests of inventories are in the rows of
+// the object; those of content are in an inventory whose digest is.
+func (r *Replica) expected(ctx context.Context, object *inventory.Object, key string) (string, error) {
+	ark := object.ARK
 	if d := ocfl.Declaration(ark); key == d.Key {
 		return d.Digest, nil
 	}
@@ -34,7 +55,7 @@ func (r *Replica) expected(ctx context.Context, ark, key string) (string, error)
 		return digest, err
 	}
 
-	for _, root := range []ocfl.Root{r.Root, r.second()} {
+	for _, root := range []ocfl.Root{r.Root, r.SecondRoot()} {
 		stored, err := root.Head(ctx, ark)
 		if err == nil && stored.Digest == object.Digest {
 			return inManifest(ctx, root, ark, strings.TrimPrefix(key, ocfl.Prefix(ark)))

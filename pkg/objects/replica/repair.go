@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/objects/fixity"
@@ -25,18 +26,23 @@ const (
 	Failed    = "failed"    // the restored file was read back, and is wrong
 )
 
-// Repair is a repair of one file: its row. Until it is Planned, the digests are not known.
+// Repair is a repair of one file, in one of the two storage roots, from the other one: its row. Until it is
+// Planned, the digests are not known.
 type Repair struct {
 	table.Head
-	ID       string `dynamo:"repair_id" json:"id"`
-	ARK      string `dynamo:"ark" json:"object"`
-	File     string `dynamo:"file_key" json:"key"` // in both buckets
-	State    string `dynamo:"repair_state" json:"state"`
-	Expected string `dynamo:"expected,omitempty" json:"expected,omitempty"`  // sha512, from the object's inventory
-	Found    string `dynamo:"found_digest,omitempty" json:"found,omitempty"` // sha512 of the stored file, or "missing"
-	InCopy   string `dynamo:"copy_digest,omitempty" json:"copy,omitempty"`
-	Problem  string `dynamo:"problem,omitempty" json:"problem,omitempty"`
-	Token    string `dynamo:"token_id,omitempty" json:"token,omitempty"` // confirms this plan, and no other
+	Where   fixity.Location `dynamo:"repair_at,omitempty" json:"at"` // where the file is; "" = in the storage root
+	ID      string          `dynamo:"repair_id" json:"id"`
+	ARK     string          `dynamo:"ark" json:"object"`
+	File    string          `dynamo:"file_key" json:"key"` // in both buckets
+	State   string          `dynamo:"repair_state" json:"state"`
+	Problem string          `dynamo:"problem,omitempty" json:"problem,omitempty"`
+
+	// Digests (sha512): from the object's inventory; of the file, or "missing"; of that from which it is restored.
+	Expected string `dynamo:"expected,omitempty" json:"expected,omitempty"`
+	Found    string `dynamo:"found_digest,omitempty" json:"found,omitempty"`
+	Source   string `dynamo:"copy_digest,omitempty" json:"source,omitempty"`
+
+	Token string `dynamo:"token_id,omitempty" json:"token,omitempty"` // confirms this plan, and no other
 
 	By          string `dynamo:"proposed_by" json:"proposedBy"`
 	Reason      string `dynamo:"reason" json:"reason"`
@@ -85,9 +91,10 @@ func (r *Replica) Repairs(ctx context.Context, ark,
 	return rows, next, err
 }
 
-// Propose begins a repair of a file, which is named by its key in the storage bucket or by its path
-// below the object's. Advance makes the plan.
-func (r *Replica) Propose(ctx context.Context, ark, file, by, reason string) (*Repair, error) {
+// Propose begins a repair of a file at a location, which is named by its key or by its path below the
+// object's. Advance makes the plan.
+func (r *Replica) Propose(ctx context.Context, ark, file string, at fixity.Location,
+	by, reason string) (*Repair, error) {
 	if n := utf8.RuneCountInString(reason); n == 0 || n > mostReason {
 		return nil, fault.New(fault.Invalid,
 			"reason: %d characters; expected 1 to %d: the history keeps it", n,
@@ -105,6 +112,7 @@ func (r *Replica) Propose(ctx context.Context, ark, file, by, reason string) (*R
 
 	id := r.NewID()
 	row := &Repair{
+		Where:  at,
 		ID:     id,
 		ARK:    ark,
 		File:   key,
@@ -184,6 +192,35 @@ type repairing struct {
 	note *event.New // what happened, saved together with the row
 }
 
+// side is one of the storage roots of a repair, and what it is called.
+type side struct {
+	bucket.Bucket
+	file, name string
+}
+
+// sides are the root whose file is restored, and the one from which it is.
+func (s *repairing) sides() (wrong, right side) {
+	storage := side{s.Root.Bucket, "the stored file", "the storage root"}
+	second := side{s.To, "the copied file", "the copy"}
+	if s.Where == fixity.InCopy {
+		return second, storage
+	}
+	return storage, second
+}
+
+// know finds out which digest the file must have, and from which file it is restored.
+func (s *repairing) know(ctx context.Context) error {
+	object, err := s.Inventory.Object(ctx, s.ARK)
+	if err == nil && s.Where == fixity.InCopy {
+		s.Second.Key, err = s.inCopy(ctx, object, s.File)
+	}
+	if err != nil {
+		return err
+	}
+	s.Expected, err = s.expected(ctx, object, s.File)
+	return err
+}
+
 func (s *repairing) limit(int64) int64 {
 	if s.more() {
 		return 1 << 30
@@ -191,10 +228,10 @@ func (s *repairing) limit(int64) int64 {
 	return 0
 }
 
-// plan reads both files. Only if the stored one is wrong and the other one right there is a plan.
+// plan reads both files. Only if the one is wrong and the other one right there is a plan.
 func (s *repairing) plan(ctx context.Context) (err error) {
 	if s.Expected == "" {
-		s.Expected, err = s.expected(ctx, s.ARK, s.File)
+		err = s.know(ctx)
 		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
 			s.State, s.Problem = Refused, err.Error()
 			return nil
@@ -204,8 +241,9 @@ func (s *repairing) plan(ctx context.Context) (err error) {
 		}
 	}
 
+	wrong, right := s.sides()
 	if s.Found == "" {
-		s.Found, err = s.First.Digest(ctx, s.Root.Bucket, s.Expected, s.limit)
+		s.Found, err = s.First.Digest(ctx, wrong.Bucket, s.Expected, s.limit)
 		if fault.Is(err, fault.NotFound) {
 			s.Found, s.First, err = missing, fixity.Part{Key: s.File}, nil // perhaps a part was read
 		}
@@ -215,20 +253,19 @@ func (s *repairing) plan(ctx context.Context) (err error) {
 	}
 
 	if s.Found == s.Expected {
-		s.State, s.Problem = Refused, "the stored file is right: there is nothing to repair"
+		s.State, s.Problem = Refused, wrong.file+" is right: there is nothing to repair"
 		return nil
 	}
 
-	s.InCopy, err = s.Second.Digest(ctx, s.To, s.Expected, s.limit)
+	s.Source, err = s.Second.Digest(ctx, right.Bucket, s.Expected, s.limit)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		s.State, s.Problem = Refused, "the copy does not have the file"
+		s.State, s.Problem = Refused, right.name+" does not have the file"
 		return nil
 	case err != nil:
 		return err
-	case s.InCopy != s.Expected:
-		s.State, s.Problem = Refused,
-			"the file of the copy is damaged too: it is not as the inventory says"
+	case s.Source != s.Expected:
+		s.State, s.Problem = Refused, right.file+" is damaged too: it is not as the inventory says"
 		return nil
 	}
 
@@ -251,7 +288,8 @@ func (s *repairing) restore(ctx context.Context) error {
 		s.Restored = &fixity.Part{Key: s.File}
 	}
 
-	digest, err := s.Restored.Digest(ctx, s.Root.Bucket, s.Expected, s.limit)
+	wrong, _ := s.sides()
+	digest, err := s.Restored.Digest(ctx, wrong.Bucket, s.Expected, s.limit)
 	if fault.Is(err, fault.NotFound) {
 		digest, err = missing, nil
 	}
@@ -274,6 +312,7 @@ func (s *repairing) restore(ctx context.Context) error {
 		Detail: Detail{
 			Repair:     s.ID,
 			Key:        s.File,
+			InCopy:     s.Where == fixity.InCopy,
 			Expected:   s.Expected,
 			Found:      s.Found,
 			Quarantine: s.Quarantine,
@@ -289,11 +328,12 @@ func (s *repairing) restore(ctx context.Context) error {
 	return nil
 }
 
-// Detail of the event of a repair: of one file from the copy, which a person has confirmed, or of
-// files that a submission brought again.
+// Detail of the event of a repair: of one file from the copy, or of one of the copy, which a person has
+// confirmed; or of files that a submission brought again.
 type Detail struct {
 	Repair     string `json:"repair"` // its id, or the job's
 	Key        string `json:"key,omitempty"`
+	InCopy     bool   `json:"inCopy,omitempty"` // the file of the copy was restored, from the storage root
 	Expected   string `json:"expected,omitempty"`
 	Found      string `json:"found,omitempty"`
 	Quarantine string `json:"quarantine,omitempty"`
@@ -305,11 +345,12 @@ type Detail struct {
 	More int      `json:"more,omitempty"` // the number of the others
 }
 
-// replace puts the copy into the place of the file, unless one of them is not as it was planned. If
+// replace puts the right file into the place of the wrong one, unless one of them is not as it was planned. If
 // another file is there already, it is that of an earlier try, or of another person: it is read back.
 func (s *repairing) replace(ctx context.Context) error {
+	wrong, right := s.sides()
 	keep := transfer{
-		from:   s.Root.Bucket,
+		from:   wrong.Bucket,
 		to:     s.Root.Work,
 		key:    s.File,
 		target: Quarantine + s.ID + "/" + s.File,
@@ -319,16 +360,16 @@ func (s *repairing) replace(ctx context.Context) error {
 	}
 
 	restore := transfer{
-		from:   s.To,
-		to:     s.Root.Bucket,
-		key:    s.File,
+		from:   right.Bucket,
+		to:     wrong.Bucket,
+		key:    s.Second.Key,
 		target: s.File,
 		etag:   s.Second.ETag,
 		notes:  s.Root.Work,
 		more:   s.more,
 	}
 
-	now, err := s.Root.Bucket.Head(ctx, s.File)
+	now, err := wrong.Head(ctx, s.File)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}

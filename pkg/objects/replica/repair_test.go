@@ -5,6 +5,7 @@ import (
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/objects/fixity"
 	"archivist/pkg/objects/ocfl"
 	"slices"
 	"strings"
@@ -47,7 +48,12 @@ func (w *world) advance(row *Repair) *Repair {
 
 func (w *world) propose(file string) *Repair {
 	w.Helper()
-	row, err := w.replica(w.table(through)).Propose(w.Context(), ark, file, "ada", "it was found damaged")
+	return w.proposeAt(fixity.InStorage, file)
+}
+
+func (w *world) proposeAt(at fixity.Location, file string) *Repair {
+	w.Helper()
+	row, err := w.replica(w.table(through)).Propose(w.Context(), ark, file, at, "ada", "it was found damaged")
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -78,7 +84,7 @@ func TestRepair(t *testing.T) {
 				w.put(w.root.Bucket, key, "damaged")
 			}
 			row := w.advance(w.propose([]string{key, name}[n%2]))
-			if row.State != Planned || row.Expected != row.InCopy || row.Found == row.Expected || row.Token == "" {
+			if row.State != Planned || row.Expected != row.Source || row.Found == row.Expected || row.Token == "" {
 				t.Fatalf("%s: the plan is %+v", name, row)
 			}
 			if got, there := w.root.Twin.Object("storage/" + key); there && string(got) == text {
@@ -132,10 +138,11 @@ func TestRefused(t *testing.T) {
 		!strings.Contains(row.Problem, "no stored file") {
 		t.Errorf("a file that there is not: %+v", row)
 	}
-	if _, err := r.Propose(t.Context(), "ark:/99999/none", key, "ada", "why"); !fault.Is(err, fault.NotFound) {
+	_, err := r.Propose(t.Context(), "ark:/99999/none", key, fixity.InStorage, "ada", "why")
+	if !fault.Is(err, fault.NotFound) {
 		t.Errorf("an object that there is not: %v", err)
 	}
-	if _, err := r.Propose(t.Context(), ark, key, "ada", ""); !fault.Is(err, fault.Invalid) {
+	if _, err := r.Propose(t.Context(), ark, key, fixity.InStorage, "ada", ""); !fault.Is(err, fault.Invalid) {
 		t.Errorf("no reason: %v", err)
 	}
 	if _, err := r.Advance(t.Context(), ark, "none", w.until()); !fault.Is(err, fault.NotFound) {

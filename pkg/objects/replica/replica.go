@@ -6,8 +6,9 @@
 // then the root inventory follows, and last the declaration. So what is copied in part is not part of
 // an object. A copy takes as many calls as it needs.
 //
-// A repair is reviewed: [Replica.Propose] and [Replica.Advance] make a plan, a person confirms it by
-// its token ([Replica.Confirm]), and Advance restores the file. A file whose digest is right is never
+// A repair restores a file of one root from the other. It is reviewed: [Replica.Propose] and
+// [Replica.Advance] make a plan, a person confirms it by its token ([Replica.Confirm]), and Advance
+// restores the file. A file whose digest is right is never
 // replaced, and the damaged bytes are kept.
 //
 //	REPLICA#{ark}  STATE         the last copy of an object, and the one in progress
@@ -174,7 +175,27 @@ func (w *walk) errOver() error {
 		fixity.ErrStopped)
 }
 
-func (r *Replica) second() ocfl.Root { return ocfl.Root{Bucket: r.To, Work: r.Root.Work} }
+// SecondRoot is the second storage root. On record of an object there is its last complete copy.
+func (r *Replica) SecondRoot() ocfl.Root {
+	recorded := func(ctx context.Context, ark string) (head int, digest string, err error) {
+		last, err := r.Last(ctx, ark)
+		return last.Version, last.Digest, err
+	}
+	return ocfl.Root{Bucket: r.To, Work: r.Root.Work, Recorded: recorded}
+}
+
+// ErrNotCopied means that an object has no complete copy, or that one is being made.
+var ErrNotCopied = errors.New("it is not copied yet, or is being copied")
+
+// Copied is the digest of the inventory of the last copy of an object, while no other is being made: then it
+// is an Unavailable with ErrNotCopied.
+func (r *Replica) Copied(ctx context.Context, ark string) (digest string, err error) {
+	s, err := r.load(ctx, ark)
+	if err == nil && (s.Run != nil || s.Last.Version == 0) {
+		err = fault.New(fault.Unavailable, "%s: %w", ark, ErrNotCopied)
+	}
+	return s.Last.Digest, err
+}
 
 // begin finds out what is to be copied. There is no run if all is.
 func (w *walk) begin(ctx context.Context, s *state) error {
@@ -183,7 +204,7 @@ func (w *walk) begin(ctx context.Context, s *state) error {
 		return err
 	}
 
-	second, err := w.second().Head(ctx, w.ark)
+	second, err := w.SecondRoot().Head(ctx, w.ark)
 	from := 0
 	switch {
 	case err == nil:
@@ -206,7 +227,7 @@ func (w *walk) begin(ctx context.Context, s *state) error {
 			Number: from + 1,
 		}
 	}
-	return unavailable(w.second().Init(ctx))
+	return unavailable(w.SecondRoot().Init(ctx))
 }
 
 // trusted reads an object that may be copied: it is not damaged, and its newest version is finished.
@@ -286,7 +307,7 @@ func (w *walk) all(ctx context.Context) error {
 	}
 
 	if err == nil {
-		err = w.second().Declare(ctx, w.ark)
+		err = w.SecondRoot().Declare(ctx, w.ark)
 	}
 	return unavailable(err)
 }
