@@ -209,6 +209,7 @@ var golden = map[string]commandLine{
 	"help-search":         {"help object search", ""},
 	"object-reindex":      {"object reindex " + ark1, "objects,failed"},
 	"object-show":         {"object show " + ark1, "ark,localIds,versions"},
+	"preservation-status": {"preservation status -c maps", "collection,verified,attention"},
 	"queue":               {"queue", "running,waiting"},
 	"queue-show":          {"queue show", "running"},
 	"queue-pause":         {"queue pause --reason network --until 90m", "summary,changed"},

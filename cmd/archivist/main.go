@@ -38,8 +38,9 @@ type cli struct {
 	Batch  jobs.BatchCmd  `cmd:"" help:"List and follow batches, and read their reports."`
 	Job    jobs.Cmd       `cmd:"" help:"List and follow jobs, and act on them."`
 
-	Object     objects.Cmd           `cmd:"" help:"List preserved objects, and get their content."`
-	Statistics objects.StatisticsCmd `cmd:"" help:"Show what was ingested and downloaded in each collection."`
+	Object       objects.Cmd             `cmd:"" help:"List preserved objects, and get their content."`
+	Preservation objects.PreservationCmd `cmd:"" help:"Show how well objects are preserved: their copies and checks."`
+	Statistics   objects.StatisticsCmd   `cmd:"" help:"Show what was ingested and downloaded in each collection."`
 
 	Collection jobs.CollectionCmd `cmd:"" help:"Show and set the profiles of collections."`
 	Manifest   jobs.ManifestCmd   `cmd:"" help:"Check manifests."`

@@ -16,6 +16,7 @@ import (
 	"archivist/pkg/objects/fixity"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
+	"archivist/pkg/objects/replica"
 )
 
 // objects registers the routes of objects, their versions and files. What consumers and components keep
@@ -214,8 +215,8 @@ func (a *API) disseminated(ctx context.Context, o *inventory.Object, version int
 	}
 }
 
-// withFixity adds the last fixity checks to objects. They are read all at once. An object that was not
-// checked stays without. The slice is changed in place; it may be empty.
+// withFixity adds to objects their last copies, and the last checks of both. They are read all at once. An
+// object that was not checked stays without. The slice is changed in place; it may be empty.
 func (a *API) withFixity(ctx context.Context, objects []v1.Object) error {
 	arks := make([]string, len(objects))
 	for i, o := range objects {
@@ -227,11 +228,38 @@ func (a *API) withFixity(ctx context.Context, objects []v1.Object) error {
 		return err
 	}
 
-	for i, o := range objects {
-		if r, checked := last[o.ARK]; checked {
-			objects[i].FixityChecked, objects[i].FixityOutcome = ingest.Timestamp(r.Checked),
-				r.Outcome
+	copies, err := replica.LastCopies(ctx, a.Queue.Table, arks...)
+	if err != nil {
+		return err
+	}
+
+	inCopy := map[string]fixity.Result{}
+	if len(copies) > 0 {
+		inCopy, err = fixity.InCopy.Last(ctx, a.Queue.Table, arks...)
+		if err != nil {
+			return err
+		}
+	}
+
+	for i := range objects {
+		o := &objects[i]
+		o.Fixity = wireFixity(last[o.ARK])
+		if c, copied := copies[o.ARK]; copied {
+			o.Copy = &v1.ObjectCopy{
+				Version: c.Version,
+				Copied:  ingest.Timestamp(c.At),
+				Fixity:  wireFixity(inCopy[o.ARK]),
+			}
 		}
 	}
 	return nil
+}
+
+// wireFixity is the wire form of the outcome of a check; all is empty if there was none.
+func wireFixity(r fixity.Result) v1.Fixity {
+	return v1.Fixity{
+		FixityChecked: timestamp(r.Checked),
+		FixityOutcome: r.Outcome,
+		FixityVersion: r.Version,
+	}
 }

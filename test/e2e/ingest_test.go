@@ -205,7 +205,7 @@ func TestReindexRestoresRows(t *testing.T) {
 		}
 		objects := append(l, o)
 		for i := range objects { // a component may check them meanwhile
-			objects[i].FixityChecked, objects[i].FixityOutcome = "", ""
+			objects[i].Fixity, objects[i].Copy = v1.Fixity{}, nil
 		}
 		return fmt.Sprintf("%+v %+v", objects, v)
 	}

@@ -132,6 +132,11 @@ var suite = []entry{
 	{"TestPageInBrowser", "", "ministack", shares, 13, "a page that does not work behind the gateway's path"},
 }
 
+// soak has the tests that LocalStack's open core plays in make soak only: they take minutes there, and what they are
+// about is played on MiniStack.
+var soak = []string{"TestJobsSurviveSimultaneousFaults", "TestKilledDownloadResumesAtTheLastPart", "TestReplays",
+	"TestRevisionsAreOperated", "TestObjectIsArchive", "TestAdminActionThatTakesLong"}
+
 // on reports whether a part plays a test on a lane; no part = either.
 func (e *entry) on(lane string, played part) bool {
 	test, more := slices.Contains(strings.Fields(e.test), lane), slices.Contains(strings.Fields(e.more), lane)
@@ -139,7 +144,7 @@ func (e *entry) on(lane string, played part) bool {
 	case first:
 		return test
 	case rest:
-		return more
+		return more && (lane != core || !slices.Contains(soak, e.name))
 	}
 	return played == "" && (test || more)
 }
@@ -212,6 +217,11 @@ func TestSuite(t *testing.T) {
 			if entryOf(f.Name.Name) == nil || !begins(f) {
 				t.Errorf("%s is not in the table suite, or does not begin with begin(t)", f.Name.Name)
 			}
+		}
+	}
+	for _, name := range soak {
+		if e := entryOf(name); e == nil || !e.on(core, "") || !e.on(ministack, "") {
+			t.Errorf("%s is not played on LocalStack, or only there", name)
 		}
 	}
 	for _, e := range suite {

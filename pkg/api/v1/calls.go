@@ -100,6 +100,11 @@ func (c *Client) Objects(ctx context.Context, f Filter) ([]Object, error) {
 	return list[Object](ctx, c, "/v1/objects", f)
 }
 
+// ObjectPages reads a collection's objects as Objects does, page by page, while more is wanted.
+func (c *Client) ObjectPages(ctx context.Context, f Filter, each func(page []Object) (more bool)) error {
+	return eachPage(ctx, c, "/v1/objects", f.query(), each)
+}
+
 // Object returns one object by its ARK in canonical form.
 func (c *Client) Object(ctx context.Context, ark string) (Object, error) {
 	return get[Object](ctx, c, ObjectPath(ark))
@@ -173,23 +178,41 @@ func get[T any](ctx context.Context, c *Client, path string) (out T, err error) 
 // list reads the pages of a list, until the end or the filter's limit. The result may be
 // empty, but is never nil.
 func list[T any](ctx context.Context, c *Client, path string, f Filter) ([]T, error) {
-	all := []T{}
-	for cursor := ""; ; {
-		query := query("collection", f.Collection, "state", f.State, "localId", f.LocalID,
-			"cursor", cursor)
-		page, err := get[List[T]](ctx, c, path+query)
-		if err != nil {
-			return nil, err
-		}
+	return pages[T](ctx, c, path, f.Limit, f.query()...)
+}
 
-		all = append(all, page.Items...)
-		if f.Limit > 0 && len(all) >= f.Limit {
-			return all[:f.Limit], nil
+// query has the names and values of a filter.
+func (f Filter) query() []string {
+	return []string{"collection", f.Collection, "state", f.State, "localId", f.LocalID}
+}
+
+// pages reads the pages of a list with these names and values in its query, up to a limit; 0 = all.
+func pages[T any](ctx context.Context, c *Client, path string, limit int, pairs ...string) ([]T, error) {
+	all := []T{}
+	err := eachPage(ctx, c, path, pairs, func(page []T) (more bool) {
+		all = append(all, page...)
+		return limit == 0 || len(all) < limit
+	})
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	return all, nil
+}
+
+// eachPage reads the pages of a list, while more is wanted.
+func eachPage[T any](ctx context.Context, c *Client, path string, pairs []string, f func(page []T) (more bool)) error {
+	for cursor := ""; ; {
+		page, err := get[List[T]](ctx, c, path+query(append([]string{"cursor", cursor}, pairs...)...))
+		if err != nil {
+			return err
 		}
 
 		cursor = page.Cursor
-		if cursor == "" {
-			return all, nil
+		if !f(page.Items) || cursor == "" {
+			return nil
 		}
 	}
 }

@@ -295,28 +295,4 @@ func (c *Client) ComponentGraph(ctx context.Context) (ComponentGraph, error) {
 	return get[ComponentGraph](ctx, c, "/v1/component-graph")
 }
 
-// pages reads the pages of a list with these names and values in its query, up to a limit.
-func pages[T any](ctx context.Context, c *Client, path string, limit int,
-	pairs ...string) ([]T, error) {
-	all := []T{}
-	for cursor := ""; ; {
-		page, err := get[List[T]](ctx, c,
-			path+query(append([]string{"cursor", cursor}, pairs...)...))
-		if err != nil {
-			return nil, err
-		}
-
-		all = append(all, page.Items...)
-		if limit > 0 && len(all) >= limit {
-			return all[:limit], nil
-		}
-
-		if page.Cursor == "" {
-			return all, nil
-		}
-
-		cursor = page.Cursor
-	}
-}
-
 func componentPath(name string) string { return "/v1/components/" + url.PathEscape(name) }

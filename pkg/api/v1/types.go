@@ -264,10 +264,28 @@ type Object struct {
 	InventoryDigest string `json:"inventoryDigest"`
 	// The prefix of the object's keys in the storage bucket.
 	Stored string `json:"stored,omitempty" example:"0a1/b2c/3d4/ark%3a%2f99999%2ffk4tq65d6k/"`
-	// When the stored files were last checked. Absent if they were not.
+	Fixity
+	// The copy in the second bucket. Absent if there is none.
+	Copy *ObjectCopy `json:"copy,omitempty"`
+}
+
+// Fixity is the last check of the files of an object in one of the buckets.
+type Fixity struct {
+	// When the files were last checked. Absent if they were not.
 	FixityChecked string `json:"fixityChecked,omitempty" format:"date-time" example:"2026-11-22T09:31:12Z"`
 	// What that check found.
 	FixityOutcome string `json:"fixityOutcome,omitempty" enum:"ok,damaged,unreadable"`
+	// The newest version that was checked, with all before it.
+	FixityVersion int `json:"fixityVersion,omitempty" example:"1"`
+}
+
+// ObjectCopy is the copy of an object in the second bucket.
+type ObjectCopy struct {
+	// The newest version that was copied, with all before it.
+	Version int `json:"version" example:"1"`
+	// When.
+	Copied string `json:"copied" format:"date-time" example:"2026-11-22T09:31:12Z"`
+	Fixity
 }
 
 // Version is one version of an object.

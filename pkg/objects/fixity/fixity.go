@@ -248,30 +248,25 @@ const saveTime = 10 * time.Second
 
 // Last returns the last check, at a location, of each object that was checked there.
 func (l Location) Last(ctx context.Context, t *table.Table, arks ...string) (map[string]Result, error) {
-	last := map[string]Result{}
-	for len(arks) > 0 {
-		n := min(len(arks), table.MaxGets)
-		keys := make([]table.Key, n)
-		for i, ark := range arks[:n] {
-			keys[i] = l.key(ark)
-		}
+	var keys []table.Key
+	for _, ark := range arks {
+		keys = append(keys, l.key(ark))
+	}
 
-		rows, err := t.Many(ctx, keys)
-		if err != nil {
+	rows, err := t.Many(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+
+	last := map[string]Result{}
+	for _, raw := range rows {
+		var s state
+		if err := raw.Decode(&s); err != nil {
 			return nil, err
 		}
-
-		for _, raw := range rows {
-			var s state
-			if err := raw.Decode(&s); err != nil {
-				return nil, err
-			}
-			if s.Last.Checked > 0 {
-				last[s.ARK] = s.Last
-			}
+		if s.Last.Checked > 0 {
+			last[s.ARK] = s.Last
 		}
-
-		arks = arks[n:]
 	}
 	return last, nil
 }

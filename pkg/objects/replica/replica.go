@@ -86,7 +86,7 @@ type check struct {
 
 func (r *Replica) load(ctx context.Context, ark string) (*state, error) {
 	s := &state{ARK: ark}
-	s.PK, s.SK = partition(ark), "STATE"
+	s.PK, s.SK = stateKey(ark).PK, stateKey(ark).SK
 	err := r.Table.Get(ctx, s.Key(), s)
 	if fault.Is(err, fault.NotFound) {
 		err = nil
@@ -95,6 +95,8 @@ func (r *Replica) load(ctx context.Context, ark string) (*state, error) {
 }
 
 func partition(ark string) string { return "REPLICA#" + ark }
+
+func stateKey(ark string) table.Key { return table.Key{PK: partition(ark), SK: "STATE"} }
 
 // save writes a row. A Stale becomes an Unavailable: another call is working on this object.
 func (r *Replica) save(ctx context.Context, row table.Row, isNew bool) error {
@@ -153,6 +155,31 @@ func (r *Replica) Copy(ctx context.Context, ark string, until time.Time) (Result
 func (r *Replica) Last(ctx context.Context, ark string) (Result, error) {
 	s, err := r.load(ctx, ark)
 	return s.Last, err
+}
+
+// LastCopies returns the last copy of each object that has one.
+func LastCopies(ctx context.Context, t *table.Table, arks ...string) (map[string]Result, error) {
+	var keys []table.Key
+	for _, ark := range arks {
+		keys = append(keys, stateKey(ark))
+	}
+
+	rows, err := t.Many(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+
+	last := map[string]Result{}
+	for _, raw := range rows {
+		var s state
+		if err := raw.Decode(&s); err != nil {
+			return nil, err
+		}
+		if s.Last.Version > 0 {
+			last[s.ARK] = s.Last
+		}
+	}
+	return last, nil
 }
 
 // walk is one call's part of a copy.
