@@ -171,7 +171,7 @@ func (a *App) watchAdmin() []watch {
 func watchEvents() []watch {
 	return []watch{{id: "PreservationFailures",
 		says: "Stored files are damaged, missing or cannot be read, or versions cannot be copied: the lines of the " +
-			"components fixity-check and replication say which",
+			"components fixity-check, copy-check and replication say which",
 		metric: own(preservation.PreservationFailures, "Sum", 15), periods: 1},
 		{id: "EventProblems",
 			says: "A consumer of events is more than an hour behind or stopped, events are parked, old events cannot " +

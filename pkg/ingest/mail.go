@@ -100,6 +100,12 @@ func (m Mail) Take(now time.Time) Mail {
 	return m
 }
 
+// Overtaken reports whether the mail says what is no longer so: its batch was queued, or had not ended, and has
+// ended since. Its report says more.
+func (m *Mail) Overtaken(b *Batch) bool {
+	return (m.Kind == MailQueued || m.Kind == MailDelayed) && b.HasEnded()
+}
+
 // Left are the recipients in to for whom the mail is still pending: neither sent nor
 // given up.
 func (m *Mail) Left(to []string) []string {

@@ -56,6 +56,9 @@ var more = map[string][]string{
 		"./test/storagesim -run TestSimulation -for 20s",
 		"./test/property",
 	},
+	"pkg/objects/fixity": {
+		"./pkg/objects/replica",
+	},
 	"pkg/app/doctor": {
 		"./test/sim -run TestSimulation -for 20s",
 	},

@@ -95,6 +95,8 @@ var random = []struct {
 }{
 	{"simulation of ingest", "./test/sim", 20, 10_000, "an order of events in which a job is lost, doubled or stuck"},
 	{"simulation of storage", "./test/storagesim", 20, 2_000, "a crash that leaves a wrong object"},
+	{"damage in either root", "./pkg/objects/replica -run TestDamageInEitherRoot", 10, 3_000,
+		"damage that no check finds, and a repair that makes more of it"},
 	{"simulation of events", "./test/eventsim", 20, 3_000, "an event that a consumer misses"},
 	{"histories of components", "./pkg/components/component -run TestRandomHistories", 10, 3_000,
 		"an item that is ready, and not worked on"},

@@ -28,9 +28,9 @@ func (c *checker) delivered() error {
 		}
 	}
 	for _, mail := range c.owed {
-		id, _, _ := strings.Cut(mail, " ")
-		if _, there := c.batches[id]; !there {
-			continue // deleted by a person
+		id, kind, _ := strings.Cut(mail, " ")
+		if b, there := c.batches[id]; !there || strings.HasPrefix(kind, string(ingest.MailQueued)) && b.HasEnded() {
+			continue // deleted by a person; or the end of the batch came first (queue.TestMailsAreSentAtOnce)
 		}
 		if c.w.mailed[mail+" one"] == 0 {
 			return fmt.Errorf("the mail %s was not sent", mail)

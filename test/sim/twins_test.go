@@ -154,6 +154,9 @@ func (a *actor) clean(_ context.Context, job string, _ time.Time) (all bool, err
 func (a *actor) compose(_ context.Context, b *ingest.Batch, m ingest.Mail) ([]string, func(context.Context,
 	string) error, error) {
 	to := []string{"one", "two"}
+	if m.Overtaken(b) {
+		return nil, nil, fmt.Errorf("batch %s has ended, and is told as %s", b.ID, m.Kind)
+	}
 	return to, func(_ context.Context, to string) error {
 		if a.w.s.refuses == refusesMail && to == "two" {
 			return errRefused

@@ -6,6 +6,7 @@ import (
 
 	"archivist/cmd/archivist/command"
 	"archivist/pkg/formats/checkm"
+	"archivist/pkg/ingest/payload"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/terminal"
 )
@@ -63,6 +64,9 @@ func (c *manifestCheckCmd) Run(a *command.App) error {
 // of the archive itself, which uses the same code (pkg/formats/checkm). The error is one of reading.
 func checkManifest(in io.Reader, requireDigest bool) (checked, error) {
 	m, problems, err := checkm.Read(in, checkm.Options{RequireDigest: requireDigest}, nil)
+	if why := payload.Unsupported(m.Kind); why != "" {
+		problems = append(problems, checkm.Problem{Severity: checkm.Error, Line: 1, Message: why})
+	}
 	return checked{
 		Accepted: len(checkm.Rejected(problems)) == 0,
 		Kind:     m.Kind,

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/payload"
 	"archivist/pkg/kernel/fault"
@@ -77,6 +78,21 @@ func TestChanged(t *testing.T) {
 		why, err := payload.Changed(t.Context(), j, came)
 		if err != nil || (why == "") != (row.says == "") || !strings.Contains(why, row.says) {
 			t.Errorf("%.20q: %q, %v; expected %q", row.start, why, err, row.says)
+		}
+	}
+}
+
+// TestUnsupported: a batch of containers is refused with what the depositor can do; "the matching type" of it is none.
+func TestUnsupported(t *testing.T) {
+	for kind, says := range map[checkm.Kind]string{
+		checkm.ContainerBatch: "Unpack them",
+		checkm.Batch:          "Submit it again with the matching type",
+		checkm.Object:         "",
+	} {
+		why := payload.Rejected(checkm.Manifest{Kind: kind}, nil, nil, checkm.Object)
+		if (why == "") != (says == "") || !strings.Contains(why, says) ||
+			strings.Contains(why, "matching type") && kind == checkm.ContainerBatch {
+			t.Errorf("%s: %q; expected %q", kind, why, says)
 		}
 	}
 }

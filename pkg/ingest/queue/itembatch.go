@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/table"
@@ -133,6 +134,10 @@ func (q *Queue) reported(ctx context.Context,
 	}
 
 	next.Message = next.CutShort()
+	if next.Message == "" && counts.Deleted > 0 {
+		next.Message = fmt.Sprintf("%d of %d jobs were deleted by a person; this batch has stored nothing of them",
+			counts.Deleted, counts.Sum())
+	}
 	return q.Rules.EnterBatch(next, to, q.Now()), more, nil
 }
 

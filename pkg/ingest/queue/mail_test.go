@@ -158,7 +158,8 @@ func TestRefusedRecipient(t *testing.T) {
 		b.now = b.now.Add(time.Minute)
 		b.tick()
 	}
-	if n := 2 * (ingest.MailTries + ingest.MailRefusedTries + 1); p.asked != n || len(p.got) != 2 {
+	// That the batch is queued was told to one, and not tried again after its end.
+	if n := 3 + ingest.MailTries + ingest.MailRefusedTries + 1; p.asked != n || len(p.got) != 2 {
 		t.Errorf("%d tries, expected %d; sent %v", p.asked, n, p.got)
 	}
 	owed, ended := b.mails(id)
@@ -204,6 +205,45 @@ func TestCurrentRecipients(t *testing.T) {
 	}
 }
 
+// TestOvertakenMail: that a batch is queued, or has not ended, is not told once it has ended; its report is. A person
+// who has got it stays on record.
+func TestOvertakenMail(t *testing.T) {
+	for _, one := range []bool{false, true} {
+		b := newBench(t)
+		no := errors.New("503: the mail service is down")
+		p := &post{to: []string{"a@example.org", "b@example.org"}, refuse: map[string]error{"a@example.org": no}}
+		if !one {
+			p.refuse["b@example.org"] = no
+		}
+		b.q.Compose = p.compose
+		id, report := b.toReport()
+		batch, err := b.q.Batch(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.q.MailDelay(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		b.handle(report, ok)
+		p.got, p.refuse = nil, nil
+		for range 30 {
+			b.now = b.now.Add(time.Hour)
+			b.tick()
+		}
+		for _, mail := range p.got {
+			if !strings.Contains(mail, ".report.") {
+				t.Errorf("after the end of the batch: %s", mail)
+			}
+		}
+		owed, _ := b.mails(id)
+		results := b.batch(id).Mails
+		told := results[0].Kind == ingest.MailQueued && results[0].Sent == 1 && len(results[0].Failed) == 1
+		if len(owed) != 0 || len(p.got) == 0 || one != told {
+			t.Errorf("one is reached: %v; owed %+v, the batch says %+v", one, owed, results)
+		}
+	}
+}
+
 // TestMailThatCannotBeComposed: the mail ends after its tries, with the reason.
 func TestMailThatCannotBeComposed(t *testing.T) {
 	b := newTwinBench(t)
@@ -217,8 +257,8 @@ func TestMailThatCannotBeComposed(t *testing.T) {
 	}
 	owed, ended := b.mails(id)
 	r := b.batch(id).Mails
-	if len(owed) != 0 || len(ended) != 2 || len(r) != 2 || len(r[1].Failed) != 1 ||
-		!strings.Contains(r[1].Failed[0].Problem, "403") {
+	if len(owed) != 0 || len(ended) != 1 || len(r) != 1 || len(r[0].Failed) != 1 ||
+		!strings.Contains(r[0].Failed[0].Problem, "403") {
 		t.Errorf("owed %+v, the batch says %+v", owed, r)
 	}
 }

@@ -47,7 +47,7 @@ func (q *Queue) SweepMails(ctx context.Context, until time.Time) error {
 }
 
 // sendMail makes one try of a mail that is due, within a time. If that was the last try, it
-// records the result on the batch.
+// records the result on the batch. One that the end of its batch has overtaken is not tried again.
 func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) error {
 	var row Mail
 	err := q.Table.Get(ctx, k, &row)
@@ -69,6 +69,13 @@ func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) 
 		return err
 	}
 
+	if row.Overtaken(&batch.Batch) {
+		row.Ended = true
+		if len(row.To) == 0 {
+			row.Problem = "" // nobody misses it
+		}
+	}
+
 	if !row.Ended {
 		row.Mail = row.Mail.Take(q.Now())
 		if err := q.saveMail(ctx, &row); err != nil {
@@ -79,7 +86,7 @@ func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) 
 
 	switch {
 	case row.Ended && len(row.To) == 0 && row.Problem == "":
-		return q.removeMail(ctx, &row) // it has no recipient
+		return q.removeMail(ctx, &row) // it has no recipient, or is overtaken
 	case row.Ended:
 		return q.settle(ctx, &row)
 	}
@@ -201,7 +208,7 @@ func (q *Queue) saveMail(ctx context.Context, row *Mail) error {
 	return tx.Commit(ctx)
 }
 
-// removeMail removes a mail that has no recipient.
+// removeMail removes a mail of which there is nothing to tell.
 func (q *Queue) removeMail(ctx context.Context, row *Mail) error {
 	tx := q.Table.Begin(q.NewID())
 	tx.Remove(row)

@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -205,5 +206,22 @@ func TestUpdateReportThatFails(t *testing.T) {
 	}
 	if _, err := b.updateReport(batch); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDeletedJobsAreTold: a batch whose failed jobs a person has deleted says how many of its jobs stored nothing.
+func TestDeletedJobsAreTold(t *testing.T) {
+	b := newBench(t)
+	batch, job := b.failedBatch()
+	if _, err := queuetest.Act(t.Context(), b.q, ingest.ActDelete, job, queuetest.Confirmed); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.updateReport(batch); err != nil {
+		t.Fatal(err)
+	}
+	b.handle(b.last(), saves(1))
+	if got := b.batch(batch); got.State != ingest.BatchCompleted ||
+		!strings.HasPrefix(got.Message, "1 of 1 jobs were deleted by a person") {
+		t.Errorf("the batch is %s: %q", got.State, got.Message)
 	}
 }

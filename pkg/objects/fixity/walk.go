@@ -70,8 +70,8 @@ func (w *walk) declaration(ctx context.Context) error {
 	return err
 }
 
-// rootInventory checks the root inventory by its sidecar. If it cannot be read as an inventory, nothing
-// else can be checked.
+// rootInventory checks the root inventory by its sidecar. If it cannot be read as an inventory, or is not the one
+// that is on record, nothing else can be checked: the files of an object that was put back would be called unnamed.
 func (w *walk) rootInventory(ctx context.Context) error {
 	if err := w.inventory(ctx, 0); err != nil {
 		return err
@@ -81,16 +81,34 @@ func (w *walk) rootInventory(ctx context.Context) error {
 	if err != nil {
 		return w.unread(ctx, err)
 	}
-	w.Version, w.Number, w.Part = stored.Head, 1, partVersions
+
+	w.Version = stored.Head
+	other, err := w.isOther(ctx, stored)
+	if err != nil {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+	if other {
+		return w.judged(ctx)
+	}
+
+	w.Number, w.Part = 1, partVersions
 	return nil
+}
+
+// isOther reports whether another root inventory is on record, or one of a later version.
+func (w *walk) isOther(ctx context.Context, stored *ocfl.Stored) (bool, error) {
+	if w.Root.Recorded == nil {
+		return false, nil
+	}
+	head, digest, err := w.Root.Recorded(ctx, w.ark)
+	return head > stored.Head || head == stored.Head && digest != stored.Digest, err
 }
 
 // unread ends the check of an object whose root inventory cannot be read as one: that is damage. An error
 // of S3 is none.
 func (w *walk) unread(ctx context.Context, err error) error {
-	var s3 *bucket.Error
-	if errors.As(err, &s3) || fault.Is(err, fault.Stale) || ctx.Err() != nil {
-		return fault.New(fault.Unavailable, "%w", err)
+	if err := transient(ctx, err); err != nil {
+		return err
 	}
 
 	p := Problem{Key: ocfl.Inventory(w.ark, 0).Key, Kind: Mismatch, Reason: cut(err.Error())}
@@ -98,10 +116,7 @@ func (w *walk) unread(ctx context.Context, err error) error {
 		p.Kind = Missing
 	}
 
-	if !slices.ContainsFunc(w.Problems, func(found Problem) bool { return found.Key == p.Key }) {
-		w.add(p)
-	}
-
+	w.addOnce(p)
 	w.Part = partEnd
 	return nil
 }
@@ -163,30 +178,37 @@ func (w *walk) keys(ctx context.Context) error {
 		}
 
 		w.Key = found.Next
-		if w.Key == "" {
+		switch {
+		case w.Key != "":
+		case w.Outcome == OK:
 			return w.judged(ctx)
+		default:
+			w.Part = partEnd
+			return nil
 		}
 	}
 }
 
-// judged asks, if nothing is wrong so far, whether the object is the one that is on record: one that was
-// put back to an earlier version, or changed as a whole, agrees with itself.
+// judged ends a check: it asks whether the object is the one that is on record. One that was put back to an earlier
+// version, or changed as a whole, agrees with itself.
 func (w *walk) judged(ctx context.Context) error {
-	w.Part = partEnd
-	if w.Outcome != OK {
-		return nil
-	}
-
 	v, err := w.Root.Judge(ctx, w.ark)
 	if err != nil {
-		w.Part = partKeys
 		return fault.New(fault.Unavailable, "%w", err)
 	}
 
+	w.Part = partEnd
 	if v.Trust == ocfl.Damaged {
-		w.add(Problem{Key: ocfl.Inventory(w.ark, 0).Key, Kind: BadRecord, Reason: cut(v.Why)})
+		w.addOnce(Problem{Key: ocfl.Inventory(w.ark, 0).Key, Kind: BadRecord, Reason: cut(v.Why)})
 	}
 	return nil
+}
+
+// addOnce adds what is wrong with a file, unless something is already.
+func (w *walk) addOnce(p Problem) {
+	if !slices.ContainsFunc(w.Problems, func(found Problem) bool { return found.Key == p.Key }) {
+		w.add(p)
+	}
 }
 
 // pollution notes keys that do not belong to the object. The other kinds of damage are found by the
@@ -209,10 +231,10 @@ func (w *walk) pollution(d ocfl.Damage) {
 // inventory checks the inventory of a version, 0 for the root inventory, by its sidecar.
 func (w *walk) inventory(ctx context.Context, n int) error {
 	i := ocfl.Inventory(w.ark, n)
-	digest, err := w.Root.SidecarDigest(ctx, i.Sidecar)
+	digest, whole, err := w.Root.ReadSidecar(ctx, i.Sidecar)
 	if fault.Is(err, fault.NotFound) {
-		if n == 0 && w.unfinished(ctx, "") {
-			return w.errUnfinished()
+		if err := w.finished(ctx, n, ""); err != nil {
+			return err
 		}
 		w.add(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar is missing"})
 		return w.check(ctx, i.Key, "")
@@ -227,39 +249,74 @@ func (w *walk) inventory(ctx context.Context, n int) error {
 		return w.check(ctx, i.Key, "")
 	}
 
+	if !whole {
+		w.addOnce(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: `the sidecar is not "DIGEST inventory.json"`})
+	}
+
 	before := w.Result
 	err = w.check(ctx, i.Key, digest)
-	if err == nil && n == 0 && len(w.Problems) > len(before.Problems) && w.unfinished(ctx, digest) {
-		w.Result = before
-		return w.errUnfinished()
+	if err == nil && len(w.Problems) > len(before.Problems) {
+		if err = w.finished(ctx, n, digest); err != nil {
+			w.Result = before
+		}
 	}
 	return err
 }
 
-func (w *walk) errUnfinished() error {
-	return fault.New(fault.Unavailable,
-		"%s: its newest version is not finished; it is checked later", w.ark)
+// finished refuses, with an Unavailable, to call the root inventory of a version damaged that is not finished.
+func (w *walk) finished(ctx context.Context, n int, sidecar string) error {
+	if n > 0 {
+		return nil
+	}
+	unfinished, err := w.unfinished(ctx, sidecar)
+	if unfinished {
+		err = fault.New(fault.Unavailable, "%s: its newest version is not finished; it is checked later", w.ark)
+	}
+	return err
 }
 
 // unfinished reports whether the sidecar of the root inventory is that of the version before: that is
-// how a commit leaves it until it is finished, or is repaired after a crash.
-func (w *walk) unfinished(ctx context.Context, sidecar string) bool {
+// how a commit leaves it until it is finished, or is repaired after a crash. A version that is on record
+// is finished, and a copy is finished once it is one.
+func (w *walk) unfinished(ctx context.Context, sidecar string) (bool, error) {
+	if w.At == InCopy {
+		return false, nil
+	}
+
 	stored, err := w.Root.Head(ctx, w.ark)
 	if err != nil {
-		return false
+		return false, transient(ctx, err)
+	}
+
+	recorded, err := inventory.Store{Table: w.Table}.VersionDigest(ctx, w.ark, stored.Head)
+	if err != nil || recorded != "" {
+		return false, transient(ctx, err)
 	}
 
 	newest, err := w.Root.SidecarDigest(ctx, ocfl.Inventory(w.ark, stored.Head).Sidecar)
 	if err != nil || newest != stored.Digest {
-		return false
+		return false, transient(ctx, err)
 	}
 
 	if sidecar == newest || stored.Head == 1 {
-		return sidecar == newest || sidecar == "" // finished meanwhile, or a first version
+		return sidecar == newest || sidecar == "", nil // finished meanwhile, or a first version
 	}
 
 	before, err := w.Root.SidecarDigest(ctx, ocfl.Inventory(w.ark, stored.Head-1).Sidecar)
-	return err == nil && sidecar == before
+	return err == nil && sidecar == before, transient(ctx, err)
+}
+
+// transient is an error that says nothing about the files, as an Unavailable; nil if it is about them: one is
+// missing, or was read and is not what it must be.
+func transient(ctx context.Context, err error) error {
+	var s3 *bucket.Error
+	switch {
+	case err == nil, fault.Is(err, fault.NotFound):
+		return nil
+	case errors.As(err, &s3), fault.Of(err) != "", ctx.Err() != nil:
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+	return nil
 }
 
 // entriesPage is how many entries of a manifest are read at once.
@@ -312,7 +369,7 @@ func (w *walk) check(ctx context.Context, key, expected string) error {
 	switch {
 	case err == nil:
 		if actual != strings.ToLower(expected) && expected != "" {
-			w.add(Problem{Key: key, Kind: Mismatch, Expected: expected, Actual: actual})
+			w.addOnce(Problem{Key: key, Kind: Mismatch, Expected: expected, Actual: actual})
 		}
 	case fault.Is(err, fault.NotFound):
 		w.add(Problem{Key: key, Kind: Missing, Expected: expected})

@@ -184,7 +184,15 @@ func VersionOf(path string) (n int, ok bool) {
 
 // SidecarDigest reads the digest in a sidecar. A missing one is a NotFound.
 func (r Root) SidecarDigest(ctx context.Context, key string) (string, error) {
+	digest, _, err := r.ReadSidecar(ctx, key)
+	return digest, err
+}
+
+// ReadSidecar reads the digest in a sidecar, and reports whether the sidecar is as one is written. A missing one is a
+// NotFound.
+func (r Root) ReadSidecar(ctx context.Context, key string) (digest string, whole bool, err error) {
 	text, _, err := r.Bucket.Read(ctx, key)
-	digest, _, _ := strings.Cut(string(text), " ")
-	return strings.TrimSpace(digest), err
+	digest, _, _ = strings.Cut(string(text), " ")
+	digest = strings.TrimSpace(digest)
+	return digest, string(text) == string(Sidecar(digest)), err
 }

@@ -64,11 +64,11 @@ type state struct {
 // run is a copy in progress: of which state of the object, and its next file.
 type run struct {
 	Result
-	From   int    `dynamo:"copied_before"` // the newest version that the copy had
-	Number int    `dynamo:"next_version"`  // of the next inventory
-	Place  place  `dynamo:"next_place"`    // of the next content
-	Path   int    `dynamo:"next_path"`     // of that content
-	File   *check `dynamo:"next_file,omitempty"`
+	From   int          `dynamo:"copied_before"` // the newest version that the copy had
+	Number int          `dynamo:"next_version"`  // of the next inventory
+	Place  place        `dynamo:"next_place"`    // of the next content
+	Path   int          `dynamo:"next_path"`     // of that content
+	File   *fixity.Part `dynamo:"next_file,omitempty"`
 }
 
 // place is an ocfl.Place.
@@ -76,12 +76,6 @@ type place struct {
 	ETag   string `dynamo:"etag,omitempty"`
 	At     int64  `dynamo:"at_byte,omitempty"`
 	Digest string `dynamo:"digest,omitempty"`
-}
-
-// check is a file that is read back.
-type check struct {
-	fixity.Part
-	Copied bool `dynamo:"copied,omitempty"` // by this run
 }
 
 func (r *Replica) load(ctx context.Context, ark string) (*state, error) {
@@ -243,7 +237,7 @@ func (w *walk) begin(ctx context.Context, s *state) error {
 			return nil
 		}
 	case !fault.Is(err, fault.NotFound):
-		return unavailable(err)
+		return w.damagedCopy(ctx, err)
 	}
 
 	w.run = s.Run
@@ -274,10 +268,24 @@ func (w *walk) trusted(ctx context.Context) (*ocfl.Stored, error) {
 	return v.Object, nil
 }
 
+// wasRead reports whether an inventory could be read, and its error is that it is none.
+func wasRead(ctx context.Context, err error) bool {
+	var s3 *bucket.Error
+	return fault.Of(err) == "" && !errors.As(err, &s3) && ctx.Err() == nil
+}
+
+// damagedCopy is the error of the root inventory of the copy: a Conflict if it was read, but is none.
+func (w *walk) damagedCopy(ctx context.Context, err error) error {
+	if !wasRead(ctx, err) {
+		return unavailable(err)
+	}
+	return fault.New(fault.Conflict, "%s: the inventory of its copy is damaged: %w; "+
+		"repair it first: archivist object repair %s inventory.json --in-copy --reason TEXT", w.ark, err, w.ark)
+}
+
 // damaged is the error of an inventory that was read, but is none: an Invalid. One of S3 is an Unavailable.
 func (w *walk) damaged(ctx context.Context, err error) error {
-	var s3 *bucket.Error
-	if fault.Of(err) != "" || errors.As(err, &s3) || ctx.Err() != nil {
+	if !wasRead(ctx, err) {
 		return unavailable(err)
 	}
 	return fault.New(fault.Invalid, "%s: its inventory in the storage root is damaged: %w", w.ark, err)
@@ -403,13 +411,14 @@ func (w *walk) same(ctx context.Context, key string) (bool, error) {
 	return first.Size == second.Size && first.CRC64NVME != "" && first.CRC64NVME == second.CRC64NVME, nil
 }
 
-// file copies one file, and compares the digest of the copy. A copy that is there already is compared
-// first.
+// file copies one file, and compares the digest of the copy. A copy that is there already, or that an earlier call
+// has made, is compared first: if it is wrong, that says nothing about the file as it is now.
 func (w *walk) file(ctx context.Context, key, digest string) error {
 	if w.over(ctx) {
 		return w.errOver()
 	}
 
+	copied := false // by this call
 	if w.File == nil || w.File.Key != key {
 		there, err := w.there(ctx, key)
 		if err == nil {
@@ -418,6 +427,7 @@ func (w *walk) file(ctx context.Context, key, digest string) error {
 		if err != nil {
 			return err
 		}
+		copied = !there
 	}
 
 	for {
@@ -437,7 +447,7 @@ func (w *walk) file(ctx context.Context, key, digest string) error {
 		case actual == digest:
 			w.Files, w.File = w.Files+1, nil
 			return nil
-		case w.File.Copied:
+		case copied:
 			etag := w.File.ETag
 			w.File = nil
 			damaged := fault.New(fault.Invalid,
@@ -449,6 +459,7 @@ func (w *walk) file(ctx context.Context, key, digest string) error {
 		if err := w.bring(ctx, key, false); err != nil {
 			return err
 		}
+		copied = true
 	}
 }
 
@@ -490,7 +501,7 @@ func (w *walk) bring(ctx context.Context, key string, there bool) error {
 		}
 	}
 
-	w.File = &check{Part: fixity.Part{Key: key}, Copied: !there}
+	w.File = &fixity.Part{Key: key}
 	return nil
 }
 

@@ -20,7 +20,7 @@ const ark = "ark:/99999/fk4x"
 
 // world has one stored and recorded object of two versions.
 type world struct {
-	*testing.T
+	testing.TB
 	root *aiptest.Root
 	to   bucket.Bucket
 	rows *tabletest.Fake
@@ -29,8 +29,8 @@ type world struct {
 	tick time.Duration // of each look at the clock
 }
 
-func newWorld(t *testing.T) *world {
-	w := &world{T: t, root: aiptest.New(t), rows: tabletest.New(), now: time.UnixMilli(5_000_000)}
+func newWorld(t testing.TB) *world {
+	w := &world{TB: t, root: aiptest.New(t), rows: tabletest.New(), now: time.UnixMilli(5_000_000)}
 	w.to = w.root.Bucket
 	w.to.Name = "copy"
 	w.store(map[string]string{"a.txt": "one", "b.txt": strings.Repeat("large", 30), "empty": ""})
@@ -71,8 +71,10 @@ func (w *world) table(do func(op string, call func() error) error) *table.Table 
 }
 
 func (w *world) replica(tb *table.Table) *Replica {
+	root := w.root.Root
+	root.Recorded = inventory.Store{Table: tb}.Recorded
 	return &Replica{Table: tb, NewID: w.id, Now: func() time.Time { w.now = w.now.Add(w.tick); return w.now },
-		Inventory: inventory.Store{Table: tb}, Root: w.root.Root, To: w.to}
+		Inventory: inventory.Store{Table: tb}, Root: root, To: w.to}
 }
 
 func (w *world) until() time.Time { return w.now.Add(time.Minute) }
