@@ -287,12 +287,18 @@ func mailRefused(t *testing.T) (batch string) {
 	return batch
 }
 
-// mailSentAgain: the scheduler sends the mails of a batch that were refused, the receipt
-// and the report, about a minute later.
+// mailSentAgain: the scheduler sends the report of a batch that was refused, about a minute later. The batch has
+// ended: that it was queued is not told any more.
 func mailSentAgain(t *testing.T, batch string) {
-	until(t, "the mails are sent again", 2*soon, func() bool {
+	until(t, "the report is sent again", 2*soon, func() bool {
 		other := func(mail string) bool { return !strings.Contains(mail, batch) }
-		return len(slices.DeleteFunc(sent(t), other)) >= 2
+		mails := slices.DeleteFunc(sent(t), other)
+		for _, mail := range mails {
+			if strings.Contains(mail, " queued: "+batch) {
+				t.Errorf("told after the end of the batch: %s", mail)
+			}
+		}
+		return len(mails) > 0
 	})
 }
 
