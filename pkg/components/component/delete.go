@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) finishDelete(ctx context.Context, name string,
 		{PK: linePK(name), Prefix: Failed + "#"},
 		{PK: linePK(name), Prefix: Later + "#"}, {PK: linePK(name), Prefix: Ready + "#"},
 		{PK: linePK(name), Prefix: Running + "#"}} {
-		if more, err := s.removeRows(ctx, q, until); more || err != nil {
+		if more, err := s.removeRows(ctx, &r, q, until); more || err != nil {
 			return more, err
 		}
 	}
@@ -35,9 +36,10 @@ func (s *Store) finishDelete(ctx context.Context, name string,
 	return false, lostRace(tx.Commit(ctx))
 }
 
-// removeRows removes all rows of a query, a page in each transaction, until the time is over. Rows
-// that change meanwhile are read again. more is true if rows may be left.
-func (s *Store) removeRows(ctx context.Context, q table.Query,
+// removeRows removes all rows of a query, a page in each transaction, until the time is over; each on the condition
+// that the component is still being deleted: else a caller that was slow would remove the line of a component that
+// was made under this name since. more is true if rows may be left, or have changed meanwhile.
+func (s *Store) removeRows(ctx context.Context, of *definitionRow, q table.Query,
 	until time.Time) (more bool, err error) {
 	for {
 		var page []table.Head
@@ -46,11 +48,16 @@ func (s *Store) removeRows(ctx context.Context, q table.Query,
 		}
 
 		tx := s.Table.Begin(s.NewID())
-		for i := range page[:min(len(page), table.MaxActions)] {
+		tx.Require(of.Key(), "rev = ?", of.Rev)
+		for i := range page[:min(len(page), table.MaxActions-1)] {
 			tx.Remove(&page[i])
 		}
 
-		if err := lostRace(tx.Commit(ctx)); err != nil {
+		err := tx.Commit(ctx)
+		if fault.Is(err, fault.Stale) {
+			return true, nil
+		}
+		if err != nil {
 			return false, err
 		}
 
