@@ -14,6 +14,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -234,6 +236,20 @@ func buckets() *s3.Client {
 // long is from when on a wait is worth a line.
 const long = 5 * time.Second
 
+// behind shows the consumers that have not passed all events: what a test waits for often hangs there.
+func behind(t *testing.T) string {
+	list, err := client.Consumers(context.WithoutCancel(t.Context()))
+	if err != nil {
+		return err.Error()
+	}
+	list = slices.DeleteFunc(list, func(c v1.Consumer) bool { return c.Behind == 0 && c.Rebuild == "" && c.Parked == 0 })
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
 // until looks again and again until f is true: less and less often, since the tests that are played side by side would
 // keep an emulator busy with looking. What takes longer than within hangs.
 func until(t *testing.T, what string, within time.Duration, f func() bool) {
@@ -248,7 +264,7 @@ func until(t *testing.T, what string, within time.Duration, f func() bool) {
 	for wait := 100 * time.Millisecond; !f(); wait = min(wait*5/4, 2*time.Second) {
 		select {
 		case <-deadline:
-			t.Fatalf("%s: not within %s", what, within)
+			t.Fatalf("%s: not within %s; behind are: %s", what, within, behind(t))
 		case <-time.After(wait):
 		}
 	}
