@@ -199,6 +199,7 @@ var golden = map[string]commandLine{
 	"object-files":        {"object files " + ark1, "path,size,mediaType"},
 	"object-fixity":       {"object fixity " + ark1, "outcome,problems"},
 	"object-formats":      {"object formats " + ark1, "path,formats"},
+	"object-correct":      {"object correct " + ark1 + " --who Blunt --withdraw-local-id map-1 --reason x", "id,state"},
 	"object-repair":       {"object repair " + ark1 + " v1/content/x --reason damaged", "id,state"},
 	"object-repairs":      {"object repairs " + ark1, "state,token"},
 	"object-get":          {"object get " + ark1 + " -o get", "path,local,kept"},

@@ -32,6 +32,11 @@ var requestExample = v1.BatchRequest{
 	Metadata:     &v1.Metadata{Who: "Blunt, John", What: "Map of the harbour", When: "1851"},
 }
 
+var correctionExample = v1.CorrectionRequest{
+	Who: "Blunt, John", WithdrawLocal: []string{"map-1815"}, AddLocal: []string{"map-1851"},
+	Reason: "The year in the id was wrong.",
+}
+
 var batchExample = v1.Batch{
 	ID: batchID, State: v1.Completed, Collection: "maps", Submitter: "Map Library",
 	Note:    "Scans of 2026",

@@ -26,6 +26,7 @@ func (a *API) Handler() http.Handler {
 	a.records(h)
 	a.preservation(h)
 	a.repairs(h)
+	a.corrections(h)
 	a.searching(h)
 	a.reindexing(h)
 	a.verifying(h)

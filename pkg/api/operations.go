@@ -156,6 +156,13 @@ var operations = map[string]about{
 	"listRepairs": {tag: "Objects", refusals: []problemType{notFound},
 		answer:      v1.List[v1.Repair]{Items: []v1.Repair{repairExample}},
 		description: "The repairs of files of the object, oldest first."},
+	"correctObject": {tag: "Objects", refusals: []problemType{notFound, conflict},
+		request: correctionExample, answer: v1.Accepted{ID: batchID, State: v1.Pending},
+		description: "A job makes a new version with the files of the newest one, and what the correction says. " +
+			"Nothing is downloaded. The reason is the message of the version. A value is withdrawn by a code that " +
+			"says why there is none, e.g. `(:unkn)`. A local id that is withdrawn can name another object from then " +
+			"on; it stays in the history of this one. The header `Location` is the URL of the batch, relative to the " +
+			"request. An `Idempotency-Key` is as for `submitBatch`."},
 	"proposeRepair": {tag: "Objects", refusals: []problemType{notFound, conflict},
 		answer:  repairExample,
 		request: repairRequestExample,

@@ -21,7 +21,9 @@ type Batch struct {
 	Metadata
 	Primary  string   `dynamo:"ark,omitempty"`
 	LocalIDs []string `dynamo:"local_ids,omitempty"`
-	Related  []string `dynamo:"related_locks,omitempty"` // see Job.Related
+	// Withdrawn are the local ids that a correction takes away.
+	Withdrawn []string `dynamo:"withdrawn_ids,omitempty"`
+	Related   []string `dynamo:"related_locks,omitempty"` // see Job.Related
 	// InLine: since its submission the batch has the places in line of its only job. A batch
 	// of an earlier release has none.
 	InLine bool  `dynamo:"in_line,omitempty"`
@@ -56,7 +58,7 @@ type Batch struct {
 // ended, has none; nor has one whose jobs are made.
 func (b *Batch) First() Job {
 	j := Job{ID: JobID(b.ID, 1), Collection: b.Collection, Batch: b.ID, Primary: b.Primary, LocalIDs: b.LocalIDs,
-		Related: b.Related}
+		Withdrawn: b.Withdrawn, Related: b.Related}
 	if b.InLine && b.Unpacked == 0 && b.State == BatchPending {
 		j.State = Pending
 	}

@@ -30,6 +30,8 @@ const (
 	TypeObjectManifest  = "object-manifest"
 	TypeBatchManifest   = "batch-manifest"
 	TypeSingleFileBatch = "single-file-batch-manifest"
+	// TypeCorrection has no content: the version has the files of the one before.
+	TypeCorrection = "correction"
 )
 
 // Metadata is the depositor's kernel description (ERC: who, what, when, where).
@@ -55,7 +57,11 @@ type Job struct {
 	Primary  string    `dynamo:"ark,omitempty"`  // ark:/NAAN/name, once known
 	LocalIDs []string  `dynamo:"local_ids,omitempty"`
 	Found    int       `dynamo:"found_ids,omitempty"` // how many of LocalIDs, from the end, were found in the package
-	Created  int64     `dynamo:"created"`             // milliseconds
+	// Known: Primary was not given, but is the object that a local id named. It is looked up again, since a
+	// correction can withdraw the id meanwhile.
+	Known     bool     `dynamo:"known_ark,omitempty"`
+	Withdrawn []string `dynamo:"withdrawn_ids,omitempty"` // of a correction: the local ids that it takes away
+	Created   int64    `dynamo:"created"`                 // milliseconds
 
 	// Cause is that of its batch: a component that changes an object by a job is known as who did it.
 	Cause *envelope.Cause `dynamo:"caused_by,omitempty"`
@@ -177,14 +183,21 @@ func (j *Job) Submitted() []string {
 	return slices.Clip(j.LocalIDs[:len(j.LocalIDs)-j.Found])
 }
 
+// Corrects reports whether the job has no content: it changes what is said of a stored object.
+func (j *Job) Corrects() bool { return j.Payload.Type == TypeCorrection }
+
 // LockKeys lists the lock keys that the job must own to pass gate 2: its object's ARK, and
-// its local ids within the collection, as far as they are known, and those that are related.
+// its local ids within the collection, also those that it withdraws, as far as they are known,
+// and those that are related.
 func (j *Job) LockKeys() []string {
 	var keys []string
 	if j.Primary != "" {
 		keys = append(keys, ARKLock(j.Primary))
 	}
 	for _, id := range j.LocalIDs {
+		keys = append(keys, LocalLock(j.Collection, id))
+	}
+	for _, id := range j.Withdrawn {
 		keys = append(keys, LocalLock(j.Collection, id))
 	}
 	for _, key := range j.Related {

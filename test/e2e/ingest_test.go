@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +22,8 @@ import (
 )
 
 // soon is how long a test waits for what normally takes less than half a minute: longer, it hangs. It is longer than
-// the product's own recovery: on a busy machine a function can reach its time-out, and the consumers of what a relay had
-// placed before it was ended are woken after five minutes, and then by the next minute's rule.
+// the product's own recovery: on a busy machine a function can reach its time-out, and the consumers of what a relay
+// had placed before it was ended are woken after five minutes, and then by the next minute's rule.
 const soon = 15 * time.Minute
 
 // TestSampleIsPreserved: the sample's real files become preserved, verified objects with
@@ -254,6 +255,41 @@ func forget(t *testing.T, partitions ...string) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// TestCorrections: the title and the local id of an object are corrected without its content. The id that it had by
+// mistake names another object from then on.
+func TestCorrections(t *testing.T) {
+	begin(t)
+	src := newSource(t)
+	src.put("/a.txt", []byte("content"))
+	src.put("/b.txt", []byte("other content"))
+	_, first := submit(t, src.URL+"/a.txt", "file", "correct-wrong")
+	ark := ends(t, first, "Completed", soon).Identifiers.Primary
+	accepted, err := client.Correct(t.Context(), ark, v1.CorrectionRequest{What: "Corrected", Reason: "a typing error",
+		AddLocal: []string{"correct-right"}, WithdrawLocal: []string{"correct-wrong"}}, t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, other := submit(t, src.URL+"/b.txt", "file", "correct-wrong") // while the correction is in progress
+	j := ends(t, ingest.JobID(accepted.ID, 1), "Completed", soon)
+	if j.Version != 2 || j.Progress.Files != 1 {
+		t.Errorf("the correction is %+v", j)
+	}
+	if text := string(content(t, j, "producer/a.txt")); text != "content" {
+		t.Errorf("the file has %q", text)
+	}
+	if second := ends(t, other, "Completed", soon); second.Identifiers.Primary == ark || second.Version != 1 {
+		t.Errorf("the submission with the withdrawn id is %+v", second)
+	}
+	o, err := client.Object(t.Context(), ark)
+	if err != nil || o.Title != "Corrected" || !slices.Equal(o.LocalIDs, []string{"correct-right"}) {
+		t.Errorf("the object is %+v, %v", o, err)
+	}
+	if says := string(content(t, j, "system/mrt-mom.txt")); !strings.Contains(says,
+		"withdrawnLocalIdentifier: correct-wrong") {
+		t.Errorf("the identifiers are %s", says)
 	}
 }
 

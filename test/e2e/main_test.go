@@ -242,7 +242,9 @@ func behind(t *testing.T) string {
 	if err != nil {
 		return err.Error()
 	}
-	list = slices.DeleteFunc(list, func(c v1.Consumer) bool { return c.Behind == 0 && c.Rebuild == "" && c.Parked == 0 })
+	list = slices.DeleteFunc(list, func(c v1.Consumer) bool {
+		return c.Behind == 0 && c.Rebuild == "" && c.Parked == 0
+	})
 	text, err := json.Marshal(list)
 	if err != nil {
 		return err.Error()

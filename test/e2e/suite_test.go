@@ -59,6 +59,7 @@ var suite = []entry{
 	{"TestWrongSubmissionsSayWhatIsWrong", "process", "", shares, 2, "a refusal without its reason"},
 	{"TestSingleFileBatchMakesAnObjectOfEachRow", "process", "", shares, 2, "a row of a batch that is left out"},
 	{"TestDescriptionPrecedence", "process", "", shares, 2, "a description that hides another"},
+	{"TestCorrections", "process", "ministack", shares, 5, "a withdrawn id that still names its object"},
 	{"TestManyObjectsInOneBatch", "process", "", alone, 5,
 		"executions that are repeated when many run at once"},
 	{"TestOrderOfSubmissions", "process", "", shares, 20, "a submission that a later one overtakes"},

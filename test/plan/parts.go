@@ -33,7 +33,7 @@ var (
 	process = Part{Name: "tests in the process", Lane: Process, Env: garbage,
 		Command: "go test -count=1 -vet=off -shuffle=on " + quick,
 		Limit:   40 * time.Minute, Finds: "a rule, a row, a route, a format that is wrong"}
-	templates = Part{Name: "templates", Lane: MiniStack, Command: "go test -count=1 -vet=off ./infra",
+	templates = Part{Name: "templates", Lane: Emulators, Command: "go test -count=1 -vet=off ./infra",
 		Limit: 30 * time.Minute, Finds: "a grant, an alarm, a time in the templates that is wrong"}
 
 	large = Part{Name: "an object of 20,000 files", Lane: Process,
@@ -44,39 +44,42 @@ var (
 		Limit:   65 * time.Minute, Finds: "a stage whose memory grows with the object"}
 	linters = Part{Name: "cfn-lint and checkov", Lane: Process, Command: "go run ./infra/deploy lint",
 		Limit: 40 * time.Minute, Finds: "templates that CloudFormation refuses, or that are less safe than usual"}
-	dynamoDB = Part{Name: "rows on DynamoDB Local", Lane: LocalStack,
+	dynamoDB = Part{Name: "rows on DynamoDB Local", Lane: Emulators,
 		Command: local + "with dynamodb go test -count=1 -v -timeout 35m -skip " + many +
 			" ./pkg/kernel/table/... ./pkg/kernel/lease ./pkg/ingest/queue",
 		Limit: 40 * time.Minute, Finds: "where the table in the process and Amazon's own differ"}
 	// The queue's tests are played on Amazon's own; on MiniStack it is played end to end.
-	tables = Part{Name: "rows on MiniStack", Lane: MiniStack,
+	tables = Part{Name: "rows on MiniStack", Lane: Emulators,
 		Command: local + "with ministack go test -count=1 -v ./pkg/kernel/table ./pkg/kernel/lease ./pkg/events/filter",
 		Limit:   40 * time.Minute, Finds: "where the emulator's table differs"}
 
-	inProcess = Part{Name: "end to end in the process", Lane: MiniStack, Env: garbage,
+	inProcess = Part{Name: "end to end in the process", Lane: Emulators, Env: garbage,
 		Command: "go test -count=1 -vet=off -v -shuffle on -timeout 40m ./test/e2e -on process",
 		Limit:   45 * time.Minute, Finds: "a promise to users that our own logic breaks"}
-	first = Part{Name: "end to end on MiniStack", Lane: MiniStack,
+	first = Part{Name: "end to end on MiniStack", Lane: Emulators,
 		Command: "go test -count=1 -v -shuffle on -timeout 40m ./test/e2e -on ministack -part first",
 		Limit:   45 * time.Minute, Finds: "wire, permissions, event sources, state machines, deployment"}
-	rest = Part{Name: "end to end on MiniStack, the rest", Lane: MiniStack,
+	rest = Part{Name: "end to end on MiniStack, the rest", Lane: Emulators,
 		Command: "go test -count=1 -v -shuffle on -timeout 60m ./test/e2e -on ministack -part rest",
 		Limit:   65 * time.Minute, Finds: "processes that die, grants that nobody uses"}
-	readme = Part{Name: "commands of the README on MiniStack", Lane: MiniStack,
+	readme = Part{Name: "commands of the README on MiniStack", Lane: Emulators,
 		Command: "go test -count=1 -v -timeout 40m ./test/docs -run TestCommands -on ministack",
 		Limit:   45 * time.Minute, Finds: "a first look that does not work as on AWS"}
 	// In the lane of the README's, whose ports it uses.
-	documents = Part{Name: "commands of the documents", Lane: MiniStack,
+	documents = Part{Name: "commands of the documents", Lane: Emulators,
 		Command: "go test -count=1 -v -timeout 40m ./test/docs -run TestCommands -on demo",
 		Limit:   45 * time.Minute, Finds: "a document that does not work"}
-	core = Part{Name: "end to end on LocalStack", Lane: LocalStack,
+	core = Part{Name: "end to end on LocalStack", Lane: Emulators,
 		Command: onCore + " -part rest",
 		Limit:   65 * time.Minute, Finds: "what one emulator accepts and another does not"}
-	wholeCore = Part{Name: core.Name, Lane: LocalStack, Command: onCore, Limit: core.Limit, Finds: core.Finds}
+	wholeCore = Part{Name: core.Name, Lane: Emulators, Command: onCore, Limit: core.Limit, Finds: core.Finds}
 )
 
-// These tests make thousands of calls, for which DynamoDB Local takes minutes.
-const many = "TestFiveHundred|TestRetire|TestBadRowFailsAlone"
+// These tests make thousands of calls, for which DynamoDB Local takes minutes. Those that others make, too, are played
+// there.
+const many = "TestFiveHundred|TestRetire|TestBadRowFailsAlone|TestBulkRequeue|TestBulkInterrupted|" +
+	"TestPersonsDoNotSpendTries|TestRequeueRespectsHolds|TestEarlyCleanUpPassesWhatFails|TestDeferred|" +
+	"TestMissingRows|TestDeleteBatch|TestParkedJobsSpace"
 
 var sets = map[Set][]Part{
 	Check: {vet, staticcheck, process},

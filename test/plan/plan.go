@@ -28,9 +28,10 @@ type Lane string
 
 // The lanes.
 const (
-	Process    Lane = "process"    // nothing but processors, all of them
-	MiniStack  Lane = "ministack"  // the emulator with policies; and what mostly waits, or takes one processor
-	LocalStack Lane = "localstack" // LocalStack's open core, and DynamoDB Local
+	Process Lane = "process" // nothing but processors, all of them
+	// Emulators is for what mostly waits, or takes one processor. One emulator runs at a time: two of them beside the
+	// lane of the processors took longer together than one after the other, and functions reached their time-outs.
+	Emulators Lane = "emulators"
 )
 
 // Part is one command.

@@ -55,7 +55,7 @@ func newPlayer(out *os.File, parts []plan.Part) *player {
 // play plays all parts: those of one lane one after another, lanes side by side.
 func (p *player) play(ctx context.Context) []result {
 	var lanes sync.WaitGroup
-	for _, lane := range []plan.Lane{plan.MiniStack, plan.LocalStack, plan.Process} {
+	for _, lane := range []plan.Lane{plan.Emulators, plan.Process} {
 		lanes.Go(func() {
 			for _, part := range p.parts {
 				if part.Lane == lane && ctx.Err() == nil {

@@ -65,8 +65,8 @@ func TestPlay(t *testing.T) {
 	parts := []plan.Part{
 		{Name: "wrong", Lane: plan.Process, Command: "false", Limit: time.Hour},
 		{Name: "right", Lane: plan.Process, Command: "echo hello", Limit: time.Hour},
-		{Name: "hangs", Lane: plan.MiniStack, Command: "sleep 100000", Limit: time.Millisecond},
-		{Name: "missing", Lane: plan.LocalStack, Command: "no-such-command", Limit: time.Hour},
+		{Name: "hangs", Lane: plan.Emulators, Command: "sleep 100000", Limit: time.Millisecond},
+		{Name: "missing", Lane: plan.Emulators, Command: "no-such-command", Limit: time.Hour},
 	}
 	results := newPlayer(out, parts).play(context.Background())
 	got := map[string]string{}

@@ -9,5 +9,5 @@
 //
 // A reindex is driven from this computer, in parts with a progress of their own that is kept in a file, so that
 // it can be interrupted and resumed (reindex.go, progress.go). Repairs are planned by one command and confirmed
-// by another (repair.go).
+// by another (repair.go). A correction is a job like a submission (correct.go).
 package objects

@@ -49,8 +49,8 @@ func (r Resolver) Resolve(ctx context.Context, j *ingest.Job) (refused string, e
 		return refused, err
 	}
 
-	if j.Primary == "" {
-		j.Primary = found
+	if j.Primary == "" || j.Known {
+		j.Primary, j.Known = found, found != ""
 		return "", nil
 	}
 

@@ -133,6 +133,20 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 		events = append(events, e)
 	}
 
+	created := func() {
+		add(premis.Event{Type: "information package creation", Note: later}, j.Stamp,
+			"The system files (identifiers, description, manifests and this document) were created by job %s of "+
+				"batch %s.", j.ID, j.Batch)
+	}
+
+	if j.Corrects() {
+		add(premis.Event{Type: "metadata modification", Agents: authorizer(j)}, j.Stamp,
+			"The description or the identifiers of the object were corrected; its files are those of the version "+
+				"before. Reason: %s", j.Note)
+		created()
+		return events
+	}
+
 	if j.Payload.Type == ingest.TypeObjectManifest {
 		add(premis.Event{Type: "validation"}, j.Fetched,
 			"The submission manifest was validated against the rules of its profile.")
@@ -150,19 +164,21 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 			j.Checked, j.Files)
 	}
 
-	add(premis.Event{Type: "information package creation", Note: later}, j.Stamp,
-		"The system files (identifiers, description, manifests and this document) were created by job %s of batch %s.",
-		j.ID, j.Batch)
-
+	created()
 	return events
+}
+
+// authorizer is the submitter as an agent of an event; none if the name is not known.
+func authorizer(j *ingest.Job) []premis.Link {
+	if j.Submitter == "" {
+		return nil
+	}
+	return []premis.Link{{Agent: Submitter(j.Submitter).ID, Role: premis.Authorizer}}
 }
 
 // transferred is the event of the download, which the submitter authorized.
 func transferred(j *ingest.Job) premis.Event {
-	e := premis.Event{Type: "transfer"}
-	if j.Submitter != "" {
-		e.Agents = []premis.Link{{Agent: Submitter(j.Submitter).ID, Role: premis.Authorizer}}
-	}
+	e := premis.Event{Type: "transfer", Agents: authorizer(j)}
 
 	if j.Warned > 0 {
 		e.Outcome = premis.Warning

@@ -82,6 +82,23 @@ func keyRow(key string) table.Key {
 	return table.Key{PK: "KEY#" + hex.EncodeToString(sum[:]), SK: "KEY"}
 }
 
+// Submitted returns the batch for which a key was used, nil for none: a request that is repeated is not checked
+// against what it has changed. Another body is a Conflict.
+func (q *Queue) Submitted(ctx context.Context, key string, body []byte) (*Batch, error) {
+	if key == "" {
+		return nil, nil
+	}
+	now, row := q.Now(), remembered{}
+	err := q.Table.Get(ctx, keyRow(key), &row)
+	switch {
+	case fault.Is(err, fault.NotFound), err == nil && now.UnixMilli() >= row.Until:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return q.recall(ctx, key, body, now)
+}
+
 // remember puts the key's row into tx, or returns the batch for which the key was used.
 func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []byte, batch string,
 	now time.Time) (*Batch, error) {

@@ -83,6 +83,10 @@ func (x Reindexer) Missing(ctx context.Context, ark string, by By,
 		r.Job = by.Job
 	}
 
+	if err := x.Inventory.Release(ctx, &r.Object, r.Withdrawn, x.NewID); err != nil {
+		return nil, err
+	}
+
 	if len(r.Object.LocalIDs) > idsAtLast {
 		err := x.putLocalIDs(ctx, &r.Object, idsAtLast, until)
 		if err != nil && !fault.Is(err, fault.Conflict) { // Prepare returns the conflict

@@ -34,6 +34,11 @@ var errStopped = errors.New("stopped")
 // Run downloads a job's files.
 func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	j := claim.Job
+	if j.Corrects() {
+		j.Fetched = d.Now().UnixMilli()
+		return next, nil
+	}
+
 	a := &attempt{
 		job:      j,
 		parallel: d.Parallel,

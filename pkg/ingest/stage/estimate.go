@@ -42,6 +42,11 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return ingest.Fail(false, refused), err
 	}
 
+	if j.Corrects() {
+		j.SpaceNeeded, j.SizeKnown = 0, true
+		return next, nil
+	}
+
 	// The job's Done is how many files are counted: the steps before that run once.
 	manifest := e.Work.Text(workspace.ManifestKey(j))
 	if j.Done == 0 {

@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/aip"
 )
@@ -16,7 +17,7 @@ import (
 // although their content is the same: no version is made of it, and the depositor is told.
 // Both lists of files are in the order of their paths.
 func (s Store) notTaken(ctx context.Context, j *ingest.Job) ([]string, error) {
-	mine, err := s.filesOf(ctx, j.ID)
+	system, err := s.Work.SystemFiles(ctx, j.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +27,7 @@ func (s Store) notTaken(ctx context.Context, j *ingest.Job) ([]string, error) {
 		return nil, err
 	}
 
-	next, stop := iter.Pull2(mine)
+	next, stop := iter.Pull2(s.filesOf(ctx, system))
 	defer stop()
 	var notes ingest.Warnings
 	err = aip.Head(s.Root, stored).Each(ctx, 0, func(was aip.Entry, _ int64) error {
@@ -52,35 +53,13 @@ func (s Store) notTaken(ctx context.Context, j *ingest.Job) ([]string, error) {
 var errOtherFiles = errors.New("the lists have other files")
 
 // filesOf is the list of files that was made for a job's version.
-func (s Store) filesOf(ctx context.Context, job string) (iter.Seq2[aip.Entry, error], error) {
-	system, err := s.Work.SystemFiles(ctx, job)
-	if err != nil {
-		return nil, err
-	}
-
+func (s Store) filesOf(ctx context.Context, system workspace.SystemFiles) iter.Seq2[aip.Entry, error] {
 	for _, f := range system.Files {
-		if f.Path != aip.ListName {
-			continue
+		if f.Path == aip.ListName {
+			return listed(ctx, s.Work.TextOf(f))
 		}
-		return func(yield func(aip.Entry, error) bool) {
-			body, err := s.Work.TextOf(f)(ctx)
-			if err != nil {
-				yield(aip.Entry{}, err)
-				return
-			}
-			defer body.Close()
-			err = aip.EachOf(body, 0, func(e aip.Entry, _ int64) error {
-				if !yield(e, nil) {
-					return errOtherFiles
-				}
-				return nil
-			})
-			if err != nil && !errors.Is(err, errOtherFiles) {
-				yield(aip.Entry{}, err)
-			}
-		}, nil
 	}
-	return func(func(aip.Entry, error) bool) {}, nil
+	return func(func(aip.Entry, error) bool) {}
 }
 
 // said is what a submission says of a file that the stored version does not.

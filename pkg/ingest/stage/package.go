@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 
 	"archivist/pkg/ingest"
@@ -36,6 +37,7 @@ type Packager struct {
 type pack struct {
 	files       *spill.Sorter[aip.Entry] // the producer's, by their paths
 	description description.Description
+	follows     string // of a correction: the ETag of the root inventory of the version that has the files
 }
 
 // gather sorts the job's files by their paths, and makes its description from the records
@@ -43,8 +45,17 @@ type pack struct {
 func (p Packager) gather(ctx context.Context,
 	j *ingest.Job) (made *pack, refused string, err error) {
 	made = &pack{files: spill.New[aip.Entry](ctx)}
+	entries := p.Work.Entries(ctx, j)
+	if j.Corrects() {
+		entries, made.follows, refused, err = p.uncorrected(ctx, j)
+		if err != nil || refused != "" {
+			return nil, refused, err
+		}
+		j.Files, j.Bytes = 0, 0
+	}
+
 	records := map[string]description.Part{}
-	for e, err := range p.Work.Entries(ctx, j) {
+	for e, err := range entries {
 		if err == nil {
 			err = made.files.Add(e.Path, e)
 		}
@@ -53,7 +64,9 @@ func (p Packager) gather(ctx context.Context,
 			return nil, "", err
 		}
 
-		if description.IsSource(e.Path) {
+		if j.Corrects() { // what it says replaces what a record among the stored files says
+			j.Files, j.Bytes = j.Files+1, j.Bytes+e.Size
+		} else if description.IsSource(e.Path) {
 			records[e.Path] = description.Part{Size: e.Size, Open: func() (io.ReadCloser, error) {
 				body, _, err := p.Work.Open(ctx, e.Source)
 				return body, err
@@ -71,6 +84,24 @@ func (p Packager) gather(ctx context.Context,
 		made.description.Summarise(&j.Metadata)
 	}
 	return made, refused, err
+}
+
+// uncorrected are the files of the version that a correction follows, and the ETag of its root inventory.
+func (p Packager) uncorrected(ctx context.Context, j *ingest.Job) (all iter.Seq2[aip.Entry, error],
+	follows, refused string, err error) {
+	stored, err := p.stored(ctx, j.Primary)
+	switch {
+	case err != nil:
+		return nil, "", "", err
+	case stored.Head == 0:
+		return nil, "", fmt.Sprintf("nothing of %s is stored, so there is nothing to correct", j.Primary), nil
+	case !slices.Contains(stored.SystemFiles(stored.Head), aip.ListName):
+		return nil, "", fmt.Sprintf("version %d of %s was stored by other software, without a list of its files. "+
+			"Submit its files with the correct description", stored.Head, j.Primary), nil
+	}
+	return listed(ctx, func(ctx context.Context) (io.ReadCloser, error) {
+		return p.Root.Open(ctx, stored.Stored, stored.Head, aip.ListName, 0)
+	}), stored.ETag(), "", nil
 }
 
 // stored reads an object in the storage root; one that is not there has no version. A damaged one
@@ -99,6 +130,11 @@ func (p Packager) write(
 	ctx context.Context, claim *queue.Claim, stored base, made *pack,
 ) (ingest.Result, error) {
 	j := claim.Job
+	if j.Corrects() && made.follows != stored.ETag() { // it got a version before this job had its lock
+		j.Checkpoint = "reading the newest version"
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	}
+
 	all, d := *j, made.description // the job with what the object had
 	if stored.Head > 0 {
 		res, err := p.inherit(ctx, claim, stored, &all, &d)
@@ -175,12 +211,12 @@ func (p Packager) inherit(
 		return ingest.Fail(true, why), nil
 	}
 
-	all.LocalIDs = slices.Clone(id.LocalIDs)
-	for _, local := range j.LocalIDs {
-		if !slices.Contains(all.LocalIDs, local) {
-			all.LocalIDs = append(all.LocalIDs, local)
-		}
+	if why := withdrawn(j, id); why != "" {
+		return ingest.Fail(false, why), nil
 	}
+
+	leaveWithdrawn(j, id)
+	all.LocalIDs, all.Withdrawn = id.After(j.LocalIDs, j.Withdrawn)
 
 	if !stored.recorded {
 		res, err := p.Identity.BringBack(ctx, j.Primary, id, claim.Until)
@@ -192,6 +228,31 @@ func (p Packager) inherit(
 	before, err := head.Description(ctx)
 	d.Inherit(before)
 	return next, err
+}
+
+// withdrawn returns why a job's object is not that of its local ids any more, or "": a correction has withdrawn
+// one between the stage Process and a requeue of the job.
+func withdrawn(j *ingest.Job, id aip.Identity) string {
+	for _, local := range j.Submitted() {
+		if j.Known && slices.Contains(id.Withdrawn, local) {
+			return fmt.Sprintf("the local id %q was withdrawn from %s since this job looked it up. Submit the content "+
+				"again", local, j.Primary)
+		}
+	}
+	return ""
+}
+
+// leaveWithdrawn takes the local ids that were found in the package from the job, as far as they were withdrawn
+// from its object: only a submission that names one gives it back.
+func leaveWithdrawn(j *ingest.Job, id aip.Identity) {
+	submitted := len(j.Submitted())
+	for i := len(j.LocalIDs) - 1; i >= submitted; i-- {
+		if local := j.LocalIDs[i]; slices.Contains(id.Withdrawn, local) {
+			j.LocalIDs, j.Found = slices.Delete(slices.Clone(j.LocalIDs), i, i+1), j.Found-1
+			j.FileWarnings = append(j.FileWarnings, fmt.Sprintf("the package's description names the local id %q, "+
+				"which was withdrawn from the object; it is not taken", local))
+		}
+	}
 }
 
 // unexpected returns why the object is not at the version that the submission expects, or

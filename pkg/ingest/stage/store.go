@@ -19,6 +19,7 @@ import (
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
+	"archivist/pkg/objects/aip"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/objects/replica"
@@ -185,7 +186,7 @@ func (s Store) files(ctx context.Context, j *ingest.Job,
 	system workspace.SystemFiles) iter.Seq2[ocfl.File, error] {
 	return func(yield func(ocfl.File, error) bool) {
 		if len(system.Producer) < j.Files {
-			for e, err := range s.Work.Entries(ctx, j) {
+			for e, err := range s.producer(ctx, j, system) {
 				if !yield(e.File, err) || err != nil {
 					return
 				}
@@ -197,6 +198,15 @@ func (s Store) files(ctx context.Context, j *ingest.Job,
 			}
 		}
 	}
+}
+
+// producer gives the producer's files: from the ledger of the download, or, of a correction, from the list that
+// was made for its version.
+func (s Store) producer(ctx context.Context, j *ingest.Job, system workspace.SystemFiles) iter.Seq2[aip.Entry, error] {
+	if !j.Corrects() {
+		return s.Work.Entries(ctx, j)
+	}
+	return s.filesOf(ctx, system)
 }
 
 // copy copies the new content, and returns whether all of it is there, and all reused content
@@ -301,6 +311,9 @@ func (s Store) copyFile(ctx context.Context, claim *queue.Claim, plan *workspace
 	heal bool) (damaged bool, err error) {
 	if c.Reused {
 		intact, err := s.Root.Intact(ctx, plan.ID, c)
+		if err == nil && !intact && c.Source == "" && c.Data == nil {
+			err = &ocfl.DamagedError{ID: plan.ID, Why: c.To + " is damaged or missing, and a correction has no content"}
+		}
 		if err != nil || intact || !heal {
 			return err == nil && !intact, err
 		}

@@ -104,6 +104,7 @@ func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim,
 		Metadata:   b.Metadata,
 		Primary:    b.Primary,
 		LocalIDs:   b.LocalIDs,
+		Withdrawn:  b.Withdrawn,
 		Related:    b.Related,
 		IfVersion:  b.IfVersion,
 	}

@@ -36,14 +36,18 @@ func ingestion(j *ingest.Job) []anvl.Element {
 	}
 }
 
-// identifiers are those of an object.
+// identifiers are those of an object. Local ids that were withdrawn stay in its history.
 func identifiers(j *ingest.Job) []anvl.Element {
-	return []anvl.Element{
+	all := []anvl.Element{
 		{Name: "primaryIdentifier", Value: j.Primary},
 		{Name: "type", Value: "MRT-curatorial"},
 		{Name: "role", Value: "MRT-content"},
 		{Name: "localIdentifier", Value: strings.Join(j.LocalIDs, "; ")},
 	}
+	if len(j.Withdrawn) > 0 {
+		all = append(all, anvl.Element{Name: "withdrawnLocalIdentifier", Value: strings.Join(j.Withdrawn, "; ")})
+	}
+	return all
 }
 
 // where are the identifiers of the object, its ARK first.
@@ -111,9 +115,11 @@ func Refused(j *ingest.Job, d description.Description) string {
 		{"submitter", []string{j.Submitter}},
 		{"URL", []string{fetch.Redact(j.URL)}},
 		{"local id", j.LocalIDs},
+		{"local id", j.Withdrawn},
 		{"creator (who)", d.Who},
 		{"title (what)", d.What},
 		{"date (when)", d.When},
+		{"reason", reason(j)},
 	} {
 		for _, v := range field.values {
 			why := anvl.Carries(v)
@@ -134,6 +140,14 @@ func Refused(j *ingest.Job, d description.Description) string {
 		}
 	}
 	return ""
+}
+
+// reason is that of a correction, which its PREMIS has.
+func reason(j *ingest.Job) []string {
+	if !j.Corrects() {
+		return nil
+	}
+	return []string{j.Note}
 }
 
 func refusal(name, value, why string) string {

@@ -2,6 +2,7 @@ package aip
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"archivist/pkg/kernel/fault"
@@ -10,7 +11,30 @@ import (
 // Identity is an object's identifiers, owner and collection.
 type Identity struct {
 	Owner, Collection string
-	LocalIDs          []string // all that the object ever had, in order
+	LocalIDs          []string // all that the object ever had, in order, but for those that are withdrawn
+	Withdrawn         []string // by corrections, in order
+}
+
+// After are the local ids of the next version, which adds some and withdraws others. One that is added is
+// withdrawn no more.
+func (i Identity) After(added, withdrawn []string) (local, gone []string) {
+	local = slices.DeleteFunc(union(i.LocalIDs, added), in(withdrawn))
+	return local, slices.DeleteFunc(union(i.Withdrawn, withdrawn), in(local))
+}
+
+// union are the ids of two lists, each once.
+func union(ids, more []string) []string {
+	all := slices.Clone(ids)
+	for _, id := range more {
+		if !slices.Contains(all, id) {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+func in(list []string) func(id string) bool {
+	return func(id string) bool { return slices.Contains(list, id) }
 }
 
 // In reports whether the object is one of a collection.
@@ -32,6 +56,7 @@ func (v Version) Identity(ctx context.Context) (id Identity, err error) {
 		Owner:      first(said["owner"]),
 		Collection: first(said["collection"]),
 		LocalIDs:   separate(said["localIdentifier"]...),
+		Withdrawn:  separate(said["withdrawnLocalIdentifier"]...),
 	}, nil
 }
 

@@ -25,7 +25,7 @@ func (v Version) Record(ctx context.Context) (inventory.Record, error) {
 	if err := v.elements(ctx, ERCName, said); err != nil {
 		return inventory.Record{}, err
 	}
-	return inventory.Record{First: v.Object.Job(1), Object: inventory.Object{
+	return inventory.Record{First: v.Object.Job(1), Withdrawn: id.Withdrawn, Object: inventory.Object{
 		ARK:        v.Object.ID,
 		Collection: id.Collection,
 		LocalIDs:   id.LocalIDs,

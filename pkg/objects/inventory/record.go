@@ -16,11 +16,12 @@ import (
 
 // Record is a stored object to be recorded. All of it follows from the object.
 type Record struct {
-	Object   Object    // as it is stored; the row's own fields, and the counted ones, are not read
-	First    string    // the job that stored its first version
-	Versions []Version // those that are missing, oldest first
-	Actor    string
-	Job      string // the one that stored the newest version just now; "" when rows are rebuilt
+	Object    Object    // as it is stored; the row's own fields, and the counted ones, are not read
+	First     string    // the job that stored its first version
+	Versions  []Version // those that are missing, oldest first
+	Withdrawn []string  // local ids that are the object's no more; see Release
+	Actor     string
+	Job       string // the one that stored the newest version just now; "" when rows are rebuilt
 }
 
 // Detail of the events of an object: what was recorded.
@@ -108,6 +109,41 @@ func PutLocalIDs(tx *table.Tx, o *Object, ids []string) {
 		tx.Insert(&localID{Head: head(localKey(o.Collection, id)), ARK: o.ARK})
 	}
 }
+
+// Release removes the rows of local ids that were withdrawn from an object, so that they are free for another one.
+// One that is another object's by now is left alone.
+func (s Store) Release(ctx context.Context, o *Object, withdrawn []string, newID func() string) error {
+	rows := make([]localID, len(withdrawn))
+	g, reading := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	for i, id := range withdrawn {
+		g.Go(func() error {
+			err := s.Table.Get(reading, localKey(o.Collection, id), &rows[i])
+			if fault.Is(err, fault.NotFound) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+
+	rows = slices.DeleteFunc(rows, func(row localID) bool { return row.ARK != o.ARK })
+	for some := range slices.Chunk(rows, releasedAtOnce) {
+		tx := s.Table.Begin(newID())
+		for i := range some {
+			tx.Remove(&some[i])
+		}
+		if err := tx.Commit(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// releasedAtOnce is how many rows one transaction removes.
+const releasedAtOnce = 50
 
 // Prepare returns a function that puts the record into a transaction: the missing rows of
 // its local ids and versions, of the ark's reservation, and the object's own. nil means

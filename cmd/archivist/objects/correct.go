@@ -1,0 +1,54 @@
+package objects
+
+import (
+	"crypto/rand"
+
+	"archivist/cmd/archivist/command"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/terminal"
+)
+
+// objectCorrectCmd corrects what is said of an object, without its content.
+type objectCorrectCmd struct {
+	ARK  string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	Who  string `help:"Creator. A code withdraws the value, e.g. (:unkn) for unknown." placeholder:"TEXT"`
+	What string `help:"Title." placeholder:"TEXT"`
+	When string `help:"Date." placeholder:"TEXT"`
+	// sep is none: a local id can have commas.
+	Add       []string `name:"add-local-id" help:"Local id that the object gets." placeholder:"ID" sep:"none"`
+	Withdraw  []string `name:"withdraw-local-id" help:"Local id that it loses." placeholder:"ID" sep:"none"`
+	IfVersion int      `help:"Expected newest version; the job fails if it is another one." placeholder:"N"`
+	Reason    string   `required:"" help:"The reason. It is the message of the new version." placeholder:"TEXT"`
+	Key       string   `name:"idempotency-key" help:"The same key gives the same correction." placeholder:"KEY"`
+}
+
+func (objectCorrectCmd) Prints() any { return v1.Accepted{} }
+
+// Run submits the correction: a job makes the new version, in the order of the object's other jobs.
+func (c *objectCorrectCmd) Run(a *command.App) error {
+	id, err := command.ParseARK(c.ARK)
+	if err != nil {
+		return err
+	}
+
+	key := c.Key
+	if key == "" {
+		key = rand.Text() // so that a request repeated by the network does not make a second correction
+	}
+
+	accepted, err := a.Client.Correct(a.Ctx, id, v1.CorrectionRequest{
+		Who:           c.Who,
+		What:          c.What,
+		When:          c.When,
+		AddLocal:      c.Add,
+		WithdrawLocal: c.Withdraw,
+		IfVersion:     c.IfVersion,
+		Reason:        c.Reason,
+	}, key)
+	if err != nil {
+		return err
+	}
+	return a.Print(accepted, func(p terminal.Page) {
+		p.Fields("batch", accepted.ID, "state", accepted.State, "follow it", "archivist batch watch "+accepted.ID)
+	})
+}

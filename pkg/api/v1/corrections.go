@@ -1,0 +1,30 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+)
+
+// CorrectionRequest corrects what is said of an object. At least one of its fields but the last two is given.
+type CorrectionRequest struct {
+	// The creator. A code that says why there is none, e.g. (:unkn), withdraws the earlier value.
+	Who string `json:"who,omitempty" maxLength:"4000" example:"Blunt, John"`
+	// The title.
+	What string `json:"what,omitempty" maxLength:"4000" example:"Map of the harbour"`
+	// The date.
+	When string `json:"when,omitempty" maxLength:"4000" example:"1851"`
+	// Local ids that the object gets.
+	AddLocal []string `json:"addLocal,omitempty" maxItems:"20" example:"[\"map-1851\"]"`
+	// Local ids that are not the object's: they become free, and stay in its history as withdrawn.
+	WithdrawLocal []string `json:"withdrawLocal,omitempty" maxItems:"20" example:"[\"map-1815\"]"`
+	// The expected newest version of the object. The job fails if the object is at another version.
+	IfVersion int `json:"ifVersion,omitempty" minimum:"1" example:"1"`
+	// The reason. It is the message of the new version.
+	Reason string `json:"reason" minLength:"1" maxLength:"1000" example:"The year in the id was wrong."`
+}
+
+// Correct makes a batch of one job that corrects an object. The same key with the same request gives the same batch.
+func (c *Client) Correct(ctx context.Context, ark string, in CorrectionRequest, key string) (out Accepted, err error) {
+	err = c.Call(ctx, http.MethodPost, ObjectPath(ark)+"/corrections", in, &out, "Idempotency-Key", key)
+	return out, err
+}
