@@ -18,6 +18,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table"
 	"archivist/pkg/kernel/table/tabletest"
 )
 
@@ -153,21 +154,31 @@ func (c *checker) committed(prefix string) {
 	}
 }
 
-var jobOf = regexp.MustCompile(`^ingest of job ([^,]+),`)
+var content = regexp.MustCompile(`^v(\d+)/content/([^/.]+)\.`)
+
+// writers are the jobs of the versions, by number. Each version has content of its own.
+func (inv stored) writers() map[int]string {
+	jobs := map[int]string{}
+	for _, paths := range inv.Manifest {
+		for _, p := range paths {
+			if m := content.FindStringSubmatch(p); m != nil {
+				n, _ := strconv.Atoi(m[1])
+				jobs[n] = m[2]
+			}
+		}
+	}
+	return jobs
+}
 
 func parse(inv stored) []version {
 	var out []version
+	jobs := inv.writers()
 	for n := 1; n <= len(inv.Versions); n++ {
 		raw := inv.Versions["v"+strconv.Itoa(n)]
-		var block struct {
-			Message string
-			State   map[string][]string
-		}
+		var block struct{ State map[string][]string }
 		_ = json.Unmarshal(raw, &block)
 		v := version{text: string(raw), state: map[string]string{}}
-		if m := jobOf.FindStringSubmatch(block.Message); m != nil {
-			v.job = m[1]
-		}
+		v.job = jobs[n]
 		for digest, paths := range block.State {
 			for _, p := range paths {
 				v.state[p] = digest
@@ -243,13 +254,49 @@ func (c *checker) holds(j queue.Job) {
 		c.fail("job %s says v%d, which is by %s", j.Job.ID, j.ObjectVersion, v.job)
 	}
 	want := map[string]string{"producer/" + j.Filename: sha([]byte(contentOf(j.URL)))}
-	got := maps.Clone(v.state)
-	maps.DeleteFunc(got, func(path, _ string) bool { return !strings.HasPrefix(path, "producer/") })
-	if !maps.Equal(got, want) {
+	if j.Corrects() {
+		c.w.Met("corrected")
+		want = o.versions[max(0, j.ObjectVersion-2)].producer()
+	}
+	if !maps.Equal(v.producer(), want) && !(j.Corrects() && j.NoChange) {
 		c.fail("job %s: v%d has other files than its source gave", j.Job.ID, j.ObjectVersion)
 	}
 	if j.IfVersion > 0 && !j.NoChange && j.ObjectVersion != j.IfVersion+1 {
 		c.fail("job %s was made for v%d and became v%d", j.Job.ID, j.IfVersion, j.ObjectVersion)
+	}
+}
+
+// producer are the depositor's files.
+func (v version) producer() map[string]string {
+	files := maps.Clone(v.state)
+	maps.DeleteFunc(files, func(path, _ string) bool { return !strings.HasPrefix(path, "producer/") })
+	return files
+}
+
+// local fails unless the local id names the object if its newest version has the id, and does not if a correction
+// has withdrawn it. A job that has failed may have reserved it since.
+func (c *checker) local() {
+	o := c.object(ark)
+	if o == nil || len(o.versions) == 0 {
+		return
+	}
+	var ids string
+	for key, digest := range o.needed {
+		if digest == o.versions[len(o.versions)-1].state["system/mrt-mom.txt"] {
+			data, _ := c.w.twin.Object(key)
+			ids = string(data)
+		}
+	}
+	named := c.w.fake.Row(table.Key{PK: "LOCAL#" + collected + "#" + localID, SK: "LOCAL"}) != nil
+	withdrawn := strings.Contains(ids, "withdrawnLocalIdentifier: "+localID)
+	if withdrawn {
+		c.w.Met("withdrawn")
+	}
+	reserved := slices.ContainsFunc(slices.Collect(maps.Values(c.jobs)), func(j queue.Job) bool {
+		return j.State == ingest.Failed && len(j.LocalIDs) > 0
+	})
+	if has := strings.Contains(ids, "\nlocalIdentifier: "+localID); has && !named || withdrawn && named && !reserved {
+		c.fail("the local id names the object: %v; its newest version says %s", named, ids)
 	}
 }
 
@@ -299,6 +346,7 @@ func (c *checker) atRest() {
 	for _, prefix := range slices.Sorted(maps.Keys(c.objects)) {
 		c.valid(prefix)
 	}
+	c.local()
 }
 
 // valid checks a stored object: every inventory and sidecar, all content, and that nothing

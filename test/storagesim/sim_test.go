@@ -34,7 +34,13 @@ type submission struct {
 	file, text string
 	ifVersion  int
 	local      bool
+	correct    bool // the text is a title, without a file; local: the id is withdrawn
 }
+
+const (
+	collected = "c"
+	localID   = "the object"
+)
 
 // submissions are two to four on one object.
 func submissions(rng *rand.Rand) []submission {
@@ -45,6 +51,7 @@ func submissions(rng *rand.Rand) []submission {
 		if i > 0 && rng.IntN(5) < 2 {
 			out[i] = out[0] // often what is stored already
 		}
+		out[i].correct = i > 0 && rng.IntN(4) == 0
 		if rng.IntN(8) == 0 {
 			out[i].ifVersion = 1 + rng.IntN(2)
 		}
@@ -53,10 +60,16 @@ func submissions(rng *rand.Rand) []submission {
 }
 
 func (w *world) submit(a *actor, s submission) {
-	b := ingest.Batch{Collection: "c", Mode: "add", Primary: ark, IfVersion: s.ifVersion, Submitter: "sim",
+	b := ingest.Batch{Collection: collected, Mode: "add", Primary: ark, IfVersion: s.ifVersion, Submitter: "sim",
 		Payload: ingest.Payload{URL: "http://127.0.0.1/" + s.text, Type: ingest.TypeFile, Filename: s.file}}
-	if s.local {
-		b.LocalIDs = []string{"the object"}
+	switch ids := []string{localID}; {
+	case s.correct:
+		b.Payload, b.What, b.Note = ingest.Payload{Type: ingest.TypeCorrection}, s.text, "a typing error"
+		if s.local {
+			b.Withdrawn = ids
+		}
+	case s.local:
+		b.LocalIDs = ids
 	}
 	_ = a.do("submit", s.file+" "+s.text, func() error {
 		a.direct = true
@@ -251,7 +264,7 @@ func (w *world) reindexed(a *actor) {
 
 // suite is the tests with one mutant, or without.
 func suite(t *testing.T, m mutant) adversary.Suite {
-	return adversary.Suite{Covered: []string{"job completed", "job failed and preserved"},
+	return adversary.Suite{Covered: []string{"job completed", "job failed and preserved", "corrected", "withdrawn"},
 		Simulate: func(seed uint64) (*adversary.World, error) {
 			w := simulate(t, seed, m)
 			return w.World, w.check.err
