@@ -200,6 +200,8 @@ var golden = map[string]commandLine{
 	"object-fixity":       {"object fixity " + ark1, "outcome,problems"},
 	"object-formats":      {"object formats " + ark1, "path,formats"},
 	"object-correct":      {"object correct " + ark1 + " --who Blunt --withdraw-local-id map-1 --reason x", "id,state"},
+	"object-withdraw":     {"object withdraw " + ark1 + " --reason rights", "id,state"},
+	"object-reinstate":    {"object reinstate " + ark1 + " --reason settled", "id,state"},
 	"object-repair":       {"object repair " + ark1 + " v1/content/x --reason damaged", "id,state"},
 	"object-repairs":      {"object repairs " + ark1, "state,token"},
 	"object-get":          {"object get " + ark1 + " -o get", "path,local,kept"},

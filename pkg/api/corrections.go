@@ -96,6 +96,7 @@ func correctionOf(in v1.CorrectionRequest) (b ingest.Batch, err error) {
 		Payload:   ingest.Payload{Type: ingest.TypeCorrection},
 		IfVersion: in.IfVersion,
 		Note:      strings.TrimSpace(in.Reason),
+		Access:    ingest.Access(in.Access),
 	}
 
 	if b.Note == "" {
@@ -130,9 +131,12 @@ func correctionOf(in v1.CorrectionRequest) (b ingest.Batch, err error) {
 	case n > ingest.MaxLocalIDs:
 		return b, fault.New(fault.Invalid, "addLocal and withdrawLocal have %d ids together; at most %d are "+
 			"allowed. Make two corrections", n, ingest.MaxLocalIDs)
-	case n == 0 && b.Metadata == (ingest.Metadata{}):
-		return b, fault.New(fault.Invalid, "nothing is corrected; give at least one of who, what, when, addLocal "+
-			"and withdrawLocal")
+	case n == 0 && b.Metadata == (ingest.Metadata{}) && b.Access == "":
+		return b, fault.New(fault.Invalid, "nothing is corrected; give at least one of who, what, when, addLocal, "+
+			"withdrawLocal and access")
+	case (n > 0 || b.Metadata != (ingest.Metadata{})) && b.Access != "":
+		return b, fault.New(fault.Invalid, "access: a withdrawal, or its end, is a version of its own, with its own "+
+			"reason; correct the description separately")
 	}
 	return b, nil
 }

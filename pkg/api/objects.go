@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -70,6 +71,12 @@ func (a *API) content(ctx context.Context, in *ContentInput) (string, error) {
 	o, stored, err := a.stored(ctx, in.VersionInput)
 	if err != nil {
 		return "", err
+	}
+
+	if strings.HasPrefix(in.Path, "producer/") {
+		if err := o.Open(); err != nil {
+			return "", err
+		}
 	}
 
 	key, err := aip.Of(a.Root, stored, in.Version).Content(ctx, in.Path)
@@ -198,6 +205,7 @@ func wireObject(o *inventory.Object) v1.Object {
 		Modified:        ingest.Timestamp(o.Modified),
 		InventoryDigest: o.Digest,
 		Stored:          ocfl.Prefix(o.ARK),
+		Withdrawn:       (*v1.Withdrawal)(o.Withdrawal),
 	}
 }
 

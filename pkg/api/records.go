@@ -177,7 +177,11 @@ func wireCounts(c statistics.Counts) v1.EventCounts {
 
 // thumbnail is the signed URL of an image's thumbnail. A NotFound says why there is none.
 func (a *API) thumbnail(ctx context.Context, in *ContentInput) (string, error) {
-	_, stored, err := a.stored(ctx, in.VersionInput)
+	o, stored, err := a.stored(ctx, in.VersionInput)
+	if err == nil {
+		err = o.Open()
+	}
+
 	if err != nil {
 		return "", err
 	}

@@ -34,6 +34,15 @@ const (
 	TypeCorrection = "correction"
 )
 
+// Access is what a correction does to the access to an object's files; "" leaves it as it is.
+type Access string
+
+// What becomes of the access. The files stay stored, whatever it is.
+const (
+	Withdraw  Access = "withdraw"
+	Reinstate Access = "reinstate"
+)
+
 // Metadata is the depositor's kernel description (ERC: who, what, when, where).
 type Metadata struct {
 	Who   string `dynamo:"who,omitempty" json:"who,omitempty"`
@@ -61,6 +70,7 @@ type Job struct {
 	// correction can withdraw the id meanwhile.
 	Known     bool     `dynamo:"known_ark,omitempty"`
 	Withdrawn []string `dynamo:"withdrawn_ids,omitempty"` // of a correction: the local ids that it takes away
+	Access    Access   `dynamo:"access,omitempty"`        // of a correction: what becomes of the access to the files
 	Created   int64    `dynamo:"created"`                 // milliseconds
 
 	// Cause is that of its batch: a component that changes an object by a job is known as who did it.

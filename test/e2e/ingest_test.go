@@ -19,6 +19,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/views/search"
 )
 
 // soon is how long a test waits for what normally takes less than half a minute: longer, it hangs. It is longer than
@@ -290,6 +291,48 @@ func TestCorrections(t *testing.T) {
 	if says := string(content(t, j, "system/mrt-mom.txt")); !strings.Contains(says,
 		"withdrawnLocalIdentifier: correct-wrong") {
 		t.Errorf("the identifiers are %s", says)
+	}
+}
+
+// TestWithdrawal: no file of a withdrawn object is given out, in no version; whoever asks is told the reason. It is
+// listed and found as withdrawn, its description is readable, and once reinstated it is as before.
+func TestWithdrawal(t *testing.T) {
+	begin(t)
+	j := preserve(t, "withdrawn", newSource(t), "/disputed.txt")
+	ark := j.Identifiers.Primary
+	change := func(access, reason string, version int) v1.Job {
+		t.Helper()
+		accepted, err := client.Correct(t.Context(), ark, v1.CorrectionRequest{Access: access, Reason: reason}, reason)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := ends(t, ingest.JobID(accepted.ID, 1), "Completed", soon)
+		if done.Version != version {
+			t.Errorf("%s made %+v", access, done)
+		}
+		return done
+	}
+	tombstone := change("withdraw", "the rights are disputed", 2)
+	for n := 1; n <= 2; n++ {
+		body, err := client.Content(t.Context(), ark, n, "producer/disputed.txt")
+		if !fault.Is(err, fault.Denied) || !strings.Contains(err.Error(), "the rights are disputed") {
+			t.Errorf("v%d: %v, %v", n, body, err)
+		}
+	}
+	if says := string(content(t, tombstone, "system/archivist-withdrawal.txt")); !strings.Contains(says, "disputed") {
+		t.Errorf("the version says %s", says)
+	}
+	list, err := client.Objects(t.Context(), v1.Filter{Collection: "withdrawn"})
+	if err != nil || len(list) != 1 || list[0].Withdrawn == nil || list[0].Withdrawn.By == "" {
+		t.Errorf("listed is %+v, %v", list, err)
+	}
+	until(t, "it is found as withdrawn", soon, func() bool {
+		found, err := client.Search(t.Context(), "collection:withdrawn", search.ByTitle, 10)
+		return err == nil && len(found.Items) == 1 && found.Items[0].Withdrawn != nil
+	})
+	change("reinstate", "the rights are settled", 3)
+	if text := string(content(t, j, "producer/disputed.txt")); text != "content of /disputed.txt" {
+		t.Errorf("reinstated, the file has %q", text)
 	}
 }
 

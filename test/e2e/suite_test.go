@@ -60,6 +60,7 @@ var suite = []entry{
 	{"TestSingleFileBatchMakesAnObjectOfEachRow", "process", "", shares, 2, "a row of a batch that is left out"},
 	{"TestDescriptionPrecedence", "process", "", shares, 2, "a description that hides another"},
 	{"TestCorrections", "process", "ministack", shares, 5, "a withdrawn id that still names its object"},
+	{"TestWithdrawal", "process", "ministack", shares, 5, "a file of a withdrawn object that is given out"},
 	{"TestManyObjectsInOneBatch", "process", "", alone, 5,
 		"executions that are repeated when many run at once"},
 	{"TestOrderOfSubmissions", "process", "", shares, 20, "a submission that a later one overtakes"},

@@ -26,17 +26,7 @@ func (objectCorrectCmd) Prints() any { return v1.Accepted{} }
 
 // Run submits the correction: a job makes the new version, in the order of the object's other jobs.
 func (c *objectCorrectCmd) Run(a *command.App) error {
-	id, err := command.ParseARK(c.ARK)
-	if err != nil {
-		return err
-	}
-
-	key := c.Key
-	if key == "" {
-		key = rand.Text() // so that a request repeated by the network does not make a second correction
-	}
-
-	accepted, err := a.Client.Correct(a.Ctx, id, v1.CorrectionRequest{
+	return correct(a, c.ARK, c.Key, v1.CorrectionRequest{
 		Who:           c.Who,
 		What:          c.What,
 		When:          c.When,
@@ -44,7 +34,47 @@ func (c *objectCorrectCmd) Run(a *command.App) error {
 		WithdrawLocal: c.Withdraw,
 		IfVersion:     c.IfVersion,
 		Reason:        c.Reason,
-	}, key)
+	})
+}
+
+// objectWithdrawCmd withdraws an object from access.
+type objectWithdrawCmd struct {
+	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	Reason string `required:"" help:"The reason. Whoever asks for a file is told it." placeholder:"TEXT"`
+}
+
+func (objectWithdrawCmd) Prints() any { return v1.Accepted{} }
+
+// Run submits a version without other changes, which says that the object is withdrawn.
+func (c *objectWithdrawCmd) Run(a *command.App) error {
+	return correct(a, c.ARK, "", v1.CorrectionRequest{Access: "withdraw", Reason: c.Reason})
+}
+
+// objectReinstateCmd ends a withdrawal.
+type objectReinstateCmd struct {
+	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	Reason string `required:"" help:"The reason. It is the message of the new version." placeholder:"TEXT"`
+}
+
+func (objectReinstateCmd) Prints() any { return v1.Accepted{} }
+
+// Run submits a version without other changes, which is not withdrawn.
+func (c *objectReinstateCmd) Run(a *command.App) error {
+	return correct(a, c.ARK, "", v1.CorrectionRequest{Access: "reinstate", Reason: c.Reason})
+}
+
+// correct submits a correction, with a key of its own if none is given.
+func correct(a *command.App, ark, key string, in v1.CorrectionRequest) error {
+	id, err := command.ParseARK(ark)
+	if err != nil {
+		return err
+	}
+
+	if key == "" {
+		key = rand.Text() // so that a request repeated by the network does not make a second correction
+	}
+
+	accepted, err := a.Client.Correct(a.Ctx, id, in, key)
 	if err != nil {
 		return err
 	}

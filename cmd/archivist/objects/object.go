@@ -23,6 +23,10 @@ type Cmd struct {
 	Correct objectCorrectCmd `cmd:"" help:"Correct the description or the local ids of an object, without its content."`
 	Repair  objectRepairCmd  `cmd:"" help:"Plan the repair of a stored file from its copy, or do what is planned."`
 	Repairs objectRepairsCmd `cmd:"" help:"List the repairs of an object."`
+
+	Withdraw  objectWithdrawCmd  `cmd:"" help:"Withdraw an object from access. Its files stay stored."`
+	Reinstate objectReinstateCmd `cmd:"" help:"End the withdrawal of an object: its files are given out again."`
+
 	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
 	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
 }
@@ -133,10 +137,18 @@ func (c *objectShowCmd) Run(a *command.App) error {
 		p.Fields("ark", o.ARK, "title", o.Title, "collection", o.Collection,
 			"local ids", strings.Join(o.LocalIDs, ", "),
 			"created", o.Created, "modified", o.Modified, "stored at", o.Stored, "fixity checked",
-			fixityText(o))
+			fixityText(o), "withdrawn", withdrawalText(o))
 		fmt.Fprintln(p)
 		terminal.Table(p, versions, versionColumns...)
 	})
+}
+
+// withdrawalText is why an object is withdrawn; "" if it is not.
+func withdrawalText(o v1.Object) string {
+	if o.Withdrawn == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, by %s: %s", o.Withdrawn.At, o.Withdrawn.By, o.Withdrawn.Reason)
 }
 
 // versionColumns have the digest of the version's inventory for programs: it proves the content of the version,

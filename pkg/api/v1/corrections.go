@@ -17,6 +17,9 @@ type CorrectionRequest struct {
 	AddLocal []string `json:"addLocal,omitempty" maxItems:"20" example:"[\"map-1851\"]"`
 	// Local ids that are not the object's: they become free, and stay in its history as withdrawn.
 	WithdrawLocal []string `json:"withdrawLocal,omitempty" maxItems:"20" example:"[\"map-1815\"]"`
+	// withdraw: the files are not given out any more, and the object gets no other files. They stay stored.
+	// reinstate: they are given out again. A version of its own, without other corrections.
+	Access string `json:"access,omitempty" enum:"withdraw,reinstate"`
 	// The expected newest version of the object. The job fails if the object is at another version.
 	IfVersion int `json:"ifVersion,omitempty" minimum:"1" example:"1"`
 	// The reason. It is the message of the new version.

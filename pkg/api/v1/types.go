@@ -267,6 +267,18 @@ type Object struct {
 	Fixity
 	// The copy in the second bucket. Absent if there is none.
 	Copy *ObjectCopy `json:"copy,omitempty"`
+	// Why the files are not given out. Absent if they are.
+	Withdrawn *Withdrawal `json:"withdrawn,omitempty"`
+}
+
+// Withdrawal is the withdrawal of an object from access. Its files stay stored.
+type Withdrawal struct {
+	// The reason.
+	Reason string `json:"reason" example:"The rights are disputed."`
+	// Who withdrew it.
+	By string `json:"by,omitempty" example:"ada"`
+	// When.
+	At string `json:"at" format:"date-time" example:"2026-11-22T09:31:12Z"`
 }
 
 // Fixity is the last check of the files of an object in one of the buckets.

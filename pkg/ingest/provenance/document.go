@@ -139,6 +139,14 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 				"batch %s.", j.ID, j.Batch)
 	}
 
+	if j.Access != "" {
+		add(premis.Event{Type: "policy assignment", Agents: authorizer(j)}, j.Stamp,
+			"Access to the files of the object: %s. The files are those of the version before. Reason: %s", j.Access,
+			j.Note)
+		created()
+		return events
+	}
+
 	if j.Corrects() {
 		add(premis.Event{Type: "metadata modification", Agents: authorizer(j)}, j.Stamp,
 			"The description or the identifiers of the object were corrected; its files are those of the version "+

@@ -10,7 +10,9 @@ import (
 	"archivist/pkg/ingest/queue/queuetest"
 	"archivist/pkg/ingest/stage/stagetest"
 	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -223,4 +225,62 @@ func TestCorrectionOfDamage(t *testing.T) {
 	}
 	o.restored(good, id)
 	w.Ended(id, 2, false)
+}
+
+// TestWithdrawal: a withdrawn object keeps its files and versions, and says why, by whom and when. It gets no other
+// files before it is reinstated; its description can be corrected. The rows say what the storage says.
+func TestWithdrawal(t *testing.T) {
+	w := newTwins(t)
+	ark := w.Ended(w.Submit("a.txt"), 1, false).Primary
+	object := func() *inventory.Object {
+		t.Helper()
+		o, err := w.Stages.Inventory.Object(t.Context(), ark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	access := func(to ingest.Access, reason string) func(*ingest.Batch) {
+		return func(b *ingest.Batch) { b.Access, b.Note = to, reason }
+	}
+	id := w.correct(ark, access(ingest.Withdraw, "the rights are disputed"))
+	w.Ended(id, 2, false)
+	is := object().Withdrawal
+	if is == nil || is.Reason != "the rights are disputed" || is.By != "ada@example.org" || is.At == "" ||
+		!fault.Is(object().Open(), fault.Denied) {
+		t.Fatalf("the withdrawal is %+v", is)
+	}
+	if premis := w.system(id, "premis.xml"); !strings.Contains(premis, ">policy assignment<") {
+		t.Errorf("the provenance is %s", premis)
+	}
+	w.Ended(w.correct(ark, access(ingest.Withdraw, "again")), 2, true)
+	w.Ended(w.correct(ark, stagetest.Titled("Notes")), 3, false)
+	w.Forget()
+	w.Reindexed(ark)
+	if o := object(); o.Withdrawal == nil || *o.Withdrawal != *is || o.Title != "Notes" {
+		t.Errorf("after a correction and a reindex it is %+v", o)
+	}
+	late := w.Submit("b.txt")
+	if j := w.Job(late); j.State != ingest.Failed || j.NotRecoverable ||
+		!strings.Contains(j.Message, "is withdrawn since") {
+		t.Errorf("a deposit is %s: %s", j.State, j.Message)
+	}
+	w.Ended(w.correct(ark, access(ingest.Reinstate, "settled")), 4, false)
+	if o := object(); o.Withdrawal != nil || o.Open() != nil {
+		t.Errorf("reinstated, it is %+v", o)
+	}
+	stored, err := w.Stages.Root.Head(t.Context(), ark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := aip.Head(w.Stages.Root, stored).Content(t.Context(), "producer/a.txt"); err != nil ||
+		!strings.Contains(key, "/v1/") {
+		t.Errorf("the file is %s, %v", key, err)
+	}
+	if _, err := queuetest.RequeueConfirmed(t.Context(), w.Machine.Queue, late, "it is reinstated", "me"); err != nil {
+		t.Fatal(err)
+	}
+	w.Drive()
+	w.Ended(late, 5, false)
+	w.Ended(w.correct(ark, access(ingest.Reinstate, "again")), 5, true)
 }

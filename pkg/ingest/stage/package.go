@@ -16,6 +16,7 @@ import (
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/spill"
 	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -135,9 +136,15 @@ func (p Packager) write(
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
 
-	all, d := *j, made.description // the job with what the object had
+	all := *j // the job with what the object had
+	v := systemfile.Version{
+		Number:      stored.Head + 1,
+		Job:         &all,
+		Description: made.description,
+		Archive:     p.Archive,
+	}
 	if stored.Head > 0 {
-		res, err := p.inherit(ctx, claim, stored, &all, &d)
+		res, err := p.inherit(ctx, claim, stored, &v)
 		if err != nil || res.Outcome != ingest.StepNext {
 			return res, err
 		}
@@ -151,7 +158,7 @@ func (p Packager) write(
 		return ingest.Fail(false, refused), err
 	}
 
-	d.Summarise(&j.Metadata)
+	v.Description.Summarise(&j.Metadata)
 	all.Metadata, j.Follows = j.Metadata, stored.ETag()
 	w := &systemWriter{
 		work:    p.Work,
@@ -160,7 +167,6 @@ func (p Packager) write(
 		out:     workspace.SystemFiles{Follows: j.Follows},
 	}
 
-	v := systemfile.Version{Number: stored.Head + 1, Job: &all, Description: d, Archive: p.Archive}
 	if err := w.write(ctx, v, made.files); err != nil {
 		return ingest.Result{}, err
 	}
@@ -194,8 +200,7 @@ func (p Packager) repack(ctx context.Context, claim *queue.Claim) (ingest.Result
 // job's collection, without a version by a later submission. Then the job gets all local
 // ids that the object had, and the description what it does not replace.
 func (p Packager) inherit(
-	ctx context.Context, claim *queue.Claim, stored base, all *ingest.Job,
-	d *description.Description,
+	ctx context.Context, claim *queue.Claim, stored base, v *systemfile.Version,
 ) (ingest.Result, error) {
 	j, head := claim.Job, aip.Head(p.Root, stored.Stored)
 	id, err := head.Identity(ctx)
@@ -215,8 +220,15 @@ func (p Packager) inherit(
 		return ingest.Fail(false, why), nil
 	}
 
+	if id.Withdrawal != nil && !j.Corrects() {
+		return ingest.Fail(true, fmt.Sprintf("%s is withdrawn since %s: %s. It gets no version with other files "+
+			"before it is reinstated (archivist object reinstate %s --reason TEXT). Then requeue the job", j.Primary,
+			id.Withdrawal.At, id.Withdrawal.Reason, j.Primary)), nil
+	}
+
 	leaveWithdrawn(j, id)
-	all.LocalIDs, all.Withdrawn = id.After(j.LocalIDs, j.Withdrawn)
+	v.Job.LocalIDs, v.Job.Withdrawn = id.After(j.LocalIDs, j.Withdrawn)
+	v.Withdrawal = access(j, id.Withdrawal)
 
 	if !stored.recorded {
 		res, err := p.Identity.BringBack(ctx, j.Primary, id, claim.Until)
@@ -226,8 +238,19 @@ func (p Packager) inherit(
 	}
 
 	before, err := head.Description(ctx)
-	d.Inherit(before)
+	v.Description.Inherit(before)
 	return next, err
+}
+
+// access is the withdrawal that a job's version has. One that is in force stays as it is.
+func access(j *ingest.Job, before *inventory.Withdrawal) *inventory.Withdrawal {
+	switch {
+	case j.Access == ingest.Reinstate:
+		return nil
+	case j.Access == ingest.Withdraw && before == nil:
+		return &inventory.Withdrawal{Reason: j.Note, By: j.Submitter, At: ingest.Timestamp(j.Stamp)}
+	}
+	return before
 }
 
 // withdrawn returns why a job's object is not that of its local ids any more, or "": a correction has withdrawn

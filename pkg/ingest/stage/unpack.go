@@ -105,6 +105,7 @@ func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim,
 		Primary:    b.Primary,
 		LocalIDs:   b.LocalIDs,
 		Withdrawn:  b.Withdrawn,
+		Access:     b.Access,
 		Related:    b.Related,
 		IfVersion:  b.IfVersion,
 	}

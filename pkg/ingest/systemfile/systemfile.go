@@ -10,6 +10,7 @@
 //	system/mrt-dc.xml                      its description, as Dublin Core
 //	system/premis.xml                      its provenance; see [provenance.Archive.Document]
 //	system/mrt-manifest.checkm             the producer's files with their sha256
+//	system/archivist-withdrawal.txt        why, by whom and when the object was withdrawn, if it is
 //	system/mrt-submission-manifest.checkm  the manifest that was submitted, if there was one
 //
 // The files follow from the job, its description and its entries alone: written again,
@@ -26,6 +27,7 @@ import (
 	"archivist/pkg/ingest/description"
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/inventory"
 )
 
 // Version is the version that the files belong to.
@@ -36,6 +38,7 @@ type Version struct {
 	Entries     iter.Seq2[aip.Entry, error] // by path; it is read several times
 	Manifest    func() (io.ReadCloser, error)
 	Archive     provenance.Archive
+	Withdrawal  *inventory.Withdrawal // nil: the object is not withdrawn
 }
 
 // File is one system file. Write writes its content.
@@ -60,6 +63,10 @@ func (v Version) Files() []File {
 		{"system/mrt-manifest.checkm", v.writeManifest},
 	}
 
+	if v.Withdrawal != nil {
+		files = append(files, File{aip.WithdrawalName, lines(withdrawal(v.Withdrawal))})
+	}
+
 	if j.Payload.Type == ingest.TypeObjectManifest {
 		files = append(files, File{"system/mrt-submission-manifest.checkm", v.writeSubmitted})
 	}
@@ -71,7 +78,7 @@ func (v Version) Files() []File {
 // system files describe how this version was made.
 func Counts(path string) bool {
 	switch path {
-	case aip.ObjectName, aip.OwnerName, aip.MembershipName, aip.ERCName, aip.DCName:
+	case aip.ObjectName, aip.OwnerName, aip.MembershipName, aip.ERCName, aip.DCName, aip.WithdrawalName:
 		return true
 	}
 	return strings.HasPrefix(path, "producer/")

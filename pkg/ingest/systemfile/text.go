@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/description"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/objects/inventory"
 )
 
 // lines writes elements as ANVL.
@@ -48,6 +49,15 @@ func identifiers(j *ingest.Job) []anvl.Element {
 		all = append(all, anvl.Element{Name: "withdrawnLocalIdentifier", Value: strings.Join(j.Withdrawn, "; ")})
 	}
 	return all
+}
+
+// withdrawal is why the object's files are not given out.
+func withdrawal(w *inventory.Withdrawal) []anvl.Element {
+	return []anvl.Element{
+		{Name: "withdrawn", Value: w.At},
+		{Name: "by", Value: w.By},
+		{Name: "reason", Value: w.Reason},
+	}
 }
 
 // where are the identifiers of the object, its ARK first.

@@ -31,9 +31,10 @@ const (
 	ListName       = "system/archivist-files.jsonl" // the producer's files by path, one JSON object a line
 	ObjectName     = "system/mrt-mom.txt"           // the object's identifiers
 	OwnerName      = "system/mrt-owner.txt"
-	MembershipName = "system/mrt-membership.txt" // its collection
-	ERCName        = "system/mrt-erc.txt"        // its description
-	DCName         = "system/mrt-dc.xml"         // the same, and what ERC has no elements for
+	MembershipName = "system/mrt-membership.txt"       // its collection
+	ERCName        = "system/mrt-erc.txt"              // its description
+	DCName         = "system/mrt-dc.xml"               // the same, and what ERC has no elements for
+	WithdrawalName = "system/archivist-withdrawal.txt" // of a withdrawn object: why, by whom and when
 )
 
 // Version is one stored version of an object.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
 )
 
 // Identity is an object's identifiers, owner and collection.
@@ -13,6 +14,7 @@ type Identity struct {
 	Owner, Collection string
 	LocalIDs          []string // all that the object ever had, in order, but for those that are withdrawn
 	Withdrawn         []string // by corrections, in order
+	Withdrawal        *inventory.Withdrawal
 }
 
 // After are the local ids of the next version, which adds some and withdraws others. One that is added is
@@ -52,11 +54,30 @@ func (v Version) Identity(ctx context.Context) (id Identity, err error) {
 			return id, err
 		}
 	}
-	return Identity{
+	id = Identity{
 		Owner:      first(said["owner"]),
 		Collection: first(said["collection"]),
 		LocalIDs:   separate(said["localIdentifier"]...),
 		Withdrawn:  separate(said["withdrawnLocalIdentifier"]...),
+	}
+	id.Withdrawal, err = v.withdrawal(ctx)
+	return id, err
+}
+
+// withdrawal reads why the object is withdrawn; nil if it is not.
+func (v Version) withdrawal(ctx context.Context) (*inventory.Withdrawal, error) {
+	if !slices.Contains(v.Object.SystemFiles(v.Number), WithdrawalName) {
+		return nil, nil
+	}
+
+	said := map[string][]string{}
+	if err := v.elements(ctx, WithdrawalName, said); err != nil {
+		return nil, err
+	}
+	return &inventory.Withdrawal{
+		Reason: first(said["reason"]),
+		By:     first(said["by"]),
+		At:     first(said["withdrawn"]),
 	}, nil
 }
 

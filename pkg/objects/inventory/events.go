@@ -51,6 +51,8 @@ type properties struct {
 	Who      string   `json:"who,omitempty"`
 	When     string   `json:"when,omitempty"`
 	LocalIDs []string `json:"localIds,omitempty"`
+
+	Withdrawn string `json:"withdrawn,omitempty"` // why; "": the files are given out
 }
 
 // properties of the object, nil if it has no row yet.
@@ -58,7 +60,18 @@ func (row *Object) properties() any {
 	if row.HeadOf == 0 {
 		return nil
 	}
-	return properties{row.HeadOf, row.Digest, row.Title, row.Who, row.When, fit(row.LocalIDs)}
+	p := properties{
+		Version:  row.HeadOf,
+		Digest:   row.Digest,
+		Title:    row.Title,
+		Who:      row.Who,
+		When:     row.When,
+		LocalIDs: fit(row.LocalIDs),
+	}
+	if row.Withdrawal != nil {
+		p.Withdrawn = row.Withdrawal.Reason
+	}
+	return p
 }
 
 func (row *Object) parents() []envelope.Ref {

@@ -38,6 +38,16 @@ type Object struct {
 	Created    int64    `dynamo:"created"`
 	Modified   int64    `dynamo:"modified"`
 	Digest     string   `dynamo:"inventory_digest"` // sha512 of the head's inventory
+
+	// Withdrawal is why the files are not given out; nil: they are.
+	Withdrawal *Withdrawal `dynamo:"withdrawal,omitempty"`
+}
+
+// Withdrawal is the withdrawal of an object from access. Its files stay stored.
+type Withdrawal struct {
+	Reason string `dynamo:"reason"`
+	By     string `dynamo:"withdrawn_by,omitempty"`
+	At     string `dynamo:"withdrawn_at"` // ISO 8601 in UTC
 }
 
 // Version is a version's row.
@@ -55,6 +65,14 @@ type Version struct {
 type localID struct {
 	table.Head
 	ARK string `dynamo:"ark"`
+}
+
+// Open returns a Denied if the object is withdrawn: none of its files is given out.
+func (o *Object) Open() error {
+	if o.Withdrawal == nil {
+		return nil
+	}
+	return fault.New(fault.Denied, "%s is withdrawn since %s: %s", o.ARK, o.Withdrawal.At, o.Withdrawal.Reason)
 }
 
 // MaxListed is how many local ids an object's row lists. An object may have more:

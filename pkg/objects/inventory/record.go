@@ -263,23 +263,22 @@ func (row Object) with(o Object) Object {
 	if len(o.LocalIDs) > MaxListed {
 		row.LocalIDs = o.LocalIDs[:MaxListed]
 	}
-	row.Created, row.Modified = o.Created, o.Modified
+	row.Created, row.Modified, row.Withdrawal = o.Created, o.Modified, o.Withdrawal
 	row.Place()
 	return row
 }
 
-// put writes the row with its event.
+// put writes the row with its event. An object is created once: if its row was lost, its history goes on.
 func (row *Object) put(tx *table.Tx, r Record, e event.New) error {
+	e.Type = "object.modify"
+	if row.Number == 0 {
+		e.Type = "object.create"
+	}
+
 	row.Number++
 	e.After = row.properties()
 	e.Parents, e.Identifiers, e.Objects = row.parents(), row.identifiers(), r.acted(row)
-	if row.Rev == 0 {
-		e.Type = "object.create"
-		tx.Insert(row)
-	} else {
-		e.Type = "object.modify"
-		tx.Save(row)
-	}
+	tx.InsertOrSave(row)
 	return event.Append(tx, subject(row.ARK), row.Number, e)
 }
 
