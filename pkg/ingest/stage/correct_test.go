@@ -2,9 +2,12 @@ package stage_test
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue/queuetest"
@@ -160,28 +163,40 @@ func TestWithdrawnIDs(t *testing.T) {
 	}
 }
 
-// TestWithdrawnWhileWaiting: a submission by a local id that a correction before it withdraws makes another object,
-// also if the id was looked up before the correction was stored.
+// TestWithdrawnWhileWaiting: a submission by a local id that a correction withdraws before it is processed makes
+// another object, also if its object was looked up before. It gives back the lock of the first one.
 func TestWithdrawnWhileWaiting(t *testing.T) {
 	w := newTwins(t)
 	x := w.Ended(w.Submit("a.txt", stagetest.Of("", "A")), 1, false).Primary
-	held := map[string]string{}
-	for _, in := range []ingest.Batch{
-		{Collection: "bench", Mode: "add", Primary: x, Withdrawn: []string{"A"}, Note: "wrong id",
-			Payload: ingest.Payload{Type: ingest.TypeCorrection}},
-		{Collection: "bench", Mode: "add", LocalIDs: []string{"A"},
-			Payload: ingest.Payload{URL: w.Source.URL + "/y.txt", Type: ingest.TypeFile, Filename: "y.txt"}},
-	} {
-		b, err := w.Machine.Queue.Submit(t.Context(), in, "", nil, "me")
-		if err != nil {
-			t.Fatal(err)
+	stuck := true
+	w.S3.Before = func(_, name string) int {
+		if stuck && strings.HasSuffix(name, "/v2/inventory.json") {
+			return http.StatusServiceUnavailable
 		}
-		held[in.Payload.Type] = ingest.JobID(b.ID, 1)
+		return 0
+	}
+	correction := w.correct(x, withdrawing("A"))
+	waits := w.Submit("y.txt", stagetest.Of("", "A"))
+	if c, j := w.Job(correction), w.Job(waits); c.State != ingest.Storing || j.State != ingest.Provisioning ||
+		j.Primary != x {
+		t.Fatalf("the correction is %s, the submission %s for %s", c.State, j.State, j.Primary)
+	}
+	stuck = false
+	if _, err := queuetest.ForceFail(t.Context(), w.Machine.Queue, correction, "it does not end", "me"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := queuetest.Requeue(t.Context(), w.Machine.Queue, correction, "the store is back", "me"); err != nil {
+		t.Fatal(err)
 	}
 	w.Drive()
-	w.Ended(held[ingest.TypeCorrection], 2, false)
-	if y := w.Ended(held[ingest.TypeFile], 1, false); y.Primary == x || w.namedBy("A") != y.Primary {
+	w.Ended(correction, 2, false)
+	if y := w.Ended(waits, 1, false); y.Primary == x || w.namedBy("A") != y.Primary {
 		t.Errorf("the submission made %s, A is %s", y.Primary, w.namedBy("A"))
+	}
+	for _, row := range w.Rows.All() {
+		if pk := row["pk"].(*types.AttributeValueMemberS).Value; strings.HasPrefix(pk, "LOCK#") {
+			t.Errorf("the lock %s is held after all jobs have ended", pk)
+		}
 	}
 }
 
