@@ -172,6 +172,10 @@ func (g getting) all(files []v1.File) (got []fetched, failed []error) {
 	defer g.line.End()
 	for n, f := range files {
 		result, err := g.one(f, fmt.Sprintf("%d of %d  %s", n+1, len(files), f.Path))
+		if err != nil && !strings.Contains(err.Error(), f.Path) {
+			err = fmt.Errorf("%s: %w", f.Path, err)
+		}
+
 		if err != nil {
 			result.Error = err.Error()
 			failed = append(failed, err)

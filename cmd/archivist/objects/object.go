@@ -57,7 +57,17 @@ func (c *objectListCmd) Run(a *command.App) error {
 var objectColumns = []terminal.Column[v1.Object]{
 	{Title: "ark", Text: func(o v1.Object) string { return o.ARK }},
 	{Title: "version", Text: func(o v1.Object) string { return command.VersionText(o.Version) }},
-	{Title: "title", Text: func(o v1.Object) string { return o.Title }, Share: 1},
+	{
+		Title: "title",
+		Text: func(o v1.Object) string {
+			if o.Withdrawn != nil {
+				return "(withdrawn) " + o.Title
+			}
+			return o.Title
+		},
+		Raw:   func(o v1.Object) string { return o.Title },
+		Share: 1,
+	},
 	{
 		Title: "local ids",
 		Text:  func(o v1.Object) string { return strings.Join(o.LocalIDs, ", ") },
