@@ -66,7 +66,11 @@ var more = map[string][]string{
 		"./pkg/api/v1",
 		"./cmd/archivist/...",
 		"./test/property",
+		"./test/e2e -on process",
 	},
+	"pkg/ingest/identity":   {"./pkg/ingest/stage"},
+	"pkg/ingest/reindex":    {"./pkg/ingest/stage"},
+	"pkg/objects/inventory": {"./pkg/ingest/reindex", "./pkg/ingest/stage"},
 	"pkg/revisions/revision": {
 		"./test/revisionsim -run TestSimulation -for 20s",
 		"./pkg/api",
