@@ -3,6 +3,7 @@ package stage_test
 import (
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -218,13 +219,20 @@ func TestWithdrawnBeforeRequeue(t *testing.T) {
 	w.Refused(two, `the local id "A" was withdrawn from `+x)
 }
 
-// TestCorrectionOfDamage: a correction does not build on a missing file. It can be requeued once that is restored.
+// TestCorrectionOfDamage: a correction does not build on a missing file, and neither it nor a deposit takes one that
+// is missing for one that the object never had. It can be requeued once that is restored.
 func TestCorrectionOfDamage(t *testing.T) {
+	for _, lost := range []string{"/producer/a.txt", "/" + aip.ListName, "/" + aip.OwnerName, "/" + aip.ERCName} {
+		t.Run(path.Base(lost), func(t *testing.T) { testCorrectionOfDamage(t, lost) })
+	}
+}
+
+func testCorrectionOfDamage(t *testing.T, lost string) {
 	w := newTwins(t)
 	ark := w.Ended(w.Submit("a.txt"), 1, false).Primary
 	o := object{w, ark, ocfl.Prefix(ark)}
 	good, bad := o.keys(), o.keys()
-	maps.DeleteFunc(bad, func(key, _ string) bool { return strings.HasSuffix(key, "/producer/a.txt") })
+	maps.DeleteFunc(bad, func(key, _ string) bool { return strings.HasSuffix(key, lost) })
 	o.set(bad)
 	id := w.correct(ark, stagetest.Titled("Notes"))
 	for w.Job(id).State != ingest.Failed {

@@ -100,9 +100,7 @@ func (p Packager) uncorrected(ctx context.Context, j *ingest.Job) (all iter.Seq2
 		return nil, "", fmt.Sprintf("version %d of %s was stored by other software, without a list of its files. "+
 			"Submit its files with the correct description", stored.Head, j.Primary), nil
 	}
-	return listed(ctx, func(ctx context.Context) (io.ReadCloser, error) {
-		return p.Root.Open(ctx, stored.Stored, stored.Head, aip.ListName, 0)
-	}), stored.ETag(), "", nil
+	return listed(ctx, aip.Head(p.Root, stored.Stored).List), stored.ETag(), "", nil
 }
 
 // stored reads an object in the storage root; one that is not there has no version. A damaged one

@@ -52,9 +52,21 @@ func Of(root ocfl.Root, object *ocfl.Stored, n int) Version {
 // Head is the newest version of a stored object.
 func Head(root ocfl.Root, object *ocfl.Stored) Version { return Of(root, object, object.Head) }
 
+// open opens a system file from a byte on. One that the version does not have is a NotFound; one that it names and
+// that is not stored is damage: they must not be taken for each other.
 func (v Version) open(ctx context.Context, path string, from int64) (io.ReadCloser, error) {
-	return v.Root.Open(ctx, v.Object, v.Number, path, from)
+	body, err := v.Root.Open(ctx, v.Object, v.Number, path, from)
+	if fault.Is(err, fault.NotFound) && slices.Contains(v.Object.SystemFiles(v.Number), path) {
+		err = &ocfl.DamagedError{
+			ID:  v.Object.ID,
+			Why: fmt.Sprintf("%s of version %d is missing", path, v.Number),
+		}
+	}
+	return body, err
 }
+
+// List opens the list of files; see ReadList.
+func (v Version) List(ctx context.Context) (io.ReadCloser, error) { return v.open(ctx, ListName, 0) }
 
 // Files reads at most n lines of the list of files, beginning at a byte. It returns the
 // byte at which the next line begins. At the end of the list there are fewer than n.
