@@ -118,17 +118,39 @@ func (q *Queue) cancelJobs(b *ingest.Batch) (operation string, begin part,
 	return by.Operation, begin, run
 }
 
-// cancelOpen starts the operation that cancels the jobs of a batch that stopBatch cancelled.
-// It reports whether there was one to start.
+// cancelOpen starts the operation that cancels the jobs of a batch that stopBatch cancelled, or
+// another one if the first has left some. It reports whether there was one to start.
 func (q *Queue) cancelOpen(ctx context.Context, row *Batch) (bool, error) {
-	if row.Cancelled == nil || row.Cancelled.Operation != "" {
+	if row.Cancelled == nil {
 		return false, nil
 	}
-	next := q.Rules.DueBatch(row.Batch, q.Now())
+
+	next := row.Batch
+	if row.Cancelled.Operation != "" {
+		left, err := q.cancelLeft(ctx, &row.Batch)
+		if err != nil || !left {
+			return false, err
+		}
+		next.Repairs++
+	}
+
+	next = q.Rules.DueBatch(next, q.Now())
 	_, begin, run := q.cancelJobs(&next)
 	err := q.changeBatch(ctx, row, next, origin{}, begin)
 	if err == nil {
 		run(ctx)
 	}
 	return true, err
+}
+
+// cancelLeft reports whether the operation that cancels the jobs of a batch has ended, and has left
+// some: it gives up those whose rows could not be read or written for a while. No gate admits them, so
+// nothing else would end them. One that was interrupted is continued by a person.
+func (q *Queue) cancelLeft(ctx context.Context, b *ingest.Batch) (bool, error) {
+	o, err := q.Operation(ctx, b.Cancelled.Operation)
+	if err != nil && !fault.Is(err, fault.NotFound) || err == nil && o.State != ingest.OperationDone {
+		return false, err
+	}
+	counts, err := q.Counts(ctx, b.ID)
+	return err == nil && counts.Open() > 0, err
 }

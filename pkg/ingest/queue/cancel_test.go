@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -333,4 +334,55 @@ func (b *bench) stopsAfter(failures, n int) (batch string, messages []queue.Mess
 	b.take()
 	b.tick()
 	return row.Batch.ID, b.take()
+}
+
+// TestCancelLeavesNothing: a job that the operation of a cancel has given up is cancelled by another one later. One
+// that a person has interrupted stays so.
+func TestCancelLeavesNothing(t *testing.T) {
+	b := newBench(t)
+	batch := b.submit(2, "")
+	for row := 1; row <= 2; row++ {
+		b.edit(ingest.JobID(batch, row), func(j *queue.Job) { j.State = ingest.Storing })
+	}
+	answers := false
+	b.q.Stored = func(_ context.Context, j *ingest.Job) error {
+		if j.ID == ingest.JobID(batch, 1) && !answers {
+			return errors.New("the storage does not answer")
+		}
+		return nil
+	}
+	first := b.did(ingest.ActCancel, batch).Operation
+	d := queue.Admin{Queue: b.q}
+	for range 10 {
+		_, _ = d.RunPage(t.Context(), first, 1, b.now.Add(time.Minute))
+	}
+	if op := b.finish(first); op.Tally != (ingest.Tally{Planned: 2, Done: 1, Refused: 1}) {
+		t.Fatalf("the operation is %+v", op.Tally)
+	}
+	answers = true
+	b.now = b.now.Add(2 * time.Hour)
+	b.tick()
+	next := b.batch(batch).Cancelled.Operation
+	if next == first || b.last().Operation != next {
+		t.Fatalf("the operation %s is %s, started is %+v", first, next, b.last())
+	}
+	if _, err := d.Interrupt(t.Context(), next, "wait", "bob", ingest.Operator); err != nil {
+		t.Fatal(err)
+	}
+	b.now = b.now.Add(24 * time.Hour)
+	b.tick()
+	if id := b.batch(batch).Cancelled.Operation; id != next {
+		t.Errorf("the interrupted operation %s was replaced by %s", next, id)
+	}
+	if _, err := d.Continue(t.Context(), next, "go", "bob", ingest.Operator); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if _, err := d.RunPage(t.Context(), next, 2, b.now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, row := b.states(batch), b.batch(batch); got != "Failed Failed" || row.Message != "cancelled by me: a test" {
+		t.Errorf("the jobs are %s, the batch %+v", got, row)
+	}
 }
