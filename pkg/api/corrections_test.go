@@ -51,7 +51,7 @@ func TestCorrections(t *testing.T) {
 	}
 	if _, err := client.Correct(t.Context(), "ark:/99999/fk4none", v1.CorrectionRequest{What: "x", Reason: "a test"},
 		""); !fault.Is(err, fault.NotFound) {
-		t.Errorf("an object that there is not: %v", err)
+		t.Errorf("an unknown object: %v", err)
 	}
 	in := v1.CorrectionRequest{What: "Notes", WithdrawLocal: []string{"wrong"}, IfVersion: 1,
 		Reason: " a typing error "}
