@@ -292,6 +292,7 @@ func TestCorrections(t *testing.T) {
 		"withdrawnLocalIdentifier: correct-wrong") {
 		t.Errorf("the identifiers are %s", says)
 	}
+	validPremis(t, content(t, j, "system/premis.xml"), ark, ">metadata modification<", "Reason: a typing error")
 }
 
 // TestWithdrawal: no file of a withdrawn object is given out, in no version; whoever asks is told the reason. It is
@@ -313,6 +314,7 @@ func TestWithdrawal(t *testing.T) {
 		return done
 	}
 	tombstone := change("withdraw", "the rights are disputed", 2)
+	validPremis(t, content(t, tombstone, "system/premis.xml"), ark, ">policy assignment<", "the rights are disputed")
 	for n := 1; n <= 2; n++ {
 		body, err := client.Content(t.Context(), ark, n, "producer/disputed.txt")
 		if !fault.Is(err, fault.Denied) || !strings.Contains(err.Error(), "the rights are disputed") {
