@@ -186,7 +186,8 @@ var operations = map[string]about{
 			"minutes after the version is stored."},
 	"getContent": {tag: "Objects", refusals: []problemType{notFound},
 		redirect:    "application/octet-stream",
-		description: "The content of a file: a redirect to the storage."},
+		description: "The content of a file: a redirect to the storage. The depositor's files of a withdrawn object " +
+			"are refused with 403; `detail` has the reason."},
 	"listObjectEvents": {tag: "Objects", refusals: []problemType{notFound},
 		answer: events(v1.EventObjectCreate, "Object",
 			`{"version": 1, "versions": 1, "localIds": ["map-1851"], "job": "`+jobID+`"}`),

@@ -39,7 +39,7 @@ var (
 	notAuthorized = problemType{"not-authorized", 403, "Not authorized", // the gateway's
 		"Send the API key of the deployment in the header x-api-key.", "Forbidden"}
 	forbidden = problemType{"forbidden", 403, "Forbidden",
-		"Ask someone with the role that detail names.",
+		"Ask someone with the role that detail names; about a withdrawn object, the archive.",
 		"delete needs the role administrator; you have the role operator"}
 	notFound = problemType{"not-found", 404, "Not found",
 		"Check the id. An old submission may have been deleted.",
