@@ -185,7 +185,7 @@ var operations = map[string]about{
 			"component `format-identification` identifies them by the signatures of PRONOM, usually some " +
 			"minutes after the version is stored."},
 	"getContent": {tag: "Objects", refusals: []problemType{notFound},
-		redirect:    "application/octet-stream",
+		redirect: "application/octet-stream",
 		description: "The content of a file: a redirect to the storage. The depositor's files of a withdrawn object " +
 			"are refused with 403; `detail` has the reason."},
 	"listObjectEvents": {tag: "Objects", refusals: []problemType{notFound},

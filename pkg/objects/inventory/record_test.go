@@ -116,3 +116,30 @@ func TestMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestRelease: a withdrawn local id names its object no more. One that names another object by then stays.
+func TestRelease(t *testing.T) {
+	s := newStore(t)
+	put := func(ark string, ids ...string) {
+		t.Helper()
+		tx := s.Table.Begin("put " + ark)
+		inventory.PutLocalIDs(tx, &inventory.Object{ARK: ark, Collection: "maps"}, ids)
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("ark:/99999/x", "a", "b", "stays")
+	put("ark:/99999/y", "taken")
+	o := &inventory.Object{ARK: "ark:/99999/x", Collection: "maps"}
+	for range 2 {
+		err := s.Release(t.Context(), o, []string{"a", "taken", "b", "unknown"}, func() string { return "release" })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]string{"a": "", "b": "", "stays": o.ARK, "taken": "ark:/99999/y"} {
+		if ark, err := s.ByLocalID(t.Context(), "maps", id); err != nil || ark != want {
+			t.Errorf("%s names %q, %v; expected %q", id, ark, err, want)
+		}
+	}
+}
