@@ -125,7 +125,7 @@ type usage struct {
 }
 
 // mostMemory is what a stage may take, whatever the number of files, as docs/features.md says.
-const mostMemory = 100 << 20
+const mostMemory = 128 << 20
 
 // measured runs a step and watches its heap.
 func (u *usage) measured(s queue.Step) queue.Step {

@@ -24,7 +24,7 @@ import (
 
 // inMemory is how many records are sorted at once in memory. Records of a few hundred bytes
 // are then some megabytes.
-const inMemory = 8_000
+const inMemory = 10_000
 
 // Sorter sorts records by key, then by their JSON. Keys are without NUL. Records with the
 // same key are all returned, next to each other. Add belongs to one goroutine; Sorted follows
