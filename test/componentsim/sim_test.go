@@ -97,6 +97,7 @@ func (w *world) rest(ctx context.Context) {
 // calm makes the steps after which everything has to rest, and returns what does not.
 func (a *actor) calm(ctx context.Context, days int) error {
 	for step, until := 0, time.Now().Add(quiet); step < restSteps && time.Now().Before(until); step++ {
+		a.Until = time.Time{} // of the tick before: a person has no time-out
 		a.restore(ctx, days)
 		a.tick(ctx)
 		a.finish(ctx)

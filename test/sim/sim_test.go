@@ -136,6 +136,8 @@ func (w *world) patient() time.Duration {
 	most := quiet
 	if w.s.refuses == refusesStart || w.s.refuses == refusesDescribe {
 		most += max(0, refusing-time.Since(w.began))
+		// Each job whose start was refused is started again after its backoff, and jobs wait for each other.
+		most += time.Duration(len(w.check.jobs)) * timing.MaxBackoff
 	}
 	if w.s.keepFailed > day {
 		most += 29 * day // each day the space of a failed job is freed for another
