@@ -77,14 +77,19 @@ func Choose(free Free, waiting []Want) ([]Want, Free) {
 // would wait for each other without end. Such a job fits at the latest when only parked
 // jobs hold space.
 func (f Free) Fits(w Want) bool {
-	space := f.Space
-	switch {
-	case w.First:
-		space += f.Parked
-	case f.Kept && (w.Space > 0 || !w.Known):
+	if f.Kept && !w.First && (w.Space > 0 || !w.Known) {
 		return false
 	}
+	space := f.spaceFor(w)
 	return w.Space <= space && (w.Known || space >= f.Reserve)
+}
+
+// spaceFor is how many bytes are free for a job.
+func (f Free) spaceFor(w Want) int64 {
+	if w.First {
+		return f.Space + f.Parked
+	}
+	return f.Space
 }
 
 // Lacks is how many bytes must become free until there is space for a job that does not fit.
@@ -93,7 +98,7 @@ func (f Free) Lacks(w Want) int64 {
 	if !w.Known {
 		needs = max(needs, f.Reserve)
 	}
-	return max(1, needs-f.Space)
+	return max(1, needs-f.spaceFor(w))
 }
 
 // reservesFor reports whether freed space is reserved for a job that does not fit.

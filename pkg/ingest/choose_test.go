@@ -82,6 +82,24 @@ func TestParkedJobsDoNotBlock(t *testing.T) {
 	})
 }
 
+// TestLacks: what a job lacks is exactly what must become free, also for one that parked jobs wait for.
+func TestLacks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		free, w := drawFree(t), drawWant(t, 0)
+		free.Kept, w.First = false, rapid.Bool().Draw(t, "first")
+		if free.Fits(w) {
+			return
+		}
+		lacks := free.Lacks(w)
+		free.Space += lacks - 1
+		less := free.Fits(w)
+		free.Space++
+		if less || !free.Fits(w) {
+			t.Fatalf("%+v lacks %d bytes; one less suffices: %v; with them %+v", w, lacks, less, free)
+		}
+	})
+}
+
 func TestTooLarge(t *testing.T) {
 	for _, c := range []struct {
 		job   Job

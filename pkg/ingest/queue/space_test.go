@@ -184,6 +184,29 @@ func TestFailedJobsGiveWay(t *testing.T) {
 	}
 }
 
+// TestFailedJobsGiveWayToTheFirst: a job that parked jobs wait for gets the space of a failed one, for which that of
+// the parked jobs counts as free, too.
+func TestFailedJobsGiveWayToTheFirst(t *testing.T) {
+	b := newBench(t)
+	b.q.Rules.FailedRetention, b.q.Settings.FailedKeep, b.q.Settings.MaxInFlight = 30*24*time.Hour, 24*time.Hour, 10
+	failed := b.estimated("", 450)
+	b.tick()
+	b.handle(queue.Message{Job: failed, Exec: 2, State: string(ingest.Downloading)}, fails(true))
+	first, _ := b.parkedWithSpace("x", 500)
+	b.handle(queue.Message{Job: first, Exec: 2, State: string(ingest.Estimating)}, sized(700))
+	b.tick()
+	if j := b.job(first); j.State != ingest.Provisioning {
+		t.Fatalf("with 550 of 1,000 bytes free or parked it is %s", j.State)
+	}
+
+	b.now = b.now.Add(25 * time.Hour)
+	b.tick()
+	b.tick()
+	if j := b.job(first); b.job(failed).HasSpace || j.State != ingest.Downloading {
+		t.Errorf("the failed job has space: %v; the first is %s", b.job(failed).HasSpace, j.State)
+	}
+}
+
 // TestFailedJobsGiveWayBehindOthers: a failed job gives way although many batches, whose rows
 // will be removed soon, and deleted jobs are before it in the place of clean-ups.
 func TestFailedJobsGiveWayBehindOthers(t *testing.T) {
