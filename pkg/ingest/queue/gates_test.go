@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // overfill gives a job more identifiers than one transaction can lock, as rows of an earlier
@@ -103,5 +104,57 @@ func TestUnreadableJobLetsOthersPass(t *testing.T) {
 	b.tick()
 	if j := b.job(ingest.JobID(batch, 2)); j.Exec != 2 || b.metrics["RepairErrors"] == 0 {
 		t.Errorf("the other job has execution %d; counted %v", j.Exec, b.metrics)
+	}
+}
+
+// losing loses the answer of each transaction that grants a slot, and refuses reads, until it is told to stop: then
+// nobody can tell whether the grant was committed.
+type losing struct {
+	dynamodbiface.DynamoDBAPI
+	over func() bool
+	lost bool
+}
+
+var errLost = &smithy.GenericAPIError{Code: "InternalServerError", Message: "the answer was lost"}
+
+func (l *losing) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	out, err := l.DynamoDBAPI.TransactWriteItems(ctx, in, o...)
+	for _, w := range in.TransactItems {
+		if w.Put == nil || l.over() {
+			continue
+		}
+		if pk, is := w.Put.Item["pk"].(*types.AttributeValueMemberS); is && pk.Value == "SLOT" {
+			l.lost = true
+			return nil, errLost
+		}
+	}
+	return out, err
+}
+
+func (l *losing) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if l.lost && !l.over() {
+		return nil, errLost
+	}
+	return l.DynamoDBAPI.GetItem(ctx, in, o...)
+}
+
+// TestLostGrant: a slot whose grant has no answer counts as taken for the rest of the tick.
+func TestLostGrant(t *testing.T) {
+	b := newTwinBench(t)
+	b.q.Settings.MaxInFlight = 1
+	batch := b.submit(2, "")
+	whole := b.q.Table
+	b.q.Table = tabletest.Table(&losing{DynamoDBAPI: whole.DB.Client(),
+		over: func() bool { return b.metrics["GateErrors"] > 0 }})
+	b.q.Table.Wait = func(context.Context, time.Duration) error { return nil }
+	b.tick()
+	b.q.Table = whole
+	if b.metrics["GateErrors"] != 1 {
+		t.Fatalf("the answer was not lost: %v", b.metrics)
+	}
+	if got := b.running(batch); len(got) != 1 {
+		t.Errorf("with one slot, %v are running", got)
 	}
 }

@@ -140,6 +140,33 @@ func TestCollectionHold(t *testing.T) {
 	}
 }
 
+// TestHeldJobThatHasStarted: a hold does not stop a job that waits for space: it keeps its place before others, and
+// reserves freed space once its patience has ended.
+func TestHeldJobThatHasStarted(t *testing.T) {
+	b := newBench(t)
+	b.q.Settings.Patience, b.q.Settings.MaxInFlight = time.Hour, 10
+	running := b.estimated("", 500)
+	b.tick()
+	large := b.estimated("", 800)
+	small := ingest.JobID(b.submitJobs(ingest.Job{Collection: "other", Priority: 9, SizeKnown: true}), 1)
+	b.do(ingest.ActHold, collectionC)
+	b.tick()
+	m := queue.Message{Job: small, Exec: b.job(small).Exec, State: string(ingest.Estimating), Token: "t"}
+	b.handle(m, sized(10))
+	b.now = b.now.Add(2 * time.Hour)
+	b.tick()
+	if j := b.job(small); j.State != ingest.Provisioning {
+		t.Errorf("behind a job of a held collection that reserves space, another is %s", j.State)
+	}
+	b.forceFail(running)
+	b.now = b.now.Add(25 * time.Hour) // its work files go, and its space
+	b.tick()
+	b.tick()
+	if j := b.job(large); j.State != ingest.Downloading {
+		t.Errorf("with space, the job of the held collection is %s", j.State)
+	}
+}
+
 // TestQueuePause: under a pause no gate admits, no requeue starts, what runs finishes, and
 // submissions are accepted.
 func TestQueuePause(t *testing.T) {

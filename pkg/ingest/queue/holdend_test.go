@@ -220,20 +220,7 @@ func TestReleaseOfAnOvertakenJob(t *testing.T) {
 	batch := b.submitJobs(ingest.Job{Collection: "c", Primary: ark})
 	id := ingest.JobID(batch, 1)
 	b.do(ingest.ActHold, jobTarget(id))
-	later := ingest.JobID(b.submit(1, ""), 1)
-	put, err := inventory.Store{Table: b.q.Table}.Prepare(t.Context(), inventory.Record{First: later,
-		Object:   inventory.Object{ARK: ark, Collection: "c", HeadOf: 1},
-		Versions: []inventory.Version{{ARK: ark, Number: 1, Job: later}}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tx := b.q.Table.Begin("record")
-	if err := put(tx); err != nil {
-		t.Fatal(err)
-	}
-	if err := tx.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	later := b.overtakes(ark)
 	b.refused(fault.Conflict, ingest.ActRelease, jobTarget(id), "version 1 of "+ark, later, "confirm")
 	a := ingest.Action{Name: ingest.ActRelease, Target: jobTarget(id), Reason: "wanted", Actor: "ann",
 		Role: ingest.Operator, Confirm: true}
@@ -243,6 +230,30 @@ func TestReleaseOfAnOvertakenJob(t *testing.T) {
 	if j := b.job(id); j.State != ingest.Pending || j.Permitted != 1 {
 		t.Errorf("%s, permitted %d", j.State, j.Permitted)
 	}
+
+	b.tick()
+	b.handle(queue.Message{Job: id, Exec: 1, State: string(ingest.Estimating)}, fails(true))
+	b.requeue(id) // what was confirmed once is not asked again
+}
+
+// overtakes records version 1 of an object by a job that was submitted now.
+func (b *bench) overtakes(ark string) (job string) {
+	b.Helper()
+	job = ingest.JobID(b.submit(1, ""), 1)
+	put, err := inventory.Store{Table: b.q.Table}.Prepare(b.Context(), inventory.Record{First: job,
+		Object:   inventory.Object{ARK: ark, Collection: "c", HeadOf: 1},
+		Versions: []inventory.Version{{ARK: ark, Number: 1, Job: job}}}, 1)
+	tx := b.q.Table.Begin("record")
+	if err == nil {
+		err = put(tx)
+	}
+	if err == nil {
+		err = tx.Commit(b.Context())
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	return job
 }
 
 // TestHoldOfAStartedJob: what has started is not held, and the refusal names both states.

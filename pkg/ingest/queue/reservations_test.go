@@ -53,6 +53,26 @@ func TestMissingRows(t *testing.T) {
 	}
 }
 
+// TestRowOfAnotherJob: a job whose slot is another's in the table can be failed, and the row of the other stays.
+func TestRowOfAnotherJob(t *testing.T) {
+	b := newBench(t)
+	id := b.estimated("x", 10)
+	b.tick()
+	key := table.Key{PK: "SLOT", SK: id}
+	err := b.q.Table.Rows.Update("pk", key.PK).Range("sk", key.SK).Set("owned_by", "another").Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := queuetest.ForceFail(t.Context(), b.q, id, "go", "me")
+	if err != nil || row.State != ingest.Failed || b.metrics["MissingRows"] != 1 {
+		t.Errorf("force-failed: %+v, %v, counted %v", row, err, b.metrics)
+	}
+	var left queue.Reservation
+	if err := b.q.Table.Get(t.Context(), key, &left); err != nil || left.Owner != "another" {
+		t.Errorf("of the other is left: %+v, %v", left, err)
+	}
+}
+
 // TestLockOfAnotherJob: a lock that another job owns is no missing row.
 func TestLockOfAnotherJob(t *testing.T) {
 	b := newBench(t)
