@@ -337,7 +337,7 @@ func (s Store) tell(ctx context.Context, claim *queue.Claim, res ingest.Result) 
 	j.Healed = &told
 	claim.OnCommit(func(tx *table.Tx) error {
 		err := s.Objects.Happened(ctx, tx, j.Primary, event.New{
-			Type:      "object.repair",
+			Type:      inventory.EventRepair,
 			Time:      s.Now().UnixMilli(),
 			Component: "store",
 			Actor:     j.Submitter,

@@ -22,10 +22,12 @@ package fixity
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
+	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -227,11 +229,25 @@ func (c *Checker) Check(ctx context.Context, ark string, until time.Time) (Resul
 	return s.Last, checkErr
 }
 
-func (c *Checker) filesState(ctx context.Context, ark string) (string, error) {
-	if c.State == nil {
-		return "", nil
+// filesState changes when other work has changed files that a check can have read: what was found before a repair
+// says nothing about the object after it.
+func (c *Checker) filesState(ctx context.Context, ark string) (state string, err error) {
+	if c.State != nil {
+		if state, err = c.State(ctx, ark); err != nil {
+			return "", err
+		}
 	}
-	return c.State(ctx, ark)
+
+	o, err := inventory.Store{Table: c.Table}.Object(ctx, ark)
+	switch {
+	case fault.Is(err, fault.NotFound): // its rows are lost; its files can be checked nevertheless
+		return state, nil
+	case err != nil:
+		return "", fault.New(fault.Unavailable, "%w", err)
+	case o.Repaired > 0:
+		state += " repaired " + strconv.FormatInt(o.Repaired, 10)
+	}
+	return state, nil
 }
 
 // unchanged refuses, with an Unavailable, what was found while other work has changed the files.

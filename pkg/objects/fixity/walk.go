@@ -258,9 +258,38 @@ func (w *walk) inventory(ctx context.Context, n int) error {
 	if err == nil && len(w.Problems) > len(before.Problems) {
 		if err = w.finished(ctx, n, digest); err != nil {
 			w.Result = before
+			return err
 		}
+		err = w.blame(ctx, n, digest, before)
 	}
 	return err
+}
+
+// blame tells which of the root inventory and its sidecar is wrong, if they differ: an inventory that is as
+// recorded is not. A crash can leave the sidecar of the version before; the next deposit or a repair by the doctor
+// writes it.
+func (w *walk) blame(ctx context.Context, n int, sidecar string, before Result) error {
+	found := w.Problems[len(w.Problems)-1]
+	if n > 0 || w.Root.Recorded == nil || found.Kind != Mismatch {
+		return nil
+	}
+
+	_, recorded, err := w.Root.Recorded(ctx, w.ark)
+	if err != nil {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+
+	if found.Actual == recorded {
+		w.Outcome, w.Problems = before.Outcome, before.Problems
+		w.add(Problem{
+			Key:      ocfl.Inventory(w.ark, 0).Sidecar,
+			Kind:     BadSidecar,
+			Expected: recorded,
+			Actual:   sidecar,
+			Reason:   "the sidecar has another digest than the root inventory, which is as recorded",
+		})
+	}
+	return nil
 }
 
 // finished refuses, with an Unavailable, to call the root inventory of a version damaged that is not finished.

@@ -8,6 +8,9 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
+// EventRepair is the type of the event that a file of an object was restored.
+const EventRepair = "object.repair"
+
 // Happened puts an event of an object into a transaction that changes nothing else of it. An
 // object that is not recorded is a NotFound. A Stale of tx means that the object was changed
 // meanwhile: call Happened again, with a new transaction.
@@ -17,6 +20,9 @@ func (s Store) Happened(ctx context.Context, tx *table.Tx, ark string, e event.N
 		return err
 	}
 	row.Number++
+	if e.Type == EventRepair {
+		row.Repaired = max(row.Repaired+1, e.Time) // each repair is seen as one
+	}
 	e.Parents = []envelope.Ref{{Type: "Collection", ID: row.Collection}}
 	e.Identifiers = append([]string{row.ARK}, row.LocalIDs...)
 	tx.Save(row)

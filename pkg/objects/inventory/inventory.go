@@ -39,6 +39,10 @@ type Object struct {
 	Modified   int64    `dynamo:"modified"`
 	Digest     string   `dynamo:"inventory_digest"` // sha512 of the head's inventory
 
+	// Repaired is when a file of the object, in either storage root, was last restored, in milliseconds since
+	// 1970; 0: never.
+	Repaired int64 `dynamo:"repaired_ms,omitempty"`
+
 	// Withdrawal is why the files are not given out; nil: they are.
 	Withdrawal *Withdrawal `dynamo:"withdrawal,omitempty"`
 }

@@ -22,6 +22,7 @@ type Record struct {
 	Withdrawn []string  // local ids that are the object's no more; see Release
 	Actor     string
 	Job       string // the one that stored the newest version just now; "" when rows are rebuilt
+	Change    string // what that job has changed, if it brought no content; see Detail
 }
 
 // Detail of the events of an object: what was recorded.
@@ -30,6 +31,8 @@ type Detail struct {
 	Versions int      `json:"versions"`      // rows of versions that were written with it
 	LocalIDs []string `json:"localIds"`      // those that were not known before
 	Job      string   `json:"job,omitempty"` // that stored the version; "" when rows were rebuilt
+	// Change is what a version without new content is: "correction", "withdraw" or "reinstate".
+	Change string `json:"change,omitempty"`
 }
 
 // Missing are the numbers of the versions up to head that have no row, in order.
@@ -195,8 +198,13 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 			Actor:     r.Actor,
 			Component: "record",
 			Before:    prev.properties(),
-			Detail: Detail{next.HeadOf, len(r.Versions),
-				fit(without(next.LocalIDs, prev.LocalIDs)), r.Job},
+			Detail: Detail{
+				Version:  next.HeadOf,
+				Versions: len(r.Versions),
+				LocalIDs: fit(without(next.LocalIDs, prev.LocalIDs)),
+				Job:      r.Job,
+				Change:   r.Change,
+			},
 		}
 		return next.put(tx, r, e)
 	}, conflict

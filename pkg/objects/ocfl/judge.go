@@ -42,6 +42,9 @@ type record struct {
 // OnRecord reports whether a version of the object is on record.
 func (v Verdict) OnRecord() bool { return v.record.head > 0 }
 
+// Newer reports whether the newest version in the storage root is not on record yet.
+func (v Verdict) Newer() bool { return v.Object != nil && v.Object.Head > v.record.head }
+
 // Err is a *DamagedError if the object is damaged, nil otherwise.
 func (v Verdict) Err() error {
 	if v.Trust == Damaged {

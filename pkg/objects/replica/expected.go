@@ -2,10 +2,12 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/fixity"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
@@ -102,4 +104,27 @@ func inManifest(ctx context.Context, root ocfl.Root, ark, path string) (string, 
 				ark, path, ocfl.Prefix(ark)+"v1/content/…")
 		}
 	}
+}
+
+// newer says why a root inventory or its sidecar is not damaged although it is not as recorded, "" if it is damaged:
+// a version is committed that is not on record yet, or is being copied.
+func (s *repairing) newer(ctx context.Context) (why string, err error) {
+	if root := ocfl.Inventory(s.ARK, 0); s.File != root.Key && s.File != root.Sidecar {
+		return "", nil
+	}
+
+	if s.Where == fixity.InCopy {
+		_, err := s.Copied(ctx, s.ARK)
+		if errors.Is(err, ErrNotCopied) {
+			return err.Error() + ": propose the repair again when it is copied", nil
+		}
+		return "", err
+	}
+
+	v, err := s.Root.Judge(ctx, s.ARK)
+	if err != nil || v.Trust == ocfl.Damaged || !v.Newer() {
+		return "", err
+	}
+	return fmt.Sprintf("version %d of %s is stored, and not on record yet: this file is of it. Its job records it, "+
+		"or: archivist reindex %s", v.Object.Head, s.ARK, s.ARK), nil
 }

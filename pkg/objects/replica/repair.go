@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/objects/fixity"
+	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -269,7 +270,22 @@ func (s *repairing) plan(ctx context.Context) (err error) {
 		return nil
 	}
 
-	s.State, s.Token = Planned, s.NewID()
+	return s.decide(ctx)
+}
+
+// decide ends a plan whose one file is wrong and the other one right. It asks for newer versions last: what was
+// committed before the file was read is told from damage, and what is committed later is another file than the one
+// that the plan replaces.
+func (s *repairing) decide(ctx context.Context) error {
+	newer, err := s.newer(ctx)
+	if err != nil {
+		return err
+	}
+
+	s.State, s.Problem = Refused, newer
+	if newer == "" {
+		s.State, s.Token = Planned, s.NewID()
+	}
 	return nil
 }
 
@@ -305,7 +321,7 @@ func (s *repairing) restore(ctx context.Context) error {
 	}
 
 	s.note = &event.New{
-		Type:      "object.repair",
+		Type:      inventory.EventRepair,
 		Time:      s.EndedAt,
 		Component: "replica",
 		Actor:     s.ConfirmedBy,

@@ -118,6 +118,9 @@ func (r *Replica) Copy(ctx context.Context, ark string, until time.Time) (Result
 
 	w := &walk{Replica: r, ark: ark, until: until}
 	err = w.begin(ctx, s)
+	if err == nil {
+		err = r.note(ctx, s, w.run)
+	}
 	if err == nil && w.run != nil {
 		err = w.all(ctx)
 	}
@@ -139,6 +142,16 @@ func (r *Replica) Copy(ctx context.Context, ark string, until time.Time) (Result
 		return Result{}, saveErr
 	}
 	return s.Last, err
+}
+
+// note saves that a copy is being made before its first file is copied: a check of the copy would take the files of
+// a call that dies for files that do not belong there.
+func (r *Replica) note(ctx context.Context, s *state, next *run) error {
+	if next == nil || s.Run != nil {
+		return nil
+	}
+	s.Run = next
+	return r.save(ctx, s, s.Rev == 0)
 }
 
 // Last returns the last copy of an object, without a version if there is none.
