@@ -3,10 +3,7 @@ package e2e
 import (
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,17 +11,6 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 )
-
-// validate runs a validator that is not ours over a storage root, with every digest. It
-// prints the number of objects.
-const validate = `
-import sys, ocfl
-root = ocfl.StorageRoot(root=sys.argv[1])
-valid = root.validate(validate_objects=True, check_digests=True, log_warnings=True)
-if not valid or root.errors or root.good_objects != root.num_objects:
-    sys.exit(f"{root.good_objects} of {root.num_objects} objects are valid: {root.errors} {root.log}")
-print(root.num_objects)
-`
 
 // validObjects validates the objects of jobs as a storage root of their own.
 func validObjects(t *testing.T, jobs ...v1.Job) {
@@ -56,14 +42,11 @@ func validStorage(t *testing.T) {
 // validRoot validates a storage root in a folder, which has n objects; -1 = any but none.
 func validRoot(t *testing.T, dir string, n int) {
 	t.Helper()
-	var log strings.Builder
-	validator := exec.Command(stack.Python(), "-c", validate, dir)
-	validator.Stderr = &log
-	said, err := validator.Output()
+	found, err := stack.Validate(t.Context(), dir)
 	if err != nil {
-		t.Errorf("the validator says %v\n%s", err, &log)
+		t.Error(err)
 	}
-	if found, _ := strconv.Atoi(strings.TrimSpace(string(said))); found == 0 || n >= 0 && found != n {
+	if found == 0 || n >= 0 && found != n {
 		t.Errorf("the validator found %d objects, expected %d", found, n)
 	}
 }

@@ -58,6 +58,10 @@ var more = map[string][]string{
 	},
 	"pkg/objects/fixity": {
 		"./pkg/objects/replica",
+		"./test/storagesim -run TestKeeper -for 15s",
+	},
+	"pkg/objects/replica": {
+		"./test/storagesim -run TestKeeper -for 15s",
 	},
 	"pkg/app/doctor": {
 		"./test/sim -run TestSimulation -for 20s",

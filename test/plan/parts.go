@@ -65,6 +65,14 @@ var (
 	readme = Part{Name: "commands of the README on MiniStack", Lane: Emulators,
 		Command: "go test -count=1 -v -timeout 40m ./test/docs -run TestCommands -on ministack",
 		Limit:   45 * time.Minute, Finds: "a first look that does not work as on AWS"}
+	// In the lane of the emulators, which install the validator.
+	outside = Part{Name: "objects by a validator that is not ours", Lane: Emulators, Env: garbage,
+		Command: "go test -count=1 -vet=off -v -timeout 30m ./test/storagesim -run TestOutsideValidator -outside " +
+			"-seeds=100 -seed=$LATER",
+		Limit: 35 * time.Minute, Finds: "an object that only our own code takes for valid"}
+	damaged = Part{Name: "damage between any two calls", Lane: Process, Env: garbage,
+		Command: "go test -count=1 -vet=off -v -timeout 30m ./test/storagesim -run TestKeeper -seeds=500 -seed=$LATER",
+		Limit:   35 * time.Minute, Finds: "a check that says ok over damage, and a repair that makes more of it"}
 	// In the lane of the README's, whose ports it uses.
 	documents = Part{Name: "commands of the documents", Lane: Emulators,
 		Command: "go test -count=1 -v -timeout 40m ./test/docs -run TestCommands -on demo",
@@ -84,8 +92,9 @@ const many = "TestFiveHundred|TestRetire|TestBadRowFailsAlone|TestBulkRequeue|Te
 var sets = map[Set][]Part{
 	Check: {vet, staticcheck, process},
 	Test:  slices.Concat([]Part{vet, staticcheck, process}, simulations, []Part{first, inProcess, templates}),
-	More:  slices.Concat([]Part{large, linters, tables, rest, readme, documents, core, dynamoDB}, longer, races),
-	Soak: slices.Concat([]Part{largest, dynamoDB, tables, inProcess, first, rest,
+	More: slices.Concat([]Part{large, linters, tables, outside, rest, readme, documents, core, dynamoDB}, longer,
+		[]Part{damaged}, races),
+	Soak: slices.Concat([]Part{largest, dynamoDB, tables, outside, inProcess, first, rest,
 		readme, documents, wholeCore}, all, races),
 }
 
@@ -97,7 +106,7 @@ var random = []struct {
 	finds         string
 }{
 	{"simulation of ingest", "./test/sim", 20, 10_000, "an order of events in which a job is lost, doubled or stuck"},
-	{"simulation of storage", "./test/storagesim", 20, 2_000, "a crash that leaves a wrong object"},
+	{"simulation of storage", "./test/storagesim", 15, 2_000, "a crash or damage that leaves a wrong object"},
 	{"damage in either root", "./pkg/objects/replica -run TestDamageInEitherRoot", 10, 3_000,
 		"damage that no check finds, and a repair that makes more of it"},
 	{"simulation of events", "./test/eventsim", 20, 3_000, "an event that a consumer misses"},

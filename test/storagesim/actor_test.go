@@ -122,6 +122,9 @@ func (a *actor) s3(r *http.Request) (*http.Response, error) {
 	if a.w.mutant.s3 != nil {
 		a.w.mutant.s3(op, key, r.Header)
 	}
+	if m := a.w.mutant; m.read != nil && (op == "GET object" || op == "HEAD object") {
+		r.URL.Path, r.URL.RawPath = "/"+m.read(key), ""
+	}
 	var resp *http.Response
 	effect := func() error {
 		again := r.Clone(ctx)

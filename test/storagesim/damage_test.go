@@ -2,6 +2,7 @@ package storagesim
 
 import (
 	"bytes"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -18,20 +19,23 @@ import (
 // harm is damage that a disk or a hand does to the stored object, once in a seed.
 type harm struct {
 	kind     string
+	root     string
 	at       time.Time
 	versions int               // of the object then
-	keys     map[string][]byte // as they were
+	keys     map[string][]byte // as they were; nil: not there
 	bad      map[string][]byte // as they were made; nil: removed
 }
 
-// harms are its kinds. Those of inventories are done only while the newest version is on record: without
+// harming is a kind of damage. That of inventories is done only while the newest version is on record: without
 // a record, an object that was put back as a whole cannot be told from one that never went on.
-var harms = []struct {
+type harming struct {
 	kind      string
 	inventory bool
 	// do returns the keys that change, with their new content; nil removes a key.
 	do func(w *world, prefix string, o *object, rng *rand.Rand) map[string][]byte
-}{
+}
+
+var harms = []harming{
 	{"other bytes", false, func(w *world, _ string, o *object, rng *rand.Rand) map[string][]byte {
 		return map[string][]byte{o.anyContent(rng): []byte("damaged")}
 	}},
@@ -81,7 +85,11 @@ func (w *world) damage(a *actor) {
 	if w.harm != nil || o == nil || len(o.versions) == 0 {
 		return
 	}
-	h := harms[a.rng.IntN(len(harms))]
+	kinds, root := harms, storageRoot
+	if w.mutant.keeper {
+		kinds = moreHarms
+	}
+	h := kinds[a.rng.IntN(len(kinds))]
 	a.direct = true
 	defer func() { a.direct = false }()
 	if h.inventory {
@@ -90,18 +98,25 @@ func (w *world) damage(a *actor) {
 			return
 		}
 	}
-	changes := h.do(w, "storage/"+prefixOf(ark), o, a.rng)
-	if changes == nil {
+	prefix := storageRoot + "/" + prefixOf(ark)
+	changes := h.do(w, prefix, o, a.rng)
+	if w.mutant.keeper && !h.inventory && a.rng.IntN(2) == 0 {
+		changes, root = w.inCopy(changes), copyRoot
+	}
+	if len(changes) == 0 {
 		return
 	}
-	w.harm = &harm{kind: h.kind, at: time.Now(), versions: len(o.versions), keys: map[string][]byte{}, bad: changes}
+	w.harm = &harm{kind: h.kind, root: root, at: time.Now(), versions: len(o.versions), keys: map[string][]byte{},
+		bad: changes}
 	w.Met("damage: " + h.kind)
-	for key, text := range changes {
+	for _, key := range slices.Sorted(maps.Keys(changes)) {
 		w.log("DAMAGE %s: %s", h.kind, key)
-		if data, there := w.twin.Object(key); there {
+		// What a job has not committed yet is not restored.
+		data, there := w.twin.Object(key)
+		if !there || root == copyRoot || o.owns(prefix, key) {
 			w.harm.keys[key] = data
 		}
-		w.overwrite(a, key, text)
+		w.overwrite(a, key, changes[key])
 	}
 }
 
@@ -109,7 +124,8 @@ func (w *world) damage(a *actor) {
 func (w *world) overwrite(a *actor, key string, text []byte) {
 	w.check.blind = true
 	defer func() { w.check.blind = false }()
-	root, key := a.s.Root.Bucket, strings.TrimPrefix(key, "storage/")
+	root := a.s.Root.Bucket
+	root.Name, key, _ = strings.Cut(key, "/")
 	var err error
 	if text == nil {
 		err = root.Delete(ctx, key)
@@ -154,6 +170,7 @@ func (w *world) restore(a *actor) {
 	if w.harm == nil {
 		return
 	}
+	w.repairAll(a)
 	a.direct = true
 	defer func() { a.direct = false }()
 	bad := w.damaged()

@@ -19,9 +19,11 @@ type mutant struct {
 	name    string
 	shown   uint64                              // a seed that has shown it
 	s3      func(op, key string, h http.Header) // changes a request
+	read    func(key string) string             // gives another key to read
 	wrap    func(a *actor)
 	noFence bool // a worker reads its job as it last wrote it
 	damage  bool // the object is damaged once: no rule is broken
+	keeper  bool // the object is copied, checked and repaired: no rule is broken
 }
 
 // Known is the mutant's name, and a seed that has shown it.
@@ -64,6 +66,17 @@ var mutants = []mutant{
 // damageMutants leave out a witness.
 var damageMutants = []mutant{
 	{name: "the record not asked", wrap: func(a *actor) { a.s.Root.Recorded = nil }},
+}
+
+// keeperMutants leave out a comparison of what checks, copies and repairs.
+var keeperMutants = []mutant{
+	{name: "the record not asked by checks", wrap: func(a *actor) { a.s.Root.Recorded = nil }},
+	{name: "the storage root read in place of the copy", read: func(key string) string {
+		if rest, of := strings.CutPrefix(key, copyRoot+"/"); of {
+			return storageRoot + "/" + rest
+		}
+		return key
+	}},
 }
 
 func unconditional(h http.Header) {

@@ -118,6 +118,9 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 				}
 			})
 		}
+		if m.keeper {
+			w.spawn("keeper", true, w.keep)
+		}
 		w.Calm = w.Rng.IntN(3) > 0 // most begin with a version that is stored without faults
 		w.run(func() bool {
 			if w.Calm {
@@ -235,6 +238,7 @@ func (w *world) settle() {
 	if w.check.err == nil {
 		w.check.atRest()
 		w.reindexed(a)
+		w.kept(a)
 	}
 }
 

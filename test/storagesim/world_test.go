@@ -91,14 +91,16 @@ type world struct {
 	poked   bool
 	ids     int
 
-	over   bool         // actors must end
-	harm   *harm        // what was damaged; nil: nothing yet
+	over bool  // actors must end
+	harm *harm // what was damaged; nil: nothing yet
+	// begun is when a copy, or a check of a root, began that has not ended.
+	begun  map[string]time.Time
 	wanted []submission // submissions still to make, in order
 }
 
 func newWorld(seed uint64, dir string, m mutant) *world {
 	w := &world{World: adversary.New(seed, 7), fake: tabletest.New(), twin: buckettest.New(dir), mutant: m,
-		started: map[string]bool{}, stalled: map[string]bool{}}
+		started: map[string]bool{}, stalled: map[string]bool{}, begun: map[string]time.Time{}}
 	w.twin.Small = 1 << 20
 	w.check = newChecker(w)
 	w.fake.Watch = w.check.rows
