@@ -98,7 +98,10 @@ func (t *Transfer) receive(ctx context.Context, p *partial) error {
 	defer cancel()
 	err := t.Fetch.Get(inTime, p.row.URL, have, func(st fetch.Stream) error {
 		p.ours = nil
-		err := t.stream(ctx, p, st)
+		err := st.CheckEnd(p.row.Size >= 0 || p.row.Digest != "")
+		if err == nil {
+			err = t.stream(ctx, p, st)
+		}
 		if p.ours != nil {
 			return fault.New(fault.Stale, "storage") // ends the tries: the source is not to blame
 		}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"archivist/pkg/kernel/fault"
 )
 
 // Content is what a server says of the content that it sends. Two answers with the same validator
@@ -17,6 +19,20 @@ type Content struct {
 	// Encoding is how the server encoded the content although it was asked not to, e.g.
 	// "gzip" (RFC 9110, section 8.4). The bytes are as received, not decoded.
 	Encoding string `json:"encoding,omitempty"`
+	// Unended: only the end of the connection ends the content, so what was cut looks like the whole of it
+	// (RFC 9112, section 8). Its size or its digest must be known from elsewhere.
+	Unended bool `json:"unended,omitempty"`
+}
+
+// CheckEnd returns an Invalid if nothing tells whether the content was received to its end: the server does not,
+// and neither size nor digest is known.
+func (c Content) CheckEnd(known bool) error {
+	if !c.Unended || c.Size >= 0 || known {
+		return nil
+	}
+	return fault.New(fault.Invalid, "the server gives no Content-Length and ends the content by closing the "+
+		"connection, so that content that was cut looks whole. Name its size or digest, or have the server send its "+
+		"length")
 }
 
 // settled is how much older than the answer a date must be, so that it is a strong validator: content that
@@ -26,6 +42,8 @@ const settled = time.Minute
 
 func contentOf(resp *http.Response) Content {
 	c := Content{Size: resp.ContentLength, Encoding: contentEncoding(resp)}
+	c.Unended = c.Size < 0 && len(resp.TransferEncoding) == 0 && resp.ProtoMajor == 1
+
 	tag := resp.Header.Get("ETag")
 	if strings.HasPrefix(tag, `"`) {
 		c.Validator = tag

@@ -20,8 +20,9 @@ import (
 type hostile struct {
 	rng      *rand.Rand
 	bodies   []string
-	at       int // the body that is served now
-	tags     int // 0: strong ETags, 1: weak ones, 2: old dates, 3: dates of this second, 4: nothing
+	at       int  // the body that is served now
+	tags     int  // 0: strong ETags, 1: weak ones, 2: old dates, 3: dates of this second, 4: nothing
+	closes   bool // the end of the connection ends a body
 	requests int
 	log      []string
 }
@@ -98,6 +99,10 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // send sends a body, with its length or in chunks, whole or cut.
 func (h *hostile) send(w http.ResponseWriter, body string, status int) {
+	if h.closes {
+		h.close(w, body, status)
+		return
+	}
 	if h.rng.IntN(2) == 0 {
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 	}
@@ -111,45 +116,89 @@ func (h *hostile) send(w http.ResponseWriter, body string, status int) {
 	_ = http.NewResponseController(w).Flush()
 }
 
+// close sends a body without a length, whole or cut, as a server of HTTP/1.0 does.
+func (h *hostile) close(w http.ResponseWriter, body string, status int) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "HTTP/1.%d %d %s\r\nConnection: close\r\n", h.rng.IntN(2), status, http.StatusText(status))
+	_ = w.Header().Write(conn)
+	if h.rng.IntN(3) > 0 {
+		body = body[:h.rng.IntN(len(body)+1)]
+	}
+	fmt.Fprintf(conn, "\r\n%s", body)
+}
+
+// serve begins to serve a source, by HTTP/1.1, or by HTTP/2, and returns a client of it.
+func (h *hostile) serve(second bool) (*httptest.Server, *Client) {
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ErrorLog = quiet
+	c := local("127.0.0.0/8")
+	c.Tries, c.Wait = 6, func(context.Context, time.Duration) error { return nil }
+	if !second {
+		srv.Start()
+		return srv, c
+	}
+
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	t := c.HTTP.Transport.(*http.Transport)
+	t.TLSClientConfig = srv.Client().Transport.(*http.Transport).TLSClientConfig
+	t.ForceAttemptHTTP2 = true
+	return srv, c
+}
+
 // TestHostileSource: whatever a source does, a file is one body that it served, or the download fails.
 func TestHostileSource(t *testing.T) {
-	resumed, failed := 0, 0
-	for seed := range uint64(500) {
-		h := newHostile(seed)
-		srv := httptest.NewUnstartedServer(h)
-		srv.Config.ErrorLog = quiet
-		srv.Start()
-		c := local("127.0.0.0/8")
-		c.Tries, c.Wait = 6, func(context.Context, time.Duration) error { return nil }
-
-		var got []byte
-		var is Content
-		have := func() Partial { return Partial{int64(len(got)), is} }
-		err := errors.New("not begun")
-		for tries := 0; err != nil && tries < 4; tries++ { // each is that of another process
-			err = c.Get(t.Context(), srv.URL, have, func(s Stream) error {
-				if s.From == 0 || s.From != int64(len(got)) {
-					got = got[:0]
-				} else {
-					resumed++
+	for name, how := range map[string]struct{ second, closes bool }{
+		"HTTP/1.1": {}, "HTTP/2": {second: true}, "ended by the connection": {closes: true}} {
+		t.Run(name, func(t *testing.T) {
+			resumed, failed := 0, 0
+			for seed := range uint64(300) {
+				h := newHostile(seed)
+				h.closes = how.closes
+				srv, c := h.serve(how.second)
+				got, again, err := download(t.Context(), c, srv.URL)
+				srv.Close()
+				resumed += again
+				switch {
+				case err != nil:
+					failed++
+				case !slices.Contains(h.bodies, string(got)):
+					t.Errorf("seed %d: %d bytes that were never served:\n%s", seed, len(got), strings.Join(h.log, "\n"))
 				}
-				is = s.Content
-				more, err := io.ReadAll(s)
-				got = append(got, more...)
+			}
+			if !how.closes && (resumed < 20 || failed > 100) || how.closes && failed < 300 {
+				t.Errorf("%d downloads went on, %d failed: the test shows little", resumed, failed)
+			}
+		})
+	}
+}
+
+// download downloads in up to four tries, each as if by another process. Neither size nor digest is known.
+func download(ctx context.Context, c *Client, url string) (got []byte, resumed int, err error) {
+	var is Content
+	have := func() Partial { return Partial{int64(len(got)), is} }
+	err = errors.New("not begun")
+	for tries := 0; err != nil && tries < 4; tries++ {
+		err = c.Get(ctx, url, have, func(s Stream) error {
+			if err := s.CheckEnd(false); err != nil {
 				return err
-			})
-		}
-		switch {
-		case err != nil:
-			failed++
-		case !slices.Contains(h.bodies, string(got)):
-			t.Errorf("seed %d: %d bytes that were never served:\n%s", seed, len(got), strings.Join(h.log, "\n"))
-		}
-		srv.Close()
+			}
+			if s.From == 0 || s.From != int64(len(got)) {
+				got = got[:0]
+			} else {
+				resumed++
+			}
+			is = s.Content
+			more, err := io.ReadAll(s)
+			got = append(got, more...)
+			return err
+		})
 	}
-	if resumed < 30 || failed > 170 {
-		t.Errorf("%d downloads went on, %d failed: the test shows little", resumed, failed)
-	}
+	return got, resumed, err
 }
 
 // quiet drops what a server logs of connections that it cuts.

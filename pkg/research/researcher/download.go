@@ -211,7 +211,7 @@ func (d *download) acceptable(s fetch.Stream) error {
 	case s.Size >= 0:
 		return d.tooLarge(s.Size)
 	}
-	return nil
+	return s.CheckEnd(d.media.Size > 0 || d.media.SHA256 != "")
 }
 
 // verify compares the content with what the curator says of it. It reads the whole file, also what
