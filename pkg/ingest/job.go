@@ -196,6 +196,18 @@ func (j *Job) Submitted() []string {
 // Corrects reports whether the job has no content: it changes what is said of a stored object.
 func (j *Job) Corrects() bool { return j.Payload.Type == TypeCorrection }
 
+// Change is what a job without content changes, as events name it: "withdraw" or "reinstate" for access to the
+// files, else "correction"; "" for a job with content.
+func (j *Job) Change() string {
+	switch {
+	case j.Access != "":
+		return string(j.Access)
+	case j.Corrects():
+		return TypeCorrection
+	}
+	return ""
+}
+
 // LockKeys lists the lock keys that the job must own to pass gate 2: its object's ARK, and
 // its local ids within the collection, also those that it withdraws, as far as they are known,
 // and those that are related.

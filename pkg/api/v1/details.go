@@ -183,6 +183,8 @@ type ObjectRecord struct {
 	LocalIDs []string `json:"localIds" nullable:"true" example:"[\"map-1851\"]"`
 	// The job that stored the version. Absent if the rows were rebuilt from storage.
 	Job string `json:"job,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// What a version without new content is. Absent for a version with deposited content.
+	Change string `json:"change,omitempty" enum:"correction,withdraw,reinstate" example:"correction"`
 }
 
 // Report lists how each job of a batch ended.

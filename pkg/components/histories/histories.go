@@ -20,8 +20,10 @@ import (
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
 	"archivist/pkg/formats/premis"
+	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/replica"
 )
 
 // Writer writes the histories of an archive, which is an agent of what happened in it. It has no
@@ -165,27 +167,87 @@ func (w Writer) logged(of topic, from envelope.Event,
 		})
 	}
 
-	switch {
-	case from.Type == "version.create":
-	case !strings.HasPrefix(from.Type, "object."):
-		add(from.Type, "The event %s was recorded by the component %q.", from.Type,
-			from.Context.Component)
-	case from.Action == envelope.Delete:
-		add("deletion", "The object was deleted at the request of %q.", from.Context.Actor)
-	case detail.Job == "":
-		add("metadata modification",
-			"The object's inventory records were rebuilt from the storage root at the request of %q.",
-			from.Context.Actor)
-	default:
-		add("fixity check",
-			"Each file that job %s copied to the storage root was verified against the checksum "+
-				"computed during the download. The event's time is when the version was recorded.",
-			detail.Job)
-		add("ingestion", "Job %s stored version %d of the object in the storage root.", detail.Job,
-			detail.Version)
-		if from.Type == "object.create" {
-			add("accession", "The object was added to the archive's inventory.")
-		}
+	if from.Type == "version.create" {
+		return nil, nil
+	}
+
+	kind, text, err := single(from, detail)
+	if err != nil {
+		return nil, err
+	}
+
+	if kind != "" {
+		add(kind, "%s", text)
+		return events, nil
+	}
+
+	add("fixity check",
+		"Each file that job %s copied to the storage root was verified against the checksum "+
+			"computed during the download. The event's time is when the version was recorded.",
+		detail.Job)
+	add("ingestion", "Job %s stored version %d of the object in the storage root.", detail.Job,
+		detail.Version)
+	if from.Type == "object.create" {
+		add("accession", "The object was added to the archive's inventory.")
 	}
 	return events, nil
+}
+
+// single is what happened if it is one event in terms of PREMIS; "" if it is an ingest, which is several.
+func single(from envelope.Event, detail inventory.Detail) (kind, text string, err error) {
+	switch {
+	case !strings.HasPrefix(from.Type, "object."):
+		return string(from.Type), fmt.Sprintf("The event %s was recorded by the component %q.", from.Type,
+			from.Context.Component), nil
+	case from.Action == envelope.Delete:
+		return "deletion", fmt.Sprintf("The object was deleted at the request of %q.", from.Context.Actor), nil
+	case from.Type == inventory.EventRepair:
+		text, err := repaired(from.Detail)
+		return "recovery", text, err
+	case detail.Change != "":
+		kind, text := changed(detail)
+		return kind, text, nil
+	case detail.Job == "":
+		return "metadata modification", fmt.Sprintf(
+			"The object's inventory records were rebuilt from the storage root at the request of %q.",
+			from.Context.Actor), nil
+	}
+	return "", "", nil
+}
+
+// changed says what a version without new content changed.
+func changed(d inventory.Detail) (kind, text string) {
+	kind, what := "metadata modification", "in which its description or its identifiers were corrected"
+	if d.Change != ingest.TypeCorrection {
+		kind, what = "policy assignment", "which "+d.Change+"s access to its files"
+	}
+	return kind, fmt.Sprintf("Job %s stored version %d of the object, %s. The files are those of the version before.",
+		d.Job, d.Version, what)
+}
+
+// repaired says which files a repair restored, from the detail of its event.
+func repaired(detail []byte) (text string, err error) {
+	var d replica.Detail
+	if err := json.Unmarshal(detail, &d); err != nil {
+		return "", err
+	}
+
+	switch {
+	case len(d.Keys) > 0:
+		text = "Damaged or missing files in the storage root were replaced with the bytes that job " + d.Repair +
+			" brought: " + strings.Join(d.Keys, ", ")
+		if d.More > 0 {
+			text += fmt.Sprintf(" and %d more", d.More)
+		}
+	case d.InCopy:
+		text = fmt.Sprintf("A damaged or missing file of the copy was restored from the storage root: %s.", d.Key)
+	default:
+		text = fmt.Sprintf("A damaged or missing file in the storage root was restored from the copy: %s.", d.Key)
+	}
+
+	text = strings.TrimSuffix(text, ".") + ". Reason: " + d.Reason
+	if d.Problem != "" {
+		text += ". Problem: " + d.Problem
+	}
+	return text, nil
 }

@@ -52,7 +52,17 @@ func TestHistory(t *testing.T) {
 			Context: envelope.Context{Actor: "operator@example.org"}, Detail: []byte(`{"version":2}`)},
 		{ID: "e4", Version: 4, Type: "object.modify", Action: envelope.Delete, Outcome: "failure",
 			Time: 1_800_000_300_000, Subject: about, Context: envelope.Context{Actor: "<&>"}},
-		{ID: "e5", Version: 5, Type: "derivative.create", Time: 1_800_000_400_000, Subject: about,
+		{ID: "c1", Version: 5, Type: "object.modify", Time: 1_800_000_310_000, Subject: about,
+			Context: envelope.Context{Actor: "ada"}, Detail: []byte(`{"version":3,"job":"j3","change":"correction"}`)},
+		{ID: "c2", Version: 6, Type: "object.modify", Time: 1_800_000_320_000, Subject: about,
+			Context: envelope.Context{Actor: "ada"}, Detail: []byte(`{"version":4,"job":"j4","change":"withdraw"}`)},
+		{ID: "r1", Version: 7, Type: "object.repair", Time: 1_800_000_330_000, Subject: about,
+			Context: envelope.Context{Actor: "ada"},
+			Detail:  []byte(`{"repair":"j5","keys":["v1/content/j1.1/a.txt"],"more":2,"reason":"good bytes came"}`)},
+		{ID: "r2", Version: 8, Type: "object.repair", Outcome: "failure", Time: 1_800_000_340_000, Subject: about,
+			Context: envelope.Context{Actor: "operator@example.org"},
+			Detail:  []byte(`{"repair":"r","key":"a/b","inCopy":true,"reason":"a bad disk","problem":"it is not restored"}`)},
+		{ID: "e5", Version: 9, Type: "derivative.create", Time: 1_800_000_400_000, Subject: about,
 			Context: envelope.Context{Component: "derivatives"}},
 	}
 	var doc bytes.Buffer

@@ -49,8 +49,10 @@ type Reindexer struct {
 // By is who requested that rows are written.
 type By struct {
 	Actor string
-	Job   string   // the job that stored the newest version, "" if a person asks
-	Known [][]byte // small system files that the job wrote: they need not be read again
+	Job   string // the job that stored the newest version, "" if a person asks
+	// Change is what that job has changed, if it brought no content; see [ingest.Job.Change].
+	Change string
+	Known  [][]byte // small system files that the job wrote: they need not be read again
 
 	// Digest is the sha512 of the root inventory that the job has committed, or found unchanged, as
 	// Version; "" if that is not known. It vouches for the inventory.
@@ -80,7 +82,7 @@ func (x Reindexer) Missing(ctx context.Context, ark string, by By,
 
 	r.Actor = by.Actor
 	if by.Job != "" && stored.Job(stored.Head) == by.Job {
-		r.Job = by.Job
+		r.Job, r.Change = by.Job, by.Change
 	}
 
 	if err := x.Inventory.Release(ctx, &r.Object, r.Withdrawn, x.NewID); err != nil {

@@ -34,6 +34,7 @@ func (r Record) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	by := reindex.By{
 		Actor:   j.Submitter,
 		Job:     j.ID,
+		Change:  j.Change(),
 		Known:   known,
 		Digest:  j.Inventory,
 		Version: j.ObjectVersion,
