@@ -29,6 +29,7 @@ import (
 	"archivist/pkg/research"
 	"archivist/pkg/research/feed"
 	"archivist/pkg/revisions/revision"
+	"archivist/pkg/views/statistics"
 )
 
 // none is a starter that only counts executions.
@@ -81,7 +82,8 @@ func service(do func(op string, call func() error) error) (*api.API, *waiting) {
 	waits := &waiting{}
 	pairs.Send = waits.send
 	return &api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
-		EventLog: events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
+		Statistics: statistics.Store{Table: tb},
+		EventLog:   events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
 		Feeds: &feed.Looker{Table: tb, Research: pairs, Now: q.Now, NewID: q.NewID},
 		Log:   log, Revisions: archives, Research: pairs, PendingWork: waits, CompletedWork: func(ctx context.Context,
 			reports []research.Report) error {

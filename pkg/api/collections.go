@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -34,6 +35,7 @@ type PutProfile struct {
 // route that makes one.
 func (a *API) collections(h huma.API) {
 	const path = "/v1/collections/{name}"
+	get(a, h, "/v1/collections", "listCollections", "List the collections", a.listCollections)
 	get(a, h, path, "getCollection", "Get a collection's profile", a.collection)
 	get(a, h, path+"/events", "listCollectionEvents", "List a collection's events",
 		a.collectionEvents)
@@ -43,6 +45,37 @@ func (a *API) collections(h huma.API) {
 		OperationID: "putCollection",
 		Summary:     "Put a collection's profile",
 	}, a.putCollection)
+}
+
+// listCollections lists the names of all collections, in their order: those that submissions have named, and
+// those that events were counted for, which earlier versions did not note. The cursor is the last name.
+func (a *API) listCollections(ctx context.Context, in *Cursor) (out v1.List[v1.CollectionName], err error) {
+	names, err := a.Queue.Collections(ctx, in.Cursor)
+	if err != nil {
+		return out, err
+	}
+
+	last := "~" // behind every name
+	if len(names) == queue.CollectionsPage {
+		last = names[len(names)-1]
+		out.Cursor = last
+	}
+
+	counted, err := a.Statistics.Collections(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, name := range counted {
+		if name > in.Cursor && name <= last {
+			names = append(names, name)
+		}
+	}
+
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		out.Items = append(out.Items, v1.CollectionName{Name: name})
+	}
+	return out, nil
 }
 
 // collection is the profile of a collection, which is the default if it has none of its own, and the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +142,23 @@ func TestKeyIsComparedByMeaning(t *testing.T) {
 	status, text := submit(`{"collection":"maps","payload":{"url":"https://example.org/a.txt","size":0},"note":"n"}`)
 	if status != http.StatusConflict || !strings.Contains(text, "Idempotency-Key") {
 		t.Errorf("another request: %d %s", status, text)
+	}
+}
+
+// TestCollectionsAreListed: a collection is listed once a submission has named it, in pages of any number.
+func TestCollectionsAreListed(t *testing.T) {
+	c, q := serve(t, through)
+	var want []string
+	for n := range queue.CollectionsPage + 2 {
+		name := fmt.Sprintf("c-%04d", (7*n)%(queue.CollectionsPage+2))
+		want = append(want, fmt.Sprintf("c-%04d", n))
+		if _, err := q.Submit(t.Context(), ingest.Batch{Collection: name}, "", nil, "me"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := c.Collections(t.Context())
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d collections, of %d: %v", len(got), len(want), err)
 	}
 }
 

@@ -215,6 +215,10 @@ var operations = map[string]about{
 			"collections, 100 to a page. With `collection`, of that one; with `from` or `to` also of its days, at " +
 			"most 366."},
 
+	"listCollections": {tag: "Collections", answer: v1.List[v1.CollectionName]{
+		Items: []v1.CollectionName{{Name: "maps"}, {Name: "photographs"}}},
+		description: "In order of their names. A collection exists by being named: it is listed once a submission " +
+			"has named it, also if nothing of it was preserved."},
 	"getCollection": {tag: "Collections", answer: collectionExample,
 		description: "A collection without a profile of its own has the default profile."},
 	"putCollection": {tag: "Collections", refusals: []problemType{changed},

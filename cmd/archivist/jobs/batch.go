@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 // BatchCmd is for depositors: a batch is one of their submissions. The first commands read, the others act on
 // the batch and so on all of its jobs.
 type BatchCmd struct {
-	List   batchListCmd   `cmd:"" help:"List a collection's batches, newest first."`
+	List   batchListCmd   `cmd:"" help:"List the batches of a collection, or of all, newest first."`
 	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
 	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has ended."`
 	Watch  batchWatchCmd  `cmd:"" help:"Follow batches until they have ended."`
@@ -29,7 +30,7 @@ type BatchCmd struct {
 
 // batchListCmd finds a batch whose id is not known.
 type batchListCmd struct {
-	Collection string     `required:"" short:"c" help:"Collection of the batches." placeholder:"NAME"`
+	Collection string     `short:"c" help:"Only batches of this collection." placeholder:"NAME"`
 	State      batchState `help:"Only batches in this state, e.g. failed." placeholder:"STATE"`
 	command.Limit
 }
@@ -38,13 +39,44 @@ func (batchListCmd) Prints() any { return v1.Batch{} }
 
 // Run lists the newest batches first. It requests one more than is shown, to detect that there are more.
 func (c *batchListCmd) Run(a *command.App) error {
-	filter := v1.Filter{Collection: c.Collection, State: string(c.State), Limit: c.More()}
-	list, err := a.Client.Batches(a.Ctx, filter)
+	list, err := c.batches(a)
 	if err != nil {
 		return err
 	}
+
 	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, batchColumns...) })
+	columns := batchColumns
+	if c.Collection == "" {
+		columns = slices.Insert(slices.Clone(columns), 1, terminal.Column[v1.Batch]{Title: "collection",
+			Text: func(b v1.Batch) string { return b.Collection }})
+	}
+	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, columns...) })
+}
+
+// batches are those of the collection. Without one, the lists of all collections are merged: the API has a list
+// of each.
+func (c *batchListCmd) batches(a *command.App) (all []v1.Batch, err error) {
+	names := []string{c.Collection}
+	if c.Collection == "" {
+		names, err = a.Client.Collections(a.Ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	all = []v1.Batch{}
+	for _, name := range names {
+		some, err := a.Client.Batches(a.Ctx, v1.Filter{Collection: name, State: string(c.State), Limit: c.More()})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+
+	slices.SortStableFunc(all, func(one, other v1.Batch) int {
+		return cmp.Or(strings.Compare(other.Created, one.Created), strings.Compare(other.ID, one.ID))
+	})
+	return all, nil
 }
 
 // batchColumns fit 80 columns without the note, which is the first to be left out.

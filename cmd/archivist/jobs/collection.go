@@ -15,11 +15,34 @@ import (
 // CollectionCmd is for the managers of collections: a profile has the settings for all submissions to a
 // collection. A hold of one stops the work that has not started.
 type CollectionCmd struct {
+	List collectionListCmd `cmd:"" help:"List the collections."`
 	Show collectionShowCmd `cmd:"" help:"Show a collection's profile."`
 	Set  collectionSetCmd  `cmd:"" help:"Create or replace a collection's profile."`
 
 	Hold    collectionHoldCmd `cmd:"" help:"Hold a collection: no work on its submissions starts."`
 	Release collectionActCmd  `cmd:"" help:"End the hold of a collection."`
+}
+
+// collectionListCmd lists what submissions have named: a collection need not be made.
+type collectionListCmd struct{}
+
+func (collectionListCmd) Prints() any { return v1.CollectionName{} }
+
+// Run lists the names alone; the counts of each are in "archivist statistics".
+func (collectionListCmd) Run(a *command.App) error {
+	names, err := a.Client.Collections(a.Ctx)
+	if err != nil {
+		return err
+	}
+
+	list := make([]v1.CollectionName, len(names))
+	for i, name := range names {
+		list[i].Name = name
+	}
+	return a.Print(list, func(p terminal.Page) {
+		terminal.Table(p, list, terminal.Column[v1.CollectionName]{Title: "collection",
+			Text: func(c v1.CollectionName) string { return c.Name }})
+	})
 }
 
 // collectionShowCmd shows a profile as it holds, with the defaults for a collection that has none of its own.

@@ -56,15 +56,11 @@ func (preservationStatusCmd) Prints() any { return preservationStatus{} }
 func (c *preservationStatusCmd) Run(a *command.App) error {
 	names := c.Collection
 	if len(names) == 0 {
-		known, err := a.Client.Statistics(a.Ctx, "")
+		known, err := a.Client.Collections(a.Ctx)
 		if err != nil {
 			return err
 		}
-		for _, s := range known {
-			if s.Objects > 0 {
-				names = append(names, s.Collection)
-			}
-		}
+		names = known
 	}
 
 	all := []preservationStatus{}
@@ -75,7 +71,9 @@ func (c *preservationStatusCmd) Run(a *command.App) error {
 		if err != nil {
 			return err
 		}
-		all = append(all, s)
+		if s.Objects > 0 || len(c.Collection) > 0 { // a collection can be without objects
+			all = append(all, s)
+		}
 	}
 
 	line.End()

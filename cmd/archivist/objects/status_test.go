@@ -18,9 +18,13 @@ type listed struct {
 }
 
 func (l *listed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasSuffix(r.URL.Path, "/statistics") {
-		_ = json.NewEncoder(w).Encode(v1.List[v1.Statistics]{Items: []v1.Statistics{
-			{Collection: "maps", EventCounts: v1.EventCounts{Objects: 1}}, {Collection: "site"}}})
+	if strings.HasSuffix(r.URL.Path, "/collections") {
+		_ = json.NewEncoder(w).Encode(v1.List[v1.CollectionName]{Items: []v1.CollectionName{{Name: "empty"},
+			{Name: "maps"}}})
+		return
+	}
+	if r.URL.Query().Get("collection") == "empty" {
+		_ = json.NewEncoder(w).Encode(v1.List[v1.Object]{})
 		return
 	}
 	n := len(r.URL.Query().Get("cursor"))

@@ -126,18 +126,6 @@ func (c *Client) Content(ctx context.Context, ark string, version int,
 	return c.stream(ctx, versionPath(ark, version)+"/content?path="+url.QueryEscape(path))
 }
 
-// Collection returns a collection's profile.
-func (c *Client) Collection(ctx context.Context, name string) (Collection, error) {
-	return get[Collection](ctx, c, collectionPath(name))
-}
-
-// PutCollection creates or replaces a collection's profile.
-func (c *Client) PutCollection(ctx context.Context, name string,
-	p Profile) (out Collection, err error) {
-	err = c.Call(ctx, http.MethodPut, collectionPath(name), p, &out)
-	return out, err
-}
-
 // Queue returns a summary of the queue.
 func (c *Client) Queue(ctx context.Context) (Queue, error) {
 	return get[Queue](ctx, c, "/v1/queue")

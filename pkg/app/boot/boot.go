@@ -209,7 +209,7 @@ func (p Process) New() (*System, error) {
 	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
 	s.queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID,
 		Executions: s.executions, Wake: s.queueAt(EnvWake).Wake, Metric: metrics.Add,
-		Rules: limits.rules(timing), Settings: limits.settings(), Log: log}
+		Names: &queue.Names{}, Rules: limits.rules(timing), Settings: limits.settings(), Log: log}
 
 	s.scheduler = &queue.Scheduler{Queue: s.queue,
 		Leases: &lease.Store{Table: t, Now: time.Now, NewID: newID}}

@@ -259,6 +259,7 @@ var kinds = []kind{
 	{pk: "BATCH", sk: "BATCH", check: checkBatch},
 	{pk: "BATCH", sk: "COUNT", check: checkCounts},
 	{pk: "COLLECTION", sk: "COLLECTION", check: checkCollection},
+	{pk: "COLLECTIONS"}, // a name that is lost is written again with the next submission
 	{pk: "OBJECT", sk: "OBJECT", check: checkObject},
 	{pk: "OBJECT", sk: "V#", check: checkVersion},
 	{pk: "OBJECT", sk: "BROWSE"},

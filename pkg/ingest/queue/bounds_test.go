@@ -125,7 +125,7 @@ func TestSubmitRefusesBadIdentifiers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	row, err := b.q.Submit(t.Context(), ingest.Batch{LocalIDs: []string{" a ", "a"}}, "", nil, "me")
+	row, err := b.q.Submit(t.Context(), ingest.Batch{Collection: "c", LocalIDs: []string{" a ", "a"}}, "", nil, "me")
 	if err != nil || len(row.LocalIDs) != 1 || row.LocalIDs[0] != "a" {
 		t.Errorf("a double: %+v, %v", row, err)
 	}

@@ -69,6 +69,9 @@ type Queue struct {
 	// Compose prepares mails to be sent. nil: there are no mails.
 	Compose Compose
 
+	// Names remembers which collections are listed. nil: each submission reads the row of its collection.
+	Names *Names
+
 	Rules    ingest.Rules
 	Settings Settings
 	Log      *slog.Logger

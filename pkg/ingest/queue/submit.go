@@ -32,6 +32,10 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 		return nil, err
 	}
 
+	if err := q.name(ctx, b.Collection); err != nil {
+		return nil, err
+	}
+
 	now := q.Now()
 	b.ID, b.Created = q.NewID(), now.UnixMilli()
 	if err := q.joinLines(ctx, &b); err != nil {

@@ -3,9 +3,11 @@ package statistics
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
+	"archivist/pkg/events/envelope"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
@@ -109,6 +111,17 @@ func (s Store) Logs(ctx context.Context, cursor string) (logs []Log, next string
 		}
 	}
 	return logs, next, nil
+}
+
+// Collections lists the collections that have counts, in order of their names. The index may lag.
+func (s Store) Collections(ctx context.Context) (names []string, err error) {
+	err = s.each(ctx, table.Query{Index: "list", PK: listed}, func(r Row) {
+		name := strings.TrimPrefix(r.PK, partition(""))
+		if name != envelope.Site && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	})
+	return names, err
 }
 
 // each calls f with every row of a query. It reads all pages. A log has a few rows for its partitions,

@@ -1,0 +1,79 @@
+package v1
+
+import (
+	"context"
+	"net/http"
+)
+
+// Profile is the settings of a collection. An absent field has its default value.
+type Profile struct {
+	// The title of the collection.
+	Title string `json:"title,omitempty" maxLength:"500" example:"Historical maps"`
+	// The priority of its jobs; 0 is first. By default it depends on the size of the batch.
+	Priority *int `json:"priority,omitempty" minimum:"0" maximum:"999" example:"5"`
+	// The shoulder of the ARKs that are minted for it. By default that of the archive.
+	Shoulder string `json:"shoulder,omitempty" maxLength:"20" example:"fk4"`
+	// Whether files without a digest are refused.
+	RequireDigest bool `json:"requireDigest,omitempty"`
+	// Mail addresses that are notified of each submission, in addition to those of the submission.
+	Notification []string `json:"notification,omitempty" maxItems:"20" example:"[\"maps@example.org\"]"`
+	// Which mails are suppressed. none: all mails are sent. partial: the notice that a batch is
+	// queued is not sent. full: no mail is sent.
+	Suppress string `json:"suppress,omitempty" enum:"none,partial,full"`
+
+	// Consumers of events that do not handle the collection's events for now, e.g. during a bulk
+	// load. The events wait, and are handled within five minutes once a consumer is not named.
+	Defer []string `json:"defer,omitempty" maxItems:"50" example:"[\"search\"]"`
+	// A request to the depositor's server for each preserved job.
+	Callback *Callback `json:"callback,omitempty"`
+}
+
+// Callback is a signed request to a depositor's server for each preserved job.
+type Callback struct {
+	// The https URL that the request is sent to.
+	URL string `json:"url" maxLength:"2048" example:"https://example.org/preserved"`
+	// The name of the secret in AWS Secrets Manager that signs it. It begins with archivist/.
+	Secret string `json:"secret" maxLength:"512" example:"archivist/callback"`
+	// required, the default: a job whose callback fails is Failed until it is requeued. best-effort: it completes.
+	Mode string `json:"mode,omitempty" enum:"required,best-effort"`
+}
+
+// CollectionName is a collection in a list.
+type CollectionName struct {
+	// The name of the collection.
+	Name string `json:"name" example:"maps"`
+}
+
+// Collection is a collection with its profile.
+type Collection struct {
+	// The name of the collection.
+	Name string `json:"name" example:"maps"`
+	// Whether the collection has no profile of its own and uses the default.
+	Default bool `json:"default,omitempty"`
+	// The hold of the collection, if it is held.
+	Hold *Hold `json:"hold,omitempty"`
+	// The profile of the collection.
+	Profile Profile `json:"profile"`
+}
+
+// Collections lists the names of all collections, in their order.
+func (c *Client) Collections(ctx context.Context) ([]string, error) {
+	all, err := list[CollectionName](ctx, c, "/v1/collections", Filter{})
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = one.Name
+	}
+	return names, err
+}
+
+// Collection returns a collection's profile.
+func (c *Client) Collection(ctx context.Context, name string) (Collection, error) {
+	return get[Collection](ctx, c, collectionPath(name))
+}
+
+// PutCollection creates or replaces a collection's profile.
+func (c *Client) PutCollection(ctx context.Context, name string,
+	p Profile) (out Collection, err error) {
+	err = c.Call(ctx, http.MethodPut, collectionPath(name), p, &out)
+	return out, err
+}
