@@ -196,6 +196,9 @@ func (w *Worker) retry(ctx context.Context, c *Claim, cause error) time.Duration
 		}
 		row.Release()
 	})
+	if fault.Is(err, fault.Stale) { // a person has taken the item from this worker, perhaps after it had committed
+		err = c.item.recordLost(ctx, c)
+	}
 	if err != nil {
 		log.Warn("the failed try could not be recorded on its row", "error", err)
 	}
