@@ -58,7 +58,8 @@ func TestCommitOfALostJob(t *testing.T) {
 		return 0
 	}
 	w.Drive()
-	if j := w.Job(id); j.State != ingest.Failed || j.ObjectVersion != 1 || !strings.HasPrefix(j.Message, "preserved as ") {
+	j := w.Job(id)
+	if j.State != ingest.Failed || j.ObjectVersion != 1 || !strings.HasPrefix(j.Message, "preserved as ") {
 		t.Errorf("%s v%d: %q", j.State, j.ObjectVersion, j.Message)
 	}
 }
