@@ -27,7 +27,8 @@ const (
 	Foreign     DamageKind = "foreign"     // nothing that belongs to an object
 )
 
-// Damage is keys of one object with which the same is wrong.
+// Damage is keys of one object with which the same is wrong. One Damage has all keys of its kind
+// and job, so a caller decides once for all of them.
 type Damage struct {
 	Kind DamageKind
 	Job  string   // that wrote them, "" if that is not known
@@ -52,12 +53,16 @@ type Checked struct {
 //
 // While jobs work on the object, content may be on its way: what is found has to be
 // compared with the jobs that wrote it, and with the keys that exist afterwards.
+//
+// A missing root inventory is no error: then only the declaration is expected, and Checked.Object
+// is nil. An error is of S3, or tells that the inventory is none.
 func (r Root) Check(ctx context.Context, prefix, after string, known []bucket.Listed,
 	more func() bool) (
 	Checked, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
+	// The end of the context removes the sorter's files, also if not all names are read.
 	k := &keyChecker{root: r, prefix: prefix, after: after}
 	named := spill.New[bool](ctx)
 	if err := k.expect(ctx, named); err != nil {
@@ -114,6 +119,8 @@ func (k *keyChecker) expect(ctx context.Context, named *spill.Sorter[bool]) erro
 		return content(digest, paths)
 	}
 
+	// Besides content an object has only these files (OCFL 1.1, section 3.1). The sorter brings
+	// them into one order with the content.
 	structure := []string{objectDeclaration}
 	read, err := k.root.scan(ctx, k.prefix+inventoryName, v)
 	switch {
@@ -151,6 +158,7 @@ func (k *keyChecker) advance() error {
 // page checks the next keys that exist.
 func (k *keyChecker) page(ctx context.Context, page []bucket.Listed, last bool) error {
 	for _, o := range page {
+		// Both are in order: a name before the next key of the list is not in the bucket.
 		for k.name != "" && k.name < o.Key {
 			if err := k.missing(); err != nil {
 				return err
@@ -171,6 +179,7 @@ func (k *keyChecker) page(ctx context.Context, page []bucket.Listed, last bool) 
 		}
 	}
 
+	// Names behind the last key of a page may be on the next one.
 	for last && k.name != "" {
 		if err := k.missing(); err != nil {
 			return err
@@ -179,7 +188,8 @@ func (k *keyChecker) page(ctx context.Context, page []bucket.Listed, last bool) 
 	return nil
 }
 
-// missing notes that the next key does not exist.
+// missing notes that the next key does not exist. Files that Finish or the doctor can write again,
+// from other files, have kinds of their own.
 func (k *keyChecker) missing() error {
 	switch strings.TrimPrefix(k.name, k.prefix) {
 	case objectDeclaration:
@@ -194,7 +204,8 @@ func (k *keyChecker) missing() error {
 	return k.advance()
 }
 
-// unnamed notes a key that no inventory names.
+// unnamed notes a key that no inventory names. Without a root inventory every version counts as
+// uncommitted.
 func (k *keyChecker) unnamed(key string) {
 	path := strings.TrimPrefix(key, k.prefix)
 	folder, _, _ := strings.Cut(path, "/")
@@ -208,6 +219,7 @@ func (k *keyChecker) unnamed(key string) {
 	switch {
 	case err != nil || folder == path:
 		k.note(Foreign, "", key)
+	// Before the next case: the claim of a version, its inventory, has no writer in its path.
 	case n > head:
 		k.note(Uncommitted, jobOf(writtenTo), key)
 	case writtenTo == "":
@@ -240,7 +252,8 @@ func (k *keyChecker) compare(ctx context.Context, o bucket.Listed) error {
 	return err
 }
 
-// says reports whether a sidecar has a digest.
+// says reports whether a sidecar has a digest. All of the text is compared, so other blanks in it
+// are a difference, too.
 func (r Root) says(ctx context.Context, key, digest string) (bool, error) {
 	text, _, err := r.Bucket.Read(ctx, key)
 	if fault.Is(err, fault.NotFound) {
@@ -249,6 +262,8 @@ func (r Root) says(ctx context.Context, key, digest string) (bool, error) {
 	return string(text) == string(sidecar(digest)), err
 }
 
+// note adds a key to the damage of its kind and job. Memory stays bounded: only the first keys are
+// kept.
 func (k *keyChecker) note(kind DamageKind, job, key string) {
 	i := slices.IndexFunc(k.Damage, func(d Damage) bool { return d.Kind == kind && d.Job == job })
 	if i < 0 {
@@ -265,7 +280,7 @@ func (k *keyChecker) note(kind DamageKind, job, key string) {
 }
 
 // IDOf returns the id of the object at a prefix, "" if the prefix does not tell it: the
-// names of long ids are cut off.
+// names of long ids are cut off. It is for objects without a root inventory, which would say it.
 func IDOf(prefix string) string {
 	parts := strings.Split(prefix, "/")
 	if len(parts) != 5 {
@@ -282,7 +297,7 @@ func IDOf(prefix string) string {
 // none.
 func Folder(key string) string { return objectFolder.FindString(key) }
 
-// IsOwn reports whether a key is one of the storage root's own files.
+// IsOwn reports whether a key is one of the storage root's own files. They belong to no object.
 func IsOwn(key string) bool {
 	_, own := rootFiles()[key]
 	return own

@@ -24,12 +24,15 @@ const (
 	Overtaken State = "overtaken" // the object is at another version than the one it follows
 )
 
-// State finds the state of a prepared version.
+// State finds the state of a prepared version. It costs one request if the version can be
+// committed. Another ETag may still be that of this version, if the answer to its commit was lost:
+// then the inventory is read.
 func (r Root) State(ctx context.Context, p Prepared) (State, error) {
 	now, err := r.Bucket.Head(ctx, Prefix(p.ID)+inventoryName)
 	switch {
 	case err != nil && !fault.Is(err, fault.NotFound):
 		return "", err
+	// Both are "" if there is no version yet, and none was expected.
 	case now.ETag == p.Follows:
 		return Open, nil
 	case err != nil:
@@ -68,6 +71,8 @@ func (r Root) digest(ctx context.Context, key string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
+// declarationText is what follows "0=" in the name of the declaration, with a newline (OCFL 1.1,
+// section 3.2).
 const declarationText = "ocfl_object_1.1\n"
 
 // SHA512 is the digest of a text, as in an inventory.
@@ -76,7 +81,8 @@ func SHA512(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Declare writes the declaration of an object (OCFL 1.1, section 3.2).
+// Declare writes the declaration of an object (OCFL 1.1, section 3.2). It is always the same text,
+// so it needs no condition.
 func (r Root) Declare(ctx context.Context, id string) error {
 	return r.Bucket.Put(ctx, Prefix(id)+objectDeclaration, []byte(declarationText),
 		bucket.Condition{})
@@ -95,6 +101,7 @@ var ErrStop = errors.New("ocfl: stopped")
 // more returns false.
 func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) error {
 	key := Prefix(id) + c.To
+	// Of a small file, the question would cost as much as the copy.
 	if c.Size > r.Bucket.Limits.Part {
 		if info, err := r.Bucket.Head(ctx, key); err == nil &&
 			r.verify(ctx, key, c.File, info) == nil {
@@ -107,6 +114,7 @@ func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) 
 		return err
 	}
 
+	// What S3 has answered is its checksum of the stored bytes: no other request is needed.
 	info := bucket.Info{Size: c.Size, CRC64NVME: checksum}
 	if checksum == "" {
 		info, err = r.Bucket.Head(ctx, key)
@@ -119,6 +127,7 @@ func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) 
 
 // Intact reports whether a stored file that a version reuses has the bytes that the draft brings again.
 // If not, Copy puts these into its place: the bucket keeps what was there as a noncurrent version.
+// A missing file is not intact either. An error says nothing about the file.
 func (r Root) Intact(ctx context.Context, id string, c Content) (bool, error) {
 	key := Prefix(id) + c.To
 	info, err := r.Bucket.Head(ctx, key)
@@ -163,6 +172,7 @@ func (r Root) copyTo(ctx context.Context, key string, c Content,
 func (r Root) copyParts(ctx context.Context, key string, c Content, more func() bool) error {
 	note := c.Source + ".copy"
 	u, err := r.upload(ctx, key, note)
+	// The state is saved after each group of parts, so a crash costs one group.
 	for all := false; err == nil && !all; {
 		if !more() {
 			return ErrStop
@@ -184,7 +194,8 @@ func (r Root) copyParts(ctx context.Context, key string, c Content, more func() 
 }
 
 // upload returns the upload whose state was saved. It begins a new one if there is none,
-// or if the saved one is to the key of a version that was overtaken.
+// or if the saved one is to the key of a version that was overtaken. That is left to the lifecycle
+// rule of the bucket.
 func (r Root) upload(ctx context.Context, key, note string) (*bucket.Upload, error) {
 	data, _, err := r.Work.Read(ctx, note)
 	if fault.Is(err, fault.NotFound) {
@@ -206,6 +217,7 @@ func (r Root) upload(ctx context.Context, key, note string) (*bucket.Upload, err
 	return u, nil
 }
 
+// keep saves the state of an upload.
 func (r Root) keep(ctx context.Context, note string, u *bucket.Upload) error {
 	data, err := json.Marshal(u)
 	if err != nil {

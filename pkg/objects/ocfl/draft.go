@@ -27,6 +27,7 @@ type Draft struct {
 	Version
 }
 
+// counts applies Counts or its default.
 func (d Draft) counts(path string) bool {
 	if d.Counts == nil {
 		return strings.HasPrefix(path, "producer/")
@@ -35,14 +36,15 @@ func (d Draft) counts(path string) bool {
 }
 
 // Content is a file of the draft: one whose bytes the object does not have yet, or, if it is Reused, has
-// at this path.
+// at this path. Its JSON is kept in the job's plan.
 type Content struct {
 	File
 	To     string `json:"to"` // content path: "v1/content/{job}.{attempt}/producer/a.pdf"
 	Reused bool   `json:"reused,omitempty"`
 }
 
-// Prepared is a version whose inventory is written, but not yet in the root.
+// Prepared is a version whose inventory is written, but not yet in the root. Its JSON is kept in
+// the job's plan, so that a later try of the job can commit it.
 type Prepared struct {
 	ID       string `json:"id"`
 	Number   int    `json:"number"`

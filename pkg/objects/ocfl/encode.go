@@ -10,7 +10,8 @@ import (
 )
 
 // encoder writes an inventory as a stream, without blanks: the search for a digest in a
-// part of an inventory relies on that, see firstEntry. It keeps the first error.
+// part of an inventory relies on that, see firstEntry. It keeps the first error. So a caller may
+// write several parts, and look at err once.
 type encoder struct {
 	out  *bufio.Writer
 	json *jsontext.Encoder
@@ -78,6 +79,7 @@ func (e *encoder) beginVersion(n int) error {
 // endVersion ends the state and the version.
 func (e *encoder) endVersion(v Version) error {
 	e.end()
+	// RFC 3339, with the fractions that there are (OCFL 1.1, section 3.5.3.1).
 	e.text("created", v.Created.Format(time.RFC3339Nano))
 	if v.Message != "" {
 		e.text("message", v.Message)

@@ -33,6 +33,9 @@ const lookBack = 10
 // newest version is missing, it is a *MissingError. A Stale means that the object changed
 // meanwhile. just is what Publish returned, if it committed the version right before; with
 // it, the inventory is neither read again nor judged.
+//
+// The sidecar goes last because it is the mark of a finished version: while it is stale, the next
+// Publish calls Finish first, and the doctor reports it.
 func (r Root) Finish(ctx context.Context, id string, o Owner,
 	just *Published) (digest string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -50,6 +53,9 @@ func (r Root) Finish(ctx context.Context, id string, o Owner,
 	if n.side.says(n.digest) {
 		return n.digest, nil
 	}
+	// The condition is the sidecar that was read before the inventory: if another worker has
+	// finished a later version meanwhile, this write fails instead of putting the older digest
+	// back.
 	return n.digest, r.Bucket.Put(ctx, n.prefix+sidecarName, sidecar(n.digest),
 		bucket.Condition{Absent: n.side.etag == "", ETag: n.side.etag})
 }
@@ -82,6 +88,8 @@ func (r Root) newest(ctx context.Context, id string, just *Published) (n newest,
 	return newest{v.contents, v.Object.Head, v.Object.Digest, v.side}, r.versionInventory(ctx, v)
 }
 
+// published reads the text in the work bucket: Publish has put the same bytes, whose digest it has
+// compared.
 func (r Root) published(ctx context.Context, id string, just *Published) (n newest, err error) {
 	n.contents = newContents(ctx, id)
 	n.side, err = r.sidecar(ctx, n.prefix, just)
@@ -105,11 +113,13 @@ type side struct{ text, etag string }
 
 func (s side) says(digest string) bool { return s.text == string(sidecar(digest)) }
 
-// sidecarText matches a sidecar of an inventory with a sha512 (OCFL 1.1, section 3.7).
+// sidecarText matches a sidecar of an inventory with a sha512 (OCFL 1.1, section 3.6).
 var sidecarText = regexp.MustCompile(`^[0-9a-f]{128}[ \t]+inventory\.json\n?$`)
 
 func (s side) hasDigest() bool { return sidecarText.MatchString(s.text) }
 
+// sidecar reads the sidecar of the root inventory, unless Publish has read it. It may be older by
+// now: whoever replaces it has its ETag as the condition.
 func (r Root) sidecar(ctx context.Context, prefix string, just *Published) (side, error) {
 	if just != nil && just.side != nil {
 		return *just.side, nil
@@ -142,6 +152,7 @@ func (c *contents) with(v visitor) visitor {
 	manifest := v.manifest
 	v.heads = func(n int) error { c.folder = fmt.Sprintf("v%d/", n); return nil }
 	v.manifest = func(digest string, paths []string) error {
+		// Without the head it is not known which content is that of the newest version.
 		if c.folder == "" {
 			return errHead
 		}
@@ -170,7 +181,8 @@ func (c *contents) add(paths []string) error {
 
 // versionInventory makes the newest version's sidecar agree with its inventory. That is missing
 // or damaged only if the record vouches for the root's, which is then copied to its place. Both
-// are final, so a late worker that writes them again does no harm.
+// are final, so a late worker that writes them again does no harm. The copy has the ETag of the
+// inventory that was judged as its condition.
 func (r Root) versionInventory(ctx context.Context, v Verdict) error {
 	i := Inventory(v.Object.ID, v.Object.Head)
 	same, err := r.says(ctx, i.Sidecar, v.Object.Digest)

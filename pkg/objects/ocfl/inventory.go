@@ -39,7 +39,8 @@ const (
 	layoutExtension   = "0003-hash-and-id-n-tuple-storage-layout"
 )
 
-// User is the submitter of a version.
+// User is the submitter of a version. Address is a URI, such as a mailto: (OCFL 1.1, section
+// 3.5.3.1).
 type User struct {
 	Name    string `json:"name"`
 	Address string `json:"address,omitempty"`
@@ -71,6 +72,7 @@ func Prefix(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	h := hex.EncodeToString(sum[:])
 	var name strings.Builder
+	// Byte by byte: the extension encodes the bytes of UTF-8, in lower case hexadecimal.
 	for i := range len(id) {
 		if strings.IndexByte(plain, id[i]) >= 0 {
 			name.WriteByte(id[i])
@@ -80,6 +82,8 @@ func Prefix(id string) string {
 	}
 
 	encoded := name.String()
+	// Names of folders have at most 255 bytes in usual file systems. The digest keeps names apart
+	// that begin alike.
 	if len(encoded) > 100 {
 		encoded = encoded[:100] + "-" + h
 	}
@@ -87,6 +91,7 @@ func Prefix(id string) string {
 }
 
 // folderOf is the name of the folder below v{n}/content/ to which an attempt of a job writes.
+// Neither of them has a dot or a slash, so jobOf can take them apart.
 func folderOf(job, attempt string) string {
 	if attempt == "" {
 		return job
@@ -112,7 +117,8 @@ func writer(path string) (version int, folder string) {
 	return version, folder
 }
 
-// rootFiles are the files of an empty storage root.
+// rootFiles are the files of an empty storage root. The names of the layout and of its settings are
+// those of the specification (OCFL 1.1, sections 4.1 and 4.4).
 func rootFiles() map[string][]byte {
 	layout, _ := json.MarshalIndent(map[string]string{"extension": layoutExtension,
 		"description": "sha256 of the object's id in three tuples of three characters, then the encoded id"}, "", "  ")

@@ -39,7 +39,8 @@ type record struct {
 	digest string
 }
 
-// OnRecord reports whether a version of the object is on record.
+// OnRecord reports whether a version of the object is on record. Without a record, only the
+// inventory of the newest version vouches for the root inventory.
 func (v Verdict) OnRecord() bool { return v.record.head > 0 }
 
 // Newer reports whether the newest version in the storage root is not on record yet.
@@ -54,7 +55,8 @@ func (v Verdict) Err() error {
 }
 
 // DamagedError means that an object in the storage root is damaged. Nothing is written to it before
-// a person has restored it. Its kind is a Conflict.
+// a person has restored it. Its kind is a Conflict. Why is for operators: it names the witnesses
+// that disagree.
 type DamagedError struct{ ID, Why string }
 
 // Error says what differs, and what an operator does.
@@ -87,6 +89,8 @@ func (r Root) Judge(ctx context.Context, id string) (Verdict, error) { return r.
 // judge is Judge. With collect, the verdict has what the root inventory names.
 func (r Root) judge(ctx context.Context, id string, collect bool) (Verdict, error) {
 	var before Verdict
+	// The first verdict that is not clear is compared with the zero value, which no reading has: so
+	// there are at least two readings.
 	for range judgeTries {
 		v, err := r.judgeOnce(ctx, id, collect)
 		if err != nil || v.Trust == Trusted || v.Trust == Unused || v.readAs(before) {
@@ -97,11 +101,13 @@ func (r Root) judge(ctx context.Context, id string, collect bool) (Verdict, erro
 	return Verdict{}, fault.New(fault.Unavailable, "%s keeps changing; try again later", id)
 }
 
-// readAs reports whether all that was read for a verdict was read for another one, too.
+// readAs reports whether all that was read for a verdict was read for another one, too. Why is left
+// out: it follows from the rest.
 func (v Verdict) readAs(o Verdict) bool {
 	return v.Trust == o.Trust && v.record == o.record && v.side == o.side && v.etag() == o.etag()
 }
 
+// etag is that of the root inventory, "" if there is none that can be read.
 func (v Verdict) etag() string {
 	if v.Object == nil {
 		return ""
@@ -147,6 +153,8 @@ func (v Verdict) withoutInventory() (Trust, string, error) {
 	switch {
 	case v.record.head > 0:
 		return Damaged, fmt.Sprintf("version %d is on record, but there is no root inventory", v.record.head), nil
+	// A first commit writes the root inventory before the sidecar: no crash leaves the sidecar
+	// alone.
 	case v.side.etag != "":
 		return Damaged, "there is a sidecar of the root inventory, but no root inventory", nil
 	}
@@ -154,20 +162,24 @@ func (v Verdict) withoutInventory() (Trust, string, error) {
 }
 
 // unreadable judges an object whose root inventory could not be read: that is damage if all its
-// bytes can be.
+// bytes can be. An error with a kind, of S3, or after the end of the context says nothing about the
+// bytes.
 func (r Root) unreadable(ctx context.Context, id string, why error) (Trust, string, error) {
 	var s3 *bucket.Error
 	if fault.Of(why) != "" || errors.As(why, &s3) || ctx.Err() != nil {
 		return "", "", why
 	}
 
+	// The whole file is read once more: a stream that broke in the middle is also JSON that ends
+	// too early.
 	if _, err := r.digest(ctx, Inventory(id, 0).Key); err != nil {
 		return "", "", err
 	}
 	return Damaged, "its root inventory is none: " + why.Error(), nil
 }
 
-// compare judges an object by its root inventory and the witnesses.
+// compare judges an object by its root inventory and the witnesses. A record that is older than the
+// object is the usual state between the commit and Record.
 func (r Root) compare(ctx context.Context, v Verdict) (Trust, string, error) {
 	o, rec := v.Object, v.record
 	switch {
@@ -211,7 +223,8 @@ func (r Root) compareUnrecorded(ctx context.Context, v Verdict) (Trust, string, 
 }
 
 // otherThanRecorded returns how the version that is on record, which is an earlier one, differs from
-// what the object has of it; "" if it does not.
+// what the object has of it; "" if it does not. A later root inventory that agrees with itself
+// could follow a version that was tampered with.
 func (r Root) otherThanRecorded(ctx context.Context, v Verdict) (why string, err error) {
 	rec := v.record
 	if rec.head == 0 {

@@ -14,6 +14,7 @@ import (
 )
 
 // Place is a place in the manifest of an object's root inventory. The zero value is its beginning.
+// It can be kept, and used by another process: it names the inventory that it is of.
 type Place struct {
 	ETag   string `json:"etag,omitempty"`   // of the inventory
 	At     int64  `json:"at,omitempty"`     // the byte after an entry
@@ -30,9 +31,13 @@ type Entry struct {
 // Manifest reads at most n entries of the manifest of an object after a place; there are fewer than n at
 // the end. If the object has got another version since, the entries are those whose digests sort after
 // the one of the place.
+//
+// That relies on manifests in the order of their digests, as this package writes them. An inventory
+// of another order is read rightly only while its ETag stays. A missing object is a NotFound.
 func (r Root) Manifest(ctx context.Context, id string, from Place, n int) ([]Entry, error) {
 	key := Prefix(id) + inventoryName
 	if from.At > 0 {
+		// On the condition of the ETag: a byte of another inventory means nothing.
 		body, err := r.Bucket.Same(ctx, key, from.ETag, from.At)
 		if err == nil {
 			defer body.Close()
@@ -108,6 +113,7 @@ func rest(body io.Reader, from Place) entries {
 		}
 	}
 
+	// The decoder begins with a brace that is not in the body: its offsets are one too many.
 	e := entries{dec: jsontext.NewDecoder(io.MultiReader(strings.NewReader("{"), in),
 		jsontext.AllowDuplicateNames(true)), base: base - 1}
 	_, e.err = e.dec.ReadToken()
@@ -129,6 +135,8 @@ func readManifest(e entries, from Place, n int) (all []Entry, err error) {
 			return nil, err
 		}
 
+		// Another inventory is read from its beginning. Entries up to the place were returned
+		// before.
 		if from.At == 0 && one.Digest <= from.Digest {
 			continue
 		}
@@ -176,7 +184,8 @@ func IsInventory(key string) bool {
 // Sidecar is the text of the sidecar of an inventory with a sha512.
 func Sidecar(digest string) []byte { return sidecar(digest) }
 
-// VersionOf is the version that added the content at a path below an object's prefix.
+// VersionOf is the version that added the content at a path below an object's prefix. ok is false
+// of a path that is no content, or that another software wrote.
 func VersionOf(path string) (n int, ok bool) {
 	n, _ = writer(path)
 	return n, n > 0

@@ -18,8 +18,8 @@ import (
 	"archivist/pkg/kernel/spill"
 )
 
-// fixityNames are the algorithms that OCFL names in addition to sha512 (OCFL 1.1,
-// section 2, "Digest Algorithms"); others stay in the list of files.
+// fixityNames are those of our algorithms that OCFL names in addition to sha512 (OCFL 1.1,
+// section 3.4); the digests of others stay in the list of files.
 var fixityNames = []string{"md5", "sha1", "sha256"}
 
 // preparer merges an object's inventory, as it is read, with a draft.
@@ -48,6 +48,9 @@ type known struct {
 // the draft's files need again: see Intact. The files may come in any order.
 // Nothing in the root is changed. Memory does not grow with the number of files; the
 // disk of the system's temporary folder does.
+//
+// If it fails, what was written to out is not an inventory. An error of the files, of out or of
+// copy is returned as it is.
 func (r Root) Prepare(ctx context.Context, d Draft, out io.Writer,
 	copy func(Content) error) (Prepared, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -86,7 +89,9 @@ func (r Root) Prepare(ctx context.Context, d Draft, out io.Writer,
 	return p.done, nil
 }
 
-// write merges the object's inventory with the draft, section by section.
+// write merges the object's inventory with the draft, section by section. The parts come in the
+// order in which they can be read as a stream: the head before the manifest, the manifest before
+// the states.
 func (p *preparer) write(ctx context.Context, r Root) error {
 	follows, err := p.follow(ctx, r)
 	if err == nil && !follows {
@@ -123,6 +128,7 @@ func (p *preparer) follow(ctx context.Context, r Root) (follows bool, err error)
 	if fault.Is(err, fault.NotFound) && p.head == 0 {
 		return false, nil
 	}
+	// The ETag is the condition of the commit: the version follows what was read here.
 	p.done.Follows, p.done.After = info.ETag, info.digest
 	return true, err
 }
@@ -181,6 +187,8 @@ type same struct {
 	digests map[string]string
 }
 
+// add adds a path of the object, or a file of the draft. Of equal files any one will do: their
+// bytes are the same.
 func (s *same) add(k known) {
 	if k.File == nil {
 		s.has = k.Has
@@ -191,7 +199,8 @@ func (s *same) add(k known) {
 	maps.Copy(s.digests, k.File.Digests) // depositors may give md5 for one name and sha1 for another
 }
 
-// merge writes the manifest, and notes the new version's state.
+// merge writes the manifest, and notes the new version's state. It runs once all entries of the
+// object's manifest are known: a file of the draft may have the bytes of any of them.
 func (p *preparer) merge() error {
 	var s same
 	for r, err := range p.files.Sorted() {
@@ -287,7 +296,9 @@ func (p *preparer) path(digest, name string) string {
 	return to + name
 }
 
-// sumUp adds the files of one digest whose change counts to a sum over a state.
+// sumUp adds the files of one digest whose change counts to a sum over a state. Digests and paths
+// are in order in both states, so equal states have equal sums. In an inventory of other software
+// they may not be: then the version is stored although nothing changes.
 func (p *preparer) sumUp(h hash.Hash, digest string, paths []string) {
 	for _, path := range paths {
 		if p.draft.counts(path) {
@@ -296,7 +307,7 @@ func (p *preparer) sumUp(h hash.Hash, digest string, paths []string) {
 	}
 }
 
-// end writes the new version and the fixity.
+// end writes the new version and the fixity. Only now both sums are complete.
 func (p *preparer) end() error {
 	if err := p.out.beginVersion(p.head + 1); err != nil {
 		return err

@@ -14,6 +14,9 @@ import (
 
 // Owner is the job that holds the object's lock. Its worker may be late, and another job
 // may hold the lock by now: so it checks before it changes what others left behind.
+//
+// Fence is called before each write that others could contradict. Ended and Alone are asked only if
+// something of an uncommitted version was found.
 type Owner struct {
 	Job   string
 	Fence func(ctx context.Context) error // an error if another job holds the lock
@@ -32,7 +35,7 @@ type Owner struct {
 }
 
 // ClaimedError means that the next version is claimed by a job whose worker may still
-// commit it.
+// commit it. It is no failure of the version: the call succeeds once that worker must have ended.
 type ClaimedError struct{ Job string }
 
 // Error names the job.
@@ -41,7 +44,8 @@ func (e *ClaimedError) Error() string {
 		" has claimed the next version, and its worker may still be running"
 }
 
-// Text opens an inventory that Prepare wrote.
+// Text opens an inventory that Prepare wrote. It is called for each write of the inventory, so each
+// call begins it anew.
 type Text func(ctx context.Context) (io.ReadCloser, error)
 
 // Published is what is known of a version that was just committed: its own inventory and
@@ -78,11 +82,13 @@ func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Pub
 		return nil, err
 	}
 
+	// Before the commit: after it, a crash leaves nothing but the root's sidecar to be written.
 	err = r.Bucket.Put(ctx, version+sidecarName, sidecar(p.Digest), bucket.Condition{Absent: true})
 	if err != nil && !fault.Is(err, fault.Stale) { // an older one is replaced by Finish
 		return nil, err
 	}
 
+	// If there was a sidecar already, an earlier claim left it: Finish has to check everything.
 	just := &Published{text, side}
 	if err != nil {
 		just = nil
@@ -140,7 +146,8 @@ func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) (*side, err
 }
 
 // put streams the prepared inventory to a key, and checks that it is the one that was
-// prepared. The fence, if any, is called last.
+// prepared. The fence, if any, is called last. Nothing is at the key before all bytes were
+// compared: Close makes the object.
 func (r Root) put(
 	ctx context.Context, key string, p Prepared, text Text, c bucket.Condition,
 	fence func(context.Context) error,
@@ -216,6 +223,7 @@ func (r Root) neverCommitted(ctx context.Context, p Prepared, claim scanned) err
 		return err
 	}
 
+	// Nothing is written for the version after the claimed one before that is committed.
 	later, _, err := r.Bucket.Few(ctx, fmt.Sprintf("%sv%d/", Prefix(p.ID), p.Number+1))
 	if err != nil {
 		return err
@@ -228,7 +236,8 @@ func (r Root) neverCommitted(ctx context.Context, p Prepared, claim scanned) err
 	return nil
 }
 
-// claimed reads the inventory that claims a version, and finds its job.
+// claimed reads the inventory that claims a version, and finds its job. The job is "" if the
+// inventory names no new content.
 func (r Root) claimed(ctx context.Context, key string,
 	version int) (claim scanned, job string, err error) {
 	claim, err = r.scan(ctx, key, visitor{manifest: func(_ string, paths []string) error {
@@ -250,4 +259,5 @@ func (o Owner) ended(ctx context.Context, job string) (bool, error) {
 	return o.Ended(ctx, job)
 }
 
+// sidecar is the text of a sidecar (OCFL 1.1, section 3.6).
 func sidecar(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }

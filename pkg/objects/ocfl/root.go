@@ -16,7 +16,7 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// Root is a storage root.
+// Root is a storage root. It has no state, and may be used concurrently.
 type Root struct {
 	Bucket bucket.Bucket
 	Work   bucket.Bucket // the source of new content
@@ -28,7 +28,8 @@ type Root struct {
 }
 
 // Init writes the missing files of an empty storage root, and changes no other. It writes
-// them in order: if the last one is there, all are.
+// them in order: if the last one is there, all are. A Stale of one file is no error: another
+// process writes the same.
 func (r Root) Init(ctx context.Context) error {
 	files := rootFiles()
 	keys := slices.Sorted(maps.Keys(files))
@@ -77,6 +78,7 @@ func scanText(text io.Reader, v visitor) (s scanned, err error) {
 	if err != nil {
 		return s, err
 	}
+	// The digest is that of all bytes, also of what follows the JSON.
 	_, err = io.Copy(io.Discard, in)
 	s.digest = hex.EncodeToString(sum.Sum(nil))
 	return s, err
@@ -110,7 +112,8 @@ func (r Root) head(ctx context.Context, id string, c *contents) (*Stored, error)
 	return s, nil
 }
 
-// ETag is that of an object's root inventory now, "" if there is no such object.
+// ETag is that of an object's root inventory now, "" if there is no such object. It costs one
+// request, whatever the size of the inventory.
 func (r Root) ETag(ctx context.Context,
 	id string) (string, error) {
 	return r.ETagAt(ctx, Prefix(id))
@@ -125,7 +128,8 @@ func (r Root) ETagAt(ctx context.Context, prefix string) (string, error) {
 	return now.ETag, err
 }
 
-// Same reports whether an object is still as it was read.
+// Same reports whether an object is still as it was read. If the object is gone, the error is a
+// NotFound.
 func (r Root) Same(ctx context.Context, s *Stored) (bool, error) {
 	now, err := r.Bucket.Head(ctx, Prefix(s.ID)+inventoryName)
 	return now.ETag == s.etag, err
@@ -160,6 +164,8 @@ func (r Root) Objects(ctx context.Context, cursor,
 		}
 	}
 
+	// "0=ocfl_object_1.1" sorts before "inventory.json" and "v1/": a page that ends in the folder
+	// of an object has its declaration.
 	if folder := objectFolder.FindString(next); folder != "" {
 		next = After(folder)
 	}
@@ -171,8 +177,10 @@ func (r Root) Objects(ctx context.Context, cursor,
 func (r Root) At(ctx context.Context, key string) (string, error) {
 	prefix := strings.TrimSuffix(key, objectDeclaration)
 	s, err := r.scan(ctx, prefix+inventoryName,
+		// The id comes before the manifest, so only the beginning of an inventory is read.
 		visitor{manifest: func(string, []string) error { return errSeen }})
 	if fault.Is(err, fault.NotFound) {
+		// Not a NotFound: a reindex of the whole root must name such an object.
 		if _, missing := r.Bucket.Head(ctx, prefix+"v1/"+inventoryName); missing == nil {
 			return "", fmt.Errorf("ocfl: %s has versions, but no root inventory: "+
 				"it is lost, or the first version is not committed yet", prefix)

@@ -13,7 +13,8 @@ import (
 
 // visitor has a function for each part of an inventory. They are called in the order of
 // the file, so that an inventory of very many files is never in memory as a whole. Parts
-// without a function are skipped.
+// without a function are skipped. The first error of a function ends the reading, and is returned
+// with the byte at which it arose.
 type visitor struct {
 	heads       func(n int) error    // the number of the newest version
 	region      func(from, to int64) // where the manifest is, in bytes
@@ -34,7 +35,8 @@ type scanner struct {
 	head int
 }
 
-// scan reads an inventory as a stream.
+// scan reads an inventory as a stream. It checks only what its readers rely on: it does not
+// validate the inventory.
 func scan(in io.Reader, v visitor) (id string, head int, err error) {
 	// Names are unique because digests and versions are; to remember them all
 	// would hold the whole inventory.
@@ -75,8 +77,11 @@ func (s *scanner) object(each func(name string) error) error {
 	return err
 }
 
+// value reads the next value as a whole: all paths of one digest at most.
 func (s *scanner) value(into any) error { return json.UnmarshalDecode(s.dec, into) }
 
+// member reads a member of the inventory. Unknown ones are skipped, as are type and
+// digestAlgorithm.
 func (s *scanner) member(name string) (err error) {
 	switch name {
 	case "id":
@@ -101,6 +106,8 @@ func (s *scanner) member(name string) (err error) {
 	return s.dec.SkipValue()
 }
 
+// readManifest reads the manifest. Its region begins right after its name, and ends after its
+// closing brace.
 func (s *scanner) readManifest() error {
 	from := s.dec.InputOffset()
 	if err := s.block(s.manifest); err != nil {
@@ -141,6 +148,8 @@ func (s *scanner) block(each func(digest string, paths []string) error) error {
 	})
 }
 
+// version reads a version. end comes after all of its members, since their order is not fixed (OCFL
+// 1.1, section 3.5).
 func (s *scanner) version(name string) error {
 	n, err := number(name)
 	if err != nil {
@@ -161,6 +170,7 @@ func (s *scanner) version(name string) error {
 	return s.end(n, v)
 }
 
+// versionMember reads a member of a version. The state may come before or after the others.
 func (s *scanner) versionMember(n int, v *Version, name string) error {
 	switch name {
 	case "created":

@@ -17,7 +17,8 @@ import (
 )
 
 // Stored is an object as its root inventory describes it. The producer's files are left
-// out: there may be very many.
+// out: there may be very many. It is a state of the object at one moment: after another version,
+// Same reports false.
 type Stored struct {
 	ID       string
 	Head     int    // number of the newest version
@@ -44,6 +45,9 @@ func newStored() *Stored {
 }
 
 // visitor remembers the versions and the system files of an inventory.
+//
+// The manifest comes before the states, so content of system files is recognised by its path. A
+// producer's file in a folder of that name is remembered, too, which costs memory only.
 func (s *Stored) visitor() visitor {
 	return visitor{
 		region: func(from, to int64) { s.from, s.to = from, to },
@@ -94,7 +98,7 @@ func (s *Stored) Digests(n int, path string) map[string]string {
 }
 
 // Know adds content that the caller has. If the object has a system file with its sha512,
-// that file is not read.
+// that file is not read. It saves requests of callers that have the files anyway.
 func (s *Stored) Know(data []byte) {
 	if s.known == nil {
 		s.known = map[string][]byte{}
@@ -102,7 +106,8 @@ func (s *Stored) Know(data []byte) {
 	s.known[SHA512(data)] = data
 }
 
-// Open streams a file of a version by its logical path, from a byte on.
+// Open streams a file of a version by its logical path, from a byte on. The caller closes it. A
+// path that is not a system file of the version is a NotFound.
 func (r Root) Open(ctx context.Context, s *Stored, n int, path string,
 	from int64) (io.ReadCloser, error) {
 	if data, known := s.known[s.system[n][path]]; known && from == 0 {
@@ -133,7 +138,8 @@ func (r Root) Key(ctx context.Context, s *Stored, n int, path string) (string, e
 }
 
 // Content is where the content with a sha512 is in the bucket. It is searched for in the
-// inventory with a few small reads.
+// inventory with a few small reads. Content that the object does not have is a NotFound. The
+// inventory must still be the one that was read (see Same), since the search is by bytes.
 func (r Root) Content(ctx context.Context, s *Stored, digest string) (string, error) {
 	if s.content[digest] != "" {
 		return Prefix(s.ID) + s.content[digest], nil
@@ -183,7 +189,8 @@ func firstEntry(text []byte, _ bool) (at int, digest string, ok bool) {
 func (s *Stored) ETag() string { return s.etag }
 
 // Job is the job that wrote a version: new content has the job in its key. It is "" if no
-// system file of the version is new, or another software wrote it.
+// system file of the version is new, or another software wrote it. Every version that a job stores
+// has at least one new system file.
 func (s *Stored) Job(n int) string {
 	for _, digest := range s.system[n] {
 		if by, folder := writer(s.content[digest]); by == n {

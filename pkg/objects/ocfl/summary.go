@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// summary is the form of a Stored in a cache.
+// summary is the form of a Stored in a cache. It is stored, so a field that gets another meaning
+// needs another name.
 type summary struct {
 	ID       string                    `json:"id"`
 	Head     int                       `json:"head"`
@@ -27,7 +28,8 @@ func (s *Stored) Summary() ([]byte, error) {
 		s.sha256})
 }
 
-// ReadSummary reads a Summary. It may be out of date: see Same.
+// ReadSummary reads a Summary. It may be out of date: see Same. The result knows no size of the
+// inventory.
 func ReadSummary(text []byte) (*Stored, error) {
 	var m summary
 	if err := json.Unmarshal(text, &m); err != nil {

@@ -13,6 +13,9 @@ import (
 
 // sweep removes keys below an object's prefix that no inventory names, and that no worker
 // can still commit.
+//
+// The newest version is first: if content of it is missing, nothing of the other folders is
+// removed.
 func (r Root) sweep(ctx context.Context, prefix string, head int, c *contents, o Owner) error {
 	l, err := r.list(ctx, prefix)
 	if err != nil {
@@ -37,6 +40,7 @@ type listing struct {
 	many   bool
 }
 
+// list begins with one request: of most objects it lists everything.
 func (r Root) list(ctx context.Context, prefix string) (l listing, err error) {
 	l.bucket = r.Bucket
 	l.few, l.many, err = r.Bucket.Few(ctx, prefix)
@@ -61,7 +65,7 @@ func (l listing) each(ctx context.Context, folder string, f func(bucket.Listed) 
 
 // sweepHead removes keys of the newest version's folder that its inventory does not name:
 // they are of a job that died or was overtaken, and no inventory will name them. Both the
-// keys and the names are in order.
+// keys and the names are in order. A name without a key is a MissingError.
 func (l listing) sweepHead(ctx context.Context, folder string, named *spill.Sorter[bool]) error {
 	next, stop := iter.Pull2(named.Sorted())
 	defer stop()
@@ -90,7 +94,8 @@ func (l listing) sweepHead(ctx context.Context, folder string, named *spill.Sort
 }
 
 // sweepBefore removes from the versions before the newest what late workers wrote
-// there: folders that no inventory names.
+// there: folders that no inventory names. A folder that a version's inventory names is kept as a
+// whole.
 func (l listing) sweepBefore(ctx context.Context, prefix string, head int,
 	writers map[int][]string) error {
 	for n := max(1, head-lookBack); n < head; n++ {
@@ -138,6 +143,7 @@ func (l listing) sweepNext(ctx context.Context, folder string, o Owner) error {
 	if err != nil || len(u.ended)+len(u.claims) == 0 {
 		return err
 	}
+	// Before the first removal: a job that has the lock by now could need what is removed.
 	if err := o.Fence(ctx); err != nil {
 		return err
 	}
@@ -169,7 +175,8 @@ func (u uncommitted) note(ctx context.Context, k bucket.Listed, o Owner) error {
 }
 
 // remove removes content of a job that has ended, and the claim once all have ended. A
-// claim that has changed meanwhile stays.
+// claim that has changed meanwhile stays. A key that was not there in the first listing stays: its
+// writer is at work.
 func (u uncommitted) remove(ctx context.Context, b bucket.Bucket, k bucket.Listed) error {
 	job, content := nextWriter(u.folder, k.Key)
 	switch {
@@ -181,6 +188,7 @@ func (u uncommitted) remove(ctx context.Context, b bucket.Bucket, k bucket.Liste
 	return nil
 }
 
+// allEnded is true, too, if there are claims only: their jobs have left no content.
 func (u uncommitted) allEnded() bool {
 	for _, ended := range u.ended {
 		if !ended {
