@@ -11,7 +11,7 @@ import (
 )
 
 // day is the row of the bytes that were read on a day. A call that dies has not given back what it did
-// not read: that is on the safe side.
+// not read: that is on the safe side. The row expires by itself (TTL).
 type day struct {
 	table.Head
 	Bytes int64 `dynamo:"bytes_read"`
@@ -20,10 +20,12 @@ type day struct {
 // kept is how long the row of a day is kept.
 const kept = 30 * 24 * time.Hour
 
-// leastGrant is the least number of bytes with which a call begins.
+// leastGrant is the least number of bytes with which a call begins. With less, a call would cost
+// more requests than it is worth.
 const leastGrant = 1 << 20
 
-// atOnce is how many calls at once the bytes of a day suffice for.
+// atOnce is how many calls at once the bytes of a day suffice for. A call that could reserve all
+// that is left would let the others wait until tomorrow.
 const atOnce = 64
 
 // grant is bytes of a day that a call may read.
@@ -33,6 +35,9 @@ type grant struct {
 }
 
 // grant reserves bytes of the day for a call. Without enough it is an Unavailable.
+//
+// The bytes are reserved before they are read, so that calls at the same time cannot read more than
+// the day has.
 func (c *Checker) grant(ctx context.Context) (grant, error) {
 	now := c.Now().UTC()
 	g := grant{table.Key{PK: "FIXITY", SK: "DAY#" + now.Format(time.DateOnly)},
@@ -47,6 +52,7 @@ func (c *Checker) grant(ctx context.Context) (grant, error) {
 			return g, err
 		}
 
+		// The row is as it is now: the rest of the day is tried, if it is enough to begin with.
 		g.bytes = min(g.bytes, c.Limits.Day-row.Bytes)
 		if g.bytes < least {
 			return g, fault.New(fault.Unavailable,
@@ -57,7 +63,8 @@ func (c *Checker) grant(ctx context.Context) (grant, error) {
 	}
 }
 
-// giveBack returns what a call did not read.
+// giveBack returns what a call did not read. They go back to the day of which they were reserved,
+// also after midnight.
 func (c *Checker) giveBack(ctx context.Context, g grant, left int64) error {
 	if left <= 0 {
 		return nil

@@ -18,6 +18,7 @@ import (
 // Part is a file that was read in part: the digest so far. It can be saved, and continued by another
 // process. If the file has another ETag then, it is read from its beginning.
 type Part struct {
+	// Sum is the state of the hash, as encoding.BinaryMarshaler writes it: some hundred bytes.
 	Key  string `dynamo:"file_key" json:"key"`
 	ETag string `dynamo:"etag" json:"etag"`
 	At   int64  `dynamo:"at_byte" json:"at"`
@@ -28,7 +29,8 @@ type Part struct {
 // Called again, it continues.
 var ErrStopped = errors.New("stopped")
 
-// newHash is the algorithm of a digest: OCFL has these two (OCFL 1.1, section 3.5.1).
+// newHash is the algorithm of a digest: OCFL has these two for content (OCFL 1.1, section 3.4). A
+// text that is no digest, such as "", gets sha512.
 func newHash(digest string) hash.Hash {
 	if len(digest) == hex.EncodedLen(sha256.Size) {
 		return sha256.New()
@@ -47,7 +49,7 @@ const block = 1 << 20
 
 // Digest reads the rest of a file, and returns its digest by the algorithm that another digest has.
 // more gets how many bytes were read since its last call, and returns how many may follow, 0 to stop. A
-// missing file is a NotFound.
+// missing file is a NotFound. Other errors leave p where it was: the next call continues there.
 func (p *Part) Digest(ctx context.Context, b bucket.Bucket, like string,
 	more func(read int64) int64) (string, error) {
 	sum := newHash(like)
@@ -59,6 +61,7 @@ func (p *Part) Digest(ctx context.Context, b bucket.Bucket, like string,
 	defer body.Close()
 	buffer, n := make([]byte, block), 0
 	for {
+		// Before each read, so that a call can stop, and be saved, within a large file.
 		most := more(int64(n))
 		if most <= 0 {
 			return "", errors.Join(p.keep(sum), ErrStopped)

@@ -75,6 +75,8 @@ type Result struct {
 // mostProblems is the maximum number of problems that a Result lists.
 const mostProblems = 20
 
+// add notes a problem. The worst of all decides the outcome: damage counts more than a file that
+// could not be read.
 func (r *Result) add(p Problem) {
 	switch {
 	case p.Kind != Unread:
@@ -124,7 +126,8 @@ type Checker struct {
 	State func(ctx context.Context, ark string) (string, error)
 }
 
-// state is an object's row.
+// state is an object's row. Last stays while the next check runs, so that there is always a result
+// to show.
 type state struct {
 	table.Head
 	ARK  string `dynamo:"ark"`
@@ -132,7 +135,8 @@ type state struct {
 	Run  *run   `dynamo:"in_progress,omitempty"`
 }
 
-// run is a check in progress: the next file, and what was found.
+// run is a check in progress: the next file, and what was found. All of it is saved at the end of
+// each call, so its size is bounded.
 type run struct {
 	Result
 	Started int64  `dynamo:"started_ms"`
@@ -155,6 +159,7 @@ type place struct {
 
 func (l Location) key(ark string) table.Key { return table.Key{PK: "FIXITY#" + ark, SK: string(l)} }
 
+// load reads the row of an object, or makes that of one that was never checked.
 func (c *Checker) load(ctx context.Context, ark string) (*state, error) {
 	s := &state{ARK: ark}
 	key := c.At.key(ark)
@@ -166,7 +171,8 @@ func (c *Checker) load(ctx context.Context, ark string) (*state, error) {
 	return s, err
 }
 
-// save writes the row. A Stale becomes an Unavailable: another call is checking this object.
+// save writes the row. A Stale becomes an Unavailable: another call is checking this object. What
+// this call has found is lost then.
 func (c *Checker) save(ctx context.Context, s *state) error {
 	tx := c.Table.Begin(c.NewID())
 	tx.InsertOrSave(s)
@@ -179,7 +185,7 @@ func (c *Checker) save(ctx context.Context, s *state) error {
 
 // Check checks an object until a time, or continues a check in progress. If the time is over or the
 // bytes of the call or of the day are used up, it has saved how far it came and returns an
-// Unavailable: called again, it continues.
+// Unavailable: called again, it continues. With an error, the result is that of the check before.
 func (c *Checker) Check(ctx context.Context, ark string, until time.Time) (Result, error) {
 	s, err := c.load(ctx, ark)
 	if err != nil {
@@ -191,6 +197,7 @@ func (c *Checker) Check(ctx context.Context, ark string, until time.Time) (Resul
 		return Result{}, err
 	}
 
+	// What was found before other work changed the files says nothing of them now.
 	if s.Run == nil || s.Run.State != files {
 		s.Run = &run{
 			Result:  Result{Outcome: OK},
@@ -262,7 +269,8 @@ func (w *walk) unchanged(ctx context.Context) error {
 // saveTime limits the requests that save how far a call came.
 const saveTime = 10 * time.Second
 
-// Last returns the last check, at a location, of each object that was checked there.
+// Last returns the last check, at a location, of each object that was checked there. Others are
+// left out, also those whose first check is in progress.
 func (l Location) Last(ctx context.Context, t *table.Table, arks ...string) (map[string]Result, error) {
 	var keys []table.Key
 	for _, ark := range arks {

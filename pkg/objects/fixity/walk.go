@@ -13,7 +13,8 @@ import (
 	"archivist/pkg/objects/ocfl"
 )
 
-// Parts of an object, in the order in which they are checked.
+// Parts of an object, in the order in which they are checked. The texts are stored, in the rows of
+// checks in progress.
 const (
 	partDeclaration = "declaration"
 	partRoot        = "inventory"
@@ -39,6 +40,7 @@ func (w *walk) errOver() error {
 		w.Bytes, ErrStopped)
 }
 
+// over reports whether this call must save how far it came.
 func (w *walk) over(ctx context.Context) bool {
 	return w.left <= 0 || !w.Now().Before(w.until) || ctx.Err() != nil
 }
@@ -61,6 +63,7 @@ func (w *walk) all(ctx context.Context) error {
 	return nil
 }
 
+// declaration checks the declaration: it has one possible content.
 func (w *walk) declaration(ctx context.Context) error {
 	d := ocfl.Declaration(w.ark)
 	err := w.check(ctx, d.Key, d.Digest)
@@ -95,7 +98,8 @@ func (w *walk) rootInventory(ctx context.Context) error {
 	return nil
 }
 
-// isOther reports whether another root inventory is on record, or one of a later version.
+// isOther reports whether another root inventory is on record, or one of a later version. One of an
+// earlier version is usual between a commit and its record.
 func (w *walk) isOther(ctx context.Context, stored *ocfl.Stored) (bool, error) {
 	if w.Root.Recorded == nil {
 		return false, nil
@@ -121,6 +125,8 @@ func (w *walk) unread(ctx context.Context, err error) error {
 	return nil
 }
 
+// versions checks the inventory of each version by its sidecar, and the sidecar by the version's
+// row.
 func (w *walk) versions(ctx context.Context) error {
 	for ; w.Number <= w.Version; w.Number++ {
 		if err := w.inventory(ctx, w.Number); err != nil {
@@ -161,7 +167,8 @@ func (w *walk) recorded(ctx context.Context, n int) error {
 }
 
 // keys compares the list of the object's keys with what its inventories name. What a job has written of a
-// version that is not committed yet is left out.
+// version that is not committed yet is left out. It asks for one page at a time, since the call may
+// have to end after any of them.
 func (w *walk) keys(ctx context.Context) error {
 	for {
 		if w.over(ctx) {
@@ -253,6 +260,8 @@ func (w *walk) inventory(ctx context.Context, n int) error {
 		w.addOnce(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: `the sidecar is not "DIGEST inventory.json"`})
 	}
 
+	// Between a commit and its end, the sidecar is that of the version before. Such a difference is
+	// taken back, and the check waits.
 	before := w.Result
 	err = w.check(ctx, i.Key, digest)
 	if err == nil && len(w.Problems) > len(before.Problems) {
@@ -292,7 +301,8 @@ func (w *walk) blame(ctx context.Context, n int, sidecar string, before Result) 
 	return nil
 }
 
-// finished refuses, with an Unavailable, to call the root inventory of a version damaged that is not finished.
+// finished refuses, with an Unavailable, to call the root inventory of a version damaged that is
+// not finished. sidecar is the digest in its sidecar, "" if there is none.
 func (w *walk) finished(ctx context.Context, n int, sidecar string) error {
 	if n > 0 {
 		return nil
@@ -336,7 +346,8 @@ func (w *walk) unfinished(ctx context.Context, sidecar string) (bool, error) {
 }
 
 // transient is an error that says nothing about the files, as an Unavailable; nil if it is about them: one is
-// missing, or was read and is not what it must be.
+// missing, or was read and is not what it must be. So no object is called damaged because S3 or the
+// table was not reached.
 func transient(ctx context.Context, err error) error {
 	var s3 *bucket.Error
 	switch {
@@ -351,6 +362,8 @@ func transient(ctx context.Context, err error) error {
 // entriesPage is how many entries of a manifest are read at once.
 const entriesPage = 500
 
+// content checks the files that the manifest of the root inventory names: those of all versions,
+// each once.
 func (w *walk) content(ctx context.Context) error {
 	for {
 		all, err := w.Root.Manifest(ctx, w.ark, ocfl.Place(w.Place), entriesPage)
@@ -383,6 +396,7 @@ func (w *walk) check(ctx context.Context, key, expected string) error {
 		return w.errOver()
 	}
 
+	// Otherwise an earlier call has read the first part of this file.
 	if w.File == nil || w.File.Key != key {
 		w.File = &Part{Key: key}
 	}
@@ -414,7 +428,8 @@ func (w *walk) check(ctx context.Context, key, expected string) error {
 	return nil
 }
 
-// waits reports whether a file that S3 did not deliver is tried again.
+// waits reports whether a file that S3 did not deliver is tried again. The end of the context is
+// that of the call, and says nothing about S3.
 func (w *walk) waits(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
@@ -429,6 +444,7 @@ func (w *walk) waits(ctx context.Context) bool {
 // mostReason is the maximum length of a reason, in bytes.
 const mostReason = 300
 
+// cut shortens a reason: it is kept in a row.
 func cut(text string) string {
 	if len(text) <= mostReason {
 		return text

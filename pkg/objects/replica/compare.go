@@ -30,7 +30,8 @@ type Difference struct {
 const mostCompared = 16 << 20
 
 // Compare compares the keys of an object in both buckets, after a key ("" at the beginning), a page at a
-// time. It returns the last key of the page, "" at the end.
+// time. It returns the last key of the page, "" at the end. Nothing is changed. While a version is
+// stored or copied, what is found may be on its way.
 func (r *Replica) Compare(ctx context.Context, ark,
 	after string) (all []Difference, next string, err error) {
 	var sides [2][]bucket.Listed
@@ -40,6 +41,7 @@ func (r *Replica) Compare(ctx context.Context, ark,
 			return nil, "", err
 		}
 		sides[i] = page
+		// Only up to the lesser of both last keys the two pages are complete.
 		if last != "" && (next == "" || last < next) {
 			next = last // what is after it may be on the next page
 		}
@@ -95,6 +97,8 @@ func (r *Replica) differ(ctx context.Context, pair [2]bucket.Listed) (string, er
 		return OnlySecond, nil
 	case first.Size != second.Size:
 		return Size, nil
+	// S3 gives equal bytes equal ETags only if they were written in the same way: so equal ETags
+	// decide, and different ones do not.
 	case first.ETag == second.ETag:
 		return "", nil
 	case first.Size > mostCompared:

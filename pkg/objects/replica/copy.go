@@ -24,11 +24,13 @@ type walk struct {
 	etag  string // of the second root inventory, "" if there is none
 }
 
+// over reports whether this call must save how far it came.
 func (w *walk) over(ctx context.Context) bool {
 	return !w.Now().Before(w.until) ||
 		ctx.Err() != nil
 }
 
+// errOver means that the time of a call is over.
 func (w *walk) errOver() error {
 	return fault.New(fault.Unavailable, "%s: %d files are copied; the rest follows: %w", w.ark,
 		w.Files,
@@ -50,6 +52,8 @@ func (w *walk) begin(ctx context.Context, s *state) error {
 		if err := w.follows(ctx, second, first); err != nil {
 			return err
 		}
+		// All three, since a call may have died between the copy of the inventory and the row that
+		// says so: such a copy is looked through again.
 		if second.Digest == first.Digest && s.Run == nil && s.Last.Digest == first.Digest {
 			return nil
 		}
@@ -68,7 +72,8 @@ func (w *walk) begin(ctx context.Context, s *state) error {
 	return unavailable(w.SecondRoot().Init(ctx))
 }
 
-// trusted reads an object that may be copied: it is not damaged, and its newest version is finished.
+// trusted reads an object that may be copied: it is not damaged, and its newest version is
+// finished. A damaged one is an Invalid: its copy may be the only one that is right, and must stay.
 func (w *walk) trusted(ctx context.Context) (*ocfl.Stored, error) {
 	v, err := w.Root.Judge(ctx, w.ark)
 	switch {
@@ -108,7 +113,8 @@ func (w *walk) damaged(ctx context.Context, err error) error {
 	return fault.New(fault.Invalid, "%s: its inventory in the storage root is damaged: %w", w.ark, err)
 }
 
-// follows refuses to replace a copy that is not an earlier state of the object.
+// follows refuses to replace a copy that is not an earlier state of the object. That is a Conflict:
+// one of the two is not what was stored, and only a person can tell which.
 func (w *walk) follows(ctx context.Context, second, first *ocfl.Stored) error {
 	if second.Head > first.Head {
 		return fault.New(fault.Conflict,
@@ -130,7 +136,8 @@ func (w *walk) follows(ctx context.Context, second, first *ocfl.Stored) error {
 }
 
 // all copies the rest of the object: content, inventories of versions, the root inventory with its
-// sidecar, the declaration.
+// sidecar, the declaration. In this order nothing is named by an inventory of the copy before it is
+// there.
 func (w *walk) all(ctx context.Context) error {
 	if err := w.content(ctx); err != nil {
 		return err
@@ -152,6 +159,8 @@ func (w *walk) all(ctx context.Context) error {
 		}
 	}
 
+	// A call that ends between these writes makes them again, on the condition of the inventory
+	// that it has put.
 	root := ocfl.Inventory(w.ark, 0)
 	err := w.inventory(ctx, root.Key)
 	if err == nil {
@@ -191,7 +200,8 @@ func (w *walk) content(ctx context.Context) error {
 	}
 }
 
-// contentAt copies the content at a path, unless the copy had its version and has it still.
+// contentAt copies the content at a path, unless the copy had its version and has it still. A file
+// that an earlier call has begun is gone on with, whatever its version.
 func (w *walk) contentAt(ctx context.Context, path, digest string) error {
 	key := ocfl.Prefix(w.ark) + path
 	if n, ok := ocfl.VersionOf(path); ok && n <= w.From && (w.File == nil || w.File.Key != key) {
@@ -206,7 +216,8 @@ func (w *walk) contentAt(ctx context.Context, path, digest string) error {
 	return w.file(ctx, key, digest)
 }
 
-// same reports whether both buckets have the same size and checksum for a key.
+// same reports whether both buckets have the same size and checksum for a key. Without checksums of
+// S3 it is false: then the digests are compared.
 func (w *walk) same(ctx context.Context, key string) (bool, error) {
 	second, err := w.To.Head(ctx, key)
 	if fault.Is(err, fault.NotFound) {
@@ -264,6 +275,8 @@ func (w *walk) file(ctx context.Context, key, digest string) error {
 		case actual == digest:
 			w.Files, w.File = w.Files+1, nil
 			return nil
+		// These bytes have just come from the storage root, so they are wrong there, too. The copy
+		// is removed on the condition that it is the one that was read.
 		case copied:
 			etag := w.File.ETag
 			w.File = nil
@@ -273,6 +286,7 @@ func (w *walk) file(ctx context.Context, key, digest string) error {
 			return errors.Join(damaged, w.To.DeleteSame(ctx, key, etag))
 		}
 
+		// An older copy was wrong: it is made anew, and compared once more.
 		if err := w.bring(ctx, key, false); err != nil {
 			return err
 		}
@@ -280,7 +294,8 @@ func (w *walk) file(ctx context.Context, key, digest string) error {
 	}
 }
 
-// there reports whether the copy has a file. A large one was perhaps completed by a call that died then.
+// there reports whether the copy has a file. A large one was perhaps completed by a call that died
+// then. Then the state of its parts is still there, and the next copy to the key would continue it.
 func (w *walk) there(ctx context.Context, key string) (bool, error) {
 	info, err := w.To.Head(ctx, key)
 	if fault.Is(err, fault.NotFound) {
@@ -292,6 +307,7 @@ func (w *walk) there(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
+// transfer is the copy of a file to the same key of the second bucket.
 func (w *walk) transfer(ctx context.Context, key string) transfer {
 	return transfer{
 		from:   w.Root.Bucket,
@@ -363,4 +379,6 @@ func unavailable(err error) error {
 	return fault.New(fault.Unavailable, "%w", err)
 }
 
+// final are the kinds that callers tell apart. A Stale is none of them: it means that something
+// changed meanwhile, and the work begins again.
 var final = []fault.Kind{fault.Invalid, fault.NotFound, fault.Conflict, fault.Unavailable}

@@ -27,6 +27,7 @@ func (r *Replica) inCopy(ctx context.Context, object *inventory.Object, key stri
 	}
 
 	root, newest := ocfl.Inventory(object.ARK, 0), ocfl.Inventory(object.ARK, last.Version)
+	// For expected, the object is as it was when it was copied.
 	object.HeadOf, object.Digest = last.Version, last.Digest
 	switch key {
 	case root.Key:
@@ -45,6 +46,7 @@ func (r *Replica) expected(ctx context.Context, object *inventory.Object, key st
 		return d.Digest, nil
 	}
 
+	// 0 is the root inventory, the others are those of the versions.
 	for n := range object.HeadOf + 1 {
 		i := ocfl.Inventory(ark, n)
 		if key != i.Key && key != i.Sidecar {
@@ -57,6 +59,7 @@ func (r *Replica) expected(ctx context.Context, object *inventory.Object, key st
 		return digest, err
 	}
 
+	// Either inventory will do: its digest is the recorded one, so it has not been damaged.
 	for _, root := range []ocfl.Root{r.Root, r.SecondRoot()} {
 		stored, err := root.Head(ctx, ark)
 		if err == nil && stored.Digest == object.Digest {
@@ -68,7 +71,8 @@ func (r *Replica) expected(ctx context.Context, object *inventory.Object, key st
 			"repair inventory.json first", ark, object.Digest)
 }
 
-// recorded is the recorded digest of the inventory of version n, 0 for the root inventory.
+// recorded is the recorded digest of the inventory of version n, 0 for the root inventory. A
+// version without a row is a NotFound.
 func (r *Replica) recorded(ctx context.Context, object *inventory.Object, n int) (string, error) {
 	if n == 0 {
 		return object.Digest, nil
@@ -81,7 +85,7 @@ func (r *Replica) recorded(ctx context.Context, object *inventory.Object, n int)
 	return row.Digest, nil
 }
 
-// inManifest is the digest of the content at a path.
+// inManifest is the digest of the content at a path. A path that it does not name is a NotFound.
 func inManifest(ctx context.Context, root ocfl.Root, ark, path string) (string, error) {
 	for from := (ocfl.Place{}); ; {
 		all, err := root.Manifest(ctx, ark, from, 10*entriesPage)

@@ -28,7 +28,8 @@ const (
 )
 
 // Repair is a repair of one file, in one of the two storage roots, from the other one: its row. Until it is
-// Planned, the digests are not known.
+// Planned, the digests are not known. Its states go from Planning to Planned or Refused, and from
+// Planned to Confirmed and to Done, Failed or Refused.
 type Repair struct {
 	table.Head
 	Where   fixity.Location `dynamo:"repair_at,omitempty" json:"at"` // where the file is; "" = in the storage root
@@ -53,11 +54,14 @@ type Repair struct {
 	Quarantine  string `dynamo:"quarantine_key,omitempty" json:"quarantine,omitempty"` // in the work bucket
 	EndedAt     int64  `dynamo:"ended_ms,omitempty" json:"ended,omitempty"`
 
+	// First is the damaged file, Second that from which it is restored, Restored the first one
+	// after the repair: how far each was read.
 	First    fixity.Part  `dynamo:"first_part" json:"-"`
 	Second   fixity.Part  `dynamo:"second_part" json:"-"`
 	Restored *fixity.Part `dynamo:"restored_part,omitempty" json:"-"`
 }
 
+// missing stands for the digest of a file that is not there.
 const missing = "missing"
 
 // mostReason is the maximum length of a reason, in characters.
@@ -81,6 +85,8 @@ func (r *Replica) Repair(ctx context.Context, ark, id string) (*Repair, error) {
 }
 
 // Repairs lists the repairs of an object, the oldest first, a page at a time.
+//
+// Ids begin with their time, so the order of the keys is that of the repairs.
 func (r *Replica) Repairs(ctx context.Context, ark,
 	cursor string) (rows []Repair, next string, err error) {
 	next, err = r.Table.Page(ctx, table.Query{
@@ -93,7 +99,8 @@ func (r *Replica) Repairs(ctx context.Context, ark,
 }
 
 // Propose begins a repair of a file at a location, which is named by its key or by its path below the
-// object's. Advance makes the plan.
+// object's. Advance makes the plan. A reason or a path that is too long is an Invalid, an object
+// without a row a NotFound.
 func (r *Replica) Propose(ctx context.Context, ark, file string, at fixity.Location,
 	by, reason string) (*Repair, error) {
 	if n := utf8.RuneCountInString(reason); n == 0 || n > mostReason {
@@ -156,6 +163,7 @@ func (r *Replica) Advance(ctx context.Context, ark, id string, until time.Time) 
 		err = fault.New(fault.Unavailable, "the repair %s is going on; the rest follows: %w", id, err)
 	}
 
+	// Also if the context has ended: the digests so far are kept.
 	save, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
 	if saveErr := step.save(save); saveErr != nil {
@@ -165,6 +173,7 @@ func (r *Replica) Advance(ctx context.Context, ark, id string, until time.Time) 
 }
 
 // Confirm lets a planned repair be done. The token is that of the plan that a person has seen.
+// Another token, or another state than Planned, is a Conflict.
 func (r *Replica) Confirm(ctx context.Context, ark, id, token, by string) (*Repair, error) {
 	row, err := r.Repair(ctx, ark, id)
 	switch {
@@ -222,6 +231,7 @@ func (s *repairing) know(ctx context.Context) error {
 	return err
 }
 
+// limit lets a repair read as long as there is time: it takes nothing of the bytes of a day.
 func (s *repairing) limit(int64) int64 {
 	if s.more() {
 		return 1 << 30
@@ -231,6 +241,7 @@ func (s *repairing) limit(int64) int64 {
 
 // plan reads both files. Only if the one is wrong and the other one right there is a plan.
 func (s *repairing) plan(ctx context.Context) (err error) {
+	// Once for a plan, which is of the object as it is then: it is kept in the row.
 	if s.Expected == "" {
 		err = s.know(ctx)
 		if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Conflict) {
@@ -305,6 +316,7 @@ func (s *repairing) restore(ctx context.Context) error {
 	}
 
 	wrong, _ := s.sides()
+	// The file is read from the bucket again: only its digest shows that the repair was a success.
 	digest, err := s.Restored.Digest(ctx, wrong.Bucket, s.Expected, s.limit)
 	if fault.Is(err, fault.NotFound) {
 		digest, err = missing, nil
@@ -390,10 +402,12 @@ func (s *repairing) replace(ctx context.Context) error {
 		return err
 	}
 
+	// Both are "" of a file that is missing, as it was when the plan was made.
 	if now.ETag != s.First.ETag {
 		return restore.forget(ctx)
 	}
 
+	// The damaged bytes are kept, and the row says where, before anything takes their place.
 	if now.ETag != "" && s.Quarantine == "" {
 		if err := keep.run(ctx); err != nil {
 			return err
@@ -415,6 +429,8 @@ func (s *repairing) save(ctx context.Context) (err error) {
 		return s.Replica.save(ctx, s.Repair, false)
 	}
 
+	// A Stale of the repair's own row is final: another call works on it. The object's row is read
+	// anew by each try.
 	for range tries {
 		tx := s.Table.Begin(s.NewID())
 		tx.Save(s.Repair)

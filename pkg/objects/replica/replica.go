@@ -49,7 +49,7 @@ type Result struct {
 	Bytes   int64  `dynamo:"bytes" json:"bytes"`      // that were read back
 }
 
-// state is an object's row.
+// state is an object's row. Last stays while the next copy is made.
 type state struct {
 	table.Head
 	ARK  string `dynamo:"ark"`
@@ -74,6 +74,7 @@ type place struct {
 	Digest string `dynamo:"digest,omitempty"`
 }
 
+// load reads the row of an object, or makes that of one that was never copied.
 func (r *Replica) load(ctx context.Context, ark string) (*state, error) {
 	s := &state{ARK: ark}
 	s.PK, s.SK = stateKey(ark).PK, stateKey(ark).SK
@@ -110,6 +111,9 @@ const saveTime = 10 * time.Second
 // Copy copies an object until a time, or continues. If the time is over, it has saved how far it came
 // and returns an Unavailable: called again, it continues. A file whose copy differs although it was
 // copied just now is damaged in the storage root, which is an Invalid.
+//
+// A Conflict means that the copy is not an earlier state of the object, or is damaged. A NotFound
+// means that there is no such object.
 func (r *Replica) Copy(ctx context.Context, ark string, until time.Time) (Result, error) {
 	s, err := r.load(ctx, ark)
 	if err != nil {
@@ -128,6 +132,7 @@ func (r *Replica) Copy(ctx context.Context, ark string, until time.Time) (Result
 	// The context may have ended: what was done is saved nevertheless.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
+	// There was nothing to copy, or it could not be found out.
 	if w.run == nil {
 		return s.Last, err
 	}
@@ -160,7 +165,7 @@ func (r *Replica) Last(ctx context.Context, ark string) (Result, error) {
 	return s.Last, err
 }
 
-// LastCopies returns the last copy of each object that has one.
+// LastCopies returns the last copy of each object that has one. Others are left out.
 func LastCopies(ctx context.Context, t *table.Table, arks ...string) (map[string]Result, error) {
 	var keys []table.Key
 	for _, ark := range arks {
@@ -187,6 +192,8 @@ func LastCopies(ctx context.Context, t *table.Table, arks ...string) (map[string
 
 // SecondRoot is the second storage root. On record of an object there is its last complete copy.
 func (r *Replica) SecondRoot() ocfl.Root {
+	// The row of the copy is outside of both roots. A copy that was put back to an earlier state
+	// agrees with itself, and only this tells.
 	recorded := func(ctx context.Context, ark string) (head int, digest string, err error) {
 		last, err := r.Last(ctx, ark)
 		return last.Version, last.Digest, err

@@ -52,6 +52,7 @@ func (t transfer) run(ctx context.Context) error {
 		if !denied(err) {
 			return err
 		}
+		// A larger file goes in parts, since the memory has a part of it only.
 		if info.Size <= t.to.Limits.Part {
 			return t.through(ctx, info.Size)
 		}
@@ -144,13 +145,15 @@ const (
 	Quarantine = "quarantine/"
 )
 
-// noteKey is where the state of the copy is.
+// noteKey is where the state of the copy is. The digest keeps the key short, and apart for each
+// target.
 func (t transfer) noteKey() string {
 	sum := sha256.Sum256([]byte(t.to.Name + "/" + t.target))
 	return Notes + hex.EncodeToString(sum[:]) + ".json"
 }
 
-// upload returns the copy that was begun of the same file. Otherwise it begins one.
+// upload returns the copy that was begun of the same file. Otherwise it begins one. One of another
+// content is aborted first, since its parts cost storage.
 func (t transfer) upload(ctx context.Context, size int64) (*note, error) {
 	data, _, err := t.notes.Read(ctx, t.noteKey())
 	if err == nil {
@@ -172,9 +175,11 @@ func (t transfer) upload(ctx context.Context, size int64) (*note, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Up to Limits.Copy, S3 has refused to copy already: see run.
 	return &note{Upload: *u, ETag: t.etag, Stream: size <= t.to.Limits.Copy}, nil
 }
 
+// keep saves the state of the copy, after each group of parts.
 func (t transfer) keep(ctx context.Context, n *note) error {
 	data, err := json.Marshal(n)
 	if err != nil {
