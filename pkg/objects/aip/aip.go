@@ -37,7 +37,8 @@ const (
 	WithdrawalName = "system/archivist-withdrawal.txt" // of a withdrawn object: why, by whom and when
 )
 
-// Version is one stored version of an object.
+// Version is one stored version of an object. To make one costs no request: each of its methods
+// reads what it needs.
 type Version struct {
 	Root   ocfl.Root
 	Object *ocfl.Stored
@@ -86,6 +87,7 @@ func (v Version) Files(ctx context.Context, from int64,
 	return files, next, nil
 }
 
+// errEnough ends Each once there are enough files.
 var errEnough = errors.New("aip: enough files")
 
 // Each calls each with the lines of the list of files, beginning at a byte; next is the byte at which
@@ -100,7 +102,8 @@ func (v Version) Each(ctx context.Context, from int64, each func(e Entry, next i
 	return EachOf(body, from, each)
 }
 
-// EachOf is Each for an open list, which begins at byte from.
+// EachOf is Each for an open list, which begins at byte from. A byte that is not the beginning of a
+// line is an Invalid.
 func EachOf(list io.Reader, from int64, each func(e Entry, next int64) error) error {
 	for lines := json.NewDecoder(list); ; {
 		var e Entry
@@ -114,6 +117,7 @@ func EachOf(list io.Reader, from int64, each func(e Entry, next int64) error) er
 				"byte %d of the list of files is not the beginning of a line: %w", from, err)
 		}
 
+		// One more for the newline behind the entry.
 		if err := each(e, from+lines.InputOffset()+1); err != nil {
 			return err
 		}
@@ -146,6 +150,7 @@ func (v Version) File(ctx context.Context, path string) (f Entry, err error) {
 		return f, err
 	}
 
+	// The lines are in order of their paths, so the search halves the list.
 	at, found, err := v.Root.Bucket.Search(ctx, list, 0, info.Size, path, firstLine)
 	if err == nil && !found {
 		err = fault.New(fault.NotFound, "%s v%d has no file %q", v.Object.ID, v.Number, path)
@@ -172,6 +177,7 @@ func (v Version) Totals(ctx context.Context) (files int, bytes int64, err error)
 	defer body.Close()
 
 	for lines := json.NewDecoder(body); ; files++ {
+		// Only the size is decoded: a list can have hundreds of thousands of lines.
 		var e struct {
 			Size int64 `json:"size"`
 		}
@@ -216,7 +222,8 @@ func (v Version) Description(ctx context.Context) (k erc.Kernel, err error) {
 	return k, nil
 }
 
-// elements reads the elements of a stored ANVL file. The stage Process limited its length.
+// elements reads the elements of a stored ANVL file. The stage Process limited its length. An
+// element can occur several times, so each has a list of values.
 func (v Version) elements(ctx context.Context, path string, into map[string][]string) error {
 	body, err := v.open(ctx, path, 0)
 	if err != nil {

@@ -22,7 +22,7 @@ type Entry struct {
 }
 
 // WriteList writes a list of files, without their keys in the work bucket: these files are
-// removed later.
+// removed later. Entries come in order of their paths, since Version.File searches in the list.
 func WriteList(w io.Writer, entries iter.Seq2[Entry, error]) error {
 	b := bufio.NewWriter(w)
 	enc := json.NewEncoder(b)
@@ -38,7 +38,7 @@ func WriteList(w io.Writer, entries iter.Seq2[Entry, error]) error {
 	return b.Flush()
 }
 
-// ReadList reads a list of files as a stream.
+// ReadList reads a list of files as a stream. An error is the last that it yields.
 func ReadList(list io.Reader) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for lines := json.NewDecoder(list); ; {

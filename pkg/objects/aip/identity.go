@@ -49,6 +49,7 @@ func (i Identity) In(collection string) bool {
 func (v Version) Identity(ctx context.Context) (id Identity, err error) {
 	said := map[string][]string{}
 	for _, name := range []string{ObjectName, OwnerName, MembershipName} {
+		// A file that is missing says nothing: then the identity is empty, which callers look for.
 		err := v.elements(ctx, name, said)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return id, err
@@ -81,7 +82,7 @@ func (v Version) withdrawal(ctx context.Context) (*inventory.Withdrawal, error) 
 	}, nil
 }
 
-// separate splits lists of ids at semicolons.
+// separate splits lists of ids at semicolons. No id has a semicolon: see ingest.CheckLocalID.
 func separate(lists ...string) (ids []string) {
 	for id := range strings.SplitSeq(strings.Join(lists, ";"), ";") {
 		id = strings.TrimSpace(id)

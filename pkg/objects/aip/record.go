@@ -9,7 +9,8 @@ import (
 )
 
 // Record reads what the inventory records of the object, without its versions. The
-// version must be the newest.
+// version must be the newest. An object that names no collection is an Invalid: another software
+// has stored it.
 func (v Version) Record(ctx context.Context) (inventory.Record, error) {
 	id, err := v.Identity(ctx)
 	if err == nil && id.Collection == "" {
@@ -40,7 +41,8 @@ func (v Version) Record(ctx context.Context) (inventory.Record, error) {
 	}}, nil
 }
 
-// Row reads what the inventory records of the version.
+// Row reads what the inventory records of the version. It reads the whole list of files, to count
+// them.
 func (v Version) Row(ctx context.Context) (row inventory.Version, err error) {
 	row = inventory.Version{
 		Number:  v.Number,

@@ -40,7 +40,8 @@ type Match struct {
 	Warning   string `json:"warning,omitempty"` // what speaks against the match, or why there is none
 }
 
-// mostText is the maximum length of each text of a match, in bytes.
+// mostText is the maximum length of each text of a match, in bytes. Names in a file's structure can
+// be part of a text, and a page has the texts of 1,000 files.
 const mostText = 500
 
 // Cut returns the match with texts that are not too long.
@@ -91,9 +92,10 @@ type Result struct {
 	More       int     `dynamo:"more_formats,omitempty" json:"moreFormats,omitempty"` // that Formats does not list
 }
 
-// mostFormats is the maximum number of formats that a Result lists.
+// mostFormats is the maximum number of formats that a Result lists. They are kept in a row.
 const mostFormats = 100
 
+// add counts a file. An unknown one has a single match, so Unknown counts files.
 func (r *Result) add(f File) {
 	r.Files++
 	warned := false
@@ -111,6 +113,7 @@ func (r *Result) add(f File) {
 	}
 }
 
+// count counts a match. Formats beyond the first hundred are only summed up, in More.
 func (r *Result) count(m Match) {
 	for i := range r.Formats {
 		if r.Formats[i].ID == m.ID {
@@ -153,6 +156,7 @@ func (s Store) Result(ctx context.Context, ark string, n int) (Result, error) {
 	return r.Result, err
 }
 
+// record reads the row of a version. One that is not complete counts as none.
 func (s Store) record(ctx context.Context, ark string, n int) (r record, err error) {
 	err = s.Table.Get(ctx, key(ark, n), &r)
 	if err == nil && !r.Done || fault.Is(err, fault.NotFound) {
@@ -163,12 +167,13 @@ func (s Store) record(ctx context.Context, ark string, n int) (r record, err err
 }
 
 // Page reads the results of a version page by page, beginning with 0. It returns the number of the next
-// page, 0 at the end.
+// page, 0 at the end. A number that no page has is an Invalid.
 func (s Store) Page(ctx context.Context, ark string, n, number int) (p Page, next int, err error) {
 	r, err := s.record(ctx, ark, n)
 	switch {
 	case err != nil:
 		return p, 0, err
+	// Of a version without files no page was written; readers get an empty one.
 	case len(r.Pages) == 0 && number == 0:
 		return Page{Object: ark, Version: n, Signatures: r.Signatures}, 0, nil
 	case number < 0 || number >= len(r.Pages):

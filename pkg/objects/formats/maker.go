@@ -50,6 +50,7 @@ func (m *Maker) Version(ctx context.Context, ark string, n int, until time.Time)
 		return r.Result, err
 	}
 
+	// The new pages have other keys, so those that somebody still reads are not overwritten.
 	if r.Signatures != m.Signatures {
 		r.From, r.Pages, r.Done, r.Result = 0, nil, false,
 			Result{Version: n, Signatures: m.Signatures}
@@ -90,6 +91,8 @@ func (m *Maker) page(ctx context.Context, v aip.Version, r *record, until time.T
 	after.Formats = slices.Clone(r.Formats)
 	p := Page{Object: v.Object.ID, Version: v.Number, Signatures: m.Signatures}
 	for _, f := range entries {
+		// Before each file, since one can take long: the page then ends with the files that are
+		// done.
 		over = !m.Now().Before(until) || ctx.Err() != nil
 		if over {
 			break
@@ -102,6 +105,7 @@ func (m *Maker) page(ctx context.Context, v aip.Version, r *record, until time.T
 		after.add(result)
 	}
 
+	// The page is shorter than was planned: the list tells at which byte it ends.
 	if over && len(p.Files) > 0 {
 		_, next, err = v.Files(ctx, r.From, len(p.Files))
 		if err != nil {
@@ -110,6 +114,8 @@ func (m *Maker) page(ctx context.Context, v aip.Version, r *record, until time.T
 	}
 
 	if len(p.Files) > 0 {
+		// The page is written before the row that names it. A call that dies between the two makes
+		// the page again.
 		if err := m.put(ctx, v, r, p, next); err != nil {
 			return err
 		}
@@ -149,7 +155,7 @@ func (m *Maker) put(ctx context.Context, v aip.Version, r *record, p Page, next 
 	return nil
 }
 
-// file identifies one file.
+// file identifies one file. All its ranges are read on the condition of one ETag.
 func (m *Maker) file(ctx context.Context, v aip.Version, f aip.Entry) (File, error) {
 	out := File{Path: f.Path, Size: f.Size, SHA512: f.Digests["sha512"]}
 	at, err := m.Root.Content(ctx, v.Object, out.SHA512)

@@ -16,7 +16,8 @@ type disseminated struct {
 	Number int64 `dynamo:"version"`
 }
 
-// disseminations is how often the event of a file is tried, if it is given out several times at once.
+// disseminations is how often the event of a file is tried, if it is given out several times at
+// once. Each time counts the file's row up, so one of two at once is a Stale.
 const disseminations = 5
 
 // Disseminated records that a file of a version was given out, as an ephemeral event. It

@@ -39,6 +39,7 @@ func ParseVersionID(id string) (ark string, n int, err error) {
 	return id[:i], n, nil
 }
 
+// versionSubject is a version as the subject of events: it has a history of its own.
 func versionSubject(ark string, n int) event.Subject {
 	return event.Subject{Type: event.Version, ID: VersionID(ark, n)}
 }
@@ -74,6 +75,8 @@ func (row *Object) properties() any {
 	return p
 }
 
+// parents are what the object is part of. The collection decides the partition of the log, and
+// consumers filter by it.
 func (row *Object) parents() []envelope.Ref {
 	return []envelope.Ref{{Type: event.Collection.String(), ID: row.Collection}}
 }
@@ -127,6 +130,7 @@ func (r Record) acted(o *Object) (objects []envelope.Ref) {
 
 // PrepareVersions returns a function that puts the rows of a record's versions into a
 // transaction, with the event of each that is new. The transaction fails if there is such a row.
+// All reads are made before the function is returned, so it can be called right before the commit.
 func (s Store) PrepareVersions(ctx context.Context, r Record,
 	now int64) (func(*table.Tx) error, error) {
 	told, err := s.told(ctx, r)

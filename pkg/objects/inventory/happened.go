@@ -19,6 +19,8 @@ func (s Store) Happened(ctx context.Context, tx *table.Tx, ark string, e event.N
 	if err != nil {
 		return err
 	}
+	// The row is saved with the number of its event, on the condition that it is as it was read: so
+	// two events cannot get one number.
 	row.Number++
 	if e.Type == EventRepair {
 		row.Repaired = max(row.Repaired+1, e.Time) // each repair is seen as one

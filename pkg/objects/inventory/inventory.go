@@ -54,7 +54,8 @@ type Withdrawal struct {
 	At     string `dynamo:"withdrawn_at"` // ISO 8601 in UTC
 }
 
-// Version is a version's row.
+// Version is a version's row. It never changes once it is written. Created is in milliseconds since
+// 1970.
 type Version struct {
 	table.Head
 	ARK     string `dynamo:"ark"`
@@ -66,6 +67,7 @@ type Version struct {
 	Digest  string `dynamo:"inventory_digest"`
 }
 
+// localID is the row of a local id in a collection: the object that it names.
 type localID struct {
 	table.Head
 	ARK string `dynamo:"ark"`
@@ -98,11 +100,13 @@ func objectKey(ark string) table.Key   { return subject(ark).Key() }
 // VersionPrefix begins the sort keys of versions.
 const VersionPrefix = "V#"
 
-// VersionKey is the key of a version's row.
+// VersionKey is the key of a version's row. With leading zeros, keys sort as numbers do.
 func VersionKey(ark string, n int) table.Key {
 	return table.Key{PK: objectKey(ark).PK, SK: fmt.Sprintf("%s%06d", VersionPrefix, n)}
 }
 
+// localKey is the key of a local id. The name of a collection has no "#", so two pairs never have
+// one key.
 func localKey(collection, id string) table.Key {
 	return table.Key{PK: "LOCAL#" + collection + "#" + id, SK: "LOCAL"}
 }
@@ -177,7 +181,8 @@ func (s Store) ByLocalID(ctx context.Context, collection, id string) (string, er
 	return row.ARK, err
 }
 
-// Versions lists an object's versions, oldest first, a page at a time.
+// Versions lists an object's versions, oldest first, a page at a time. An object that is not
+// recorded has an empty page.
 func (s Store) Versions(ctx context.Context, ark, cursor string) ([]Version, string, error) {
 	var rows []Version
 	next, err := s.Table.Page(ctx, table.Query{
@@ -188,7 +193,8 @@ func (s Store) Versions(ctx context.Context, ark, cursor string) ([]Version, str
 	return rows, next, err
 }
 
-// Collection lists a collection's arks, last changed first, a page at a time.
+// Collection lists a collection's arks, last changed first, a page at a time. The index may lag: an
+// object that was recorded just now may be missing.
 func (s Store) Collection(ctx context.Context, collection,
 	cursor string) ([]string, string, error) {
 	var rows []struct {

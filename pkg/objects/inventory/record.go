@@ -35,7 +35,8 @@ type Detail struct {
 	Change string `json:"change,omitempty"`
 }
 
-// Missing are the numbers of the versions up to head that have no row, in order.
+// Missing are the numbers of the versions up to head that have no row, in order. Any of them may be
+// missing after a restore of the table, so all rows are looked through.
 func (s Store) Missing(ctx context.Context, ark string, head int) (numbers []int, err error) {
 	next := 1
 	for cursor, first := "", true; first || cursor != ""; first = false {
@@ -106,7 +107,8 @@ func (s Store) byLocalIDs(ctx context.Context, collection string, ids []string) 
 	return arks, g.Wait()
 }
 
-// PutLocalIDs puts rows of local ids into a transaction, which fails if there is one.
+// PutLocalIDs puts rows of local ids into a transaction, which fails if there is one. So of two
+// objects that claim an id at the same time only one gets it.
 func PutLocalIDs(tx *table.Tx, o *Object, ids []string) {
 	for _, id := range ids {
 		tx.Insert(&localID{Head: head(localKey(o.Collection, id)), ARK: o.ARK})
@@ -114,7 +116,8 @@ func PutLocalIDs(tx *table.Tx, o *Object, ids []string) {
 }
 
 // Release removes the rows of local ids that were withdrawn from an object, so that they are free for another one.
-// One that is another object's by now is left alone.
+// One that is another object's by now is left alone. A Stale means that a row was changed
+// meanwhile: the call can be repeated.
 func (s Store) Release(ctx context.Context, o *Object, withdrawn []string, newID func() string) error {
 	rows := make([]localID, len(withdrawn))
 	g, reading := errgroup.WithContext(ctx)
@@ -145,7 +148,7 @@ func (s Store) Release(ctx context.Context, o *Object, withdrawn []string, newID
 	return nil
 }
 
-// releasedAtOnce is how many rows one transaction removes.
+// releasedAtOnce is how many rows one transaction removes. DynamoDB takes 100 (TransactWriteItems).
 const releasedAtOnce = 50
 
 // Prepare returns a function that puts the record into a transaction: the missing rows of
@@ -173,6 +176,7 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 
 	next := prev.with(r.Object)
 	held := reserved.isOf(&next, r.First)
+	// Then nothing is written: a reindex of what is recorded makes no event.
 	recorded := held && len(r.Versions) == 0 && len(fresh) == 0 && prev.Rev > 0 &&
 		reflect.DeepEqual(prev, next)
 	if recorded {
@@ -216,6 +220,7 @@ func (s Store) row(ctx context.Context, o *Object) (Object, error) {
 	row := Object{Head: head(objectKey(o.ARK)), ARK: o.ARK, Collection: o.Collection}
 	err := s.Table.Get(ctx, row.Key(), &row)
 	if fault.Is(err, fault.NotFound) {
+		// Events outlive the row. A number that has an event already would be refused.
 		row.Number, err = s.lastEvent(ctx, o.ARK)
 	}
 	if err == nil {
@@ -257,7 +262,8 @@ func agree(row, stored *Object) error {
 	return nil
 }
 
-// Place puts the row at its place in the index "list": last changed last.
+// Place puts the row at its place in the index "list": last changed last. Thirteen digits hold
+// milliseconds until the year 2286, so the texts sort as the times do.
 func (row *Object) Place() {
 	row.Head.ListPK = "objects#" + row.Collection
 	row.Head.ListSK = fmt.Sprintf("%013d#%s", row.Modified, row.ARK)
@@ -290,7 +296,8 @@ func (row *Object) put(tx *table.Tx, r Record, e event.New) error {
 	return event.Append(tx, subject(row.ARK), row.Number, e)
 }
 
-// reserve makes the ark's permanent row say which object it is.
+// reserve makes the ark's permanent row say which object it is. A row that says something else is
+// corrected: the storage root decides.
 func reserve(tx *table.Tx, prev *Reserved, o *Object, job string) {
 	if prev == nil {
 		Reserve(tx, o.ARK, o.Collection, job)

@@ -30,6 +30,7 @@ func (s Store) Snapshot(ctx context.Context, ark string) ([]envelope.Event, erro
 	subject := envelope.Ref{Type: event.Object.String(), ID: ark}
 	all := []envelope.Event{}
 	add := func(e envelope.Event, detail, after any) error {
+		// The id follows from the subject and its version, so it is the same each time.
 		e.ID = fmt.Sprintf("%s.%s.%s.%d", envelope.Snapshot, e.Subject.Type, e.Subject.ID,
 			e.Version)
 		e.Type, e.Action, e.Outcome, e.Schema = envelope.Snapshot, envelope.Create, event.Success, 1

@@ -74,7 +74,7 @@ func Open() (formats.Identify, string, error) {
 
 // Identify identifies a file by its content, its structure if it is a container, and its name. A
 // file of no known format has one match, Unknown, whose warning says why. Only an error of content
-// is an error.
+// is an error. If the library has no result at all, that is an Invalid.
 func (d *Identifier) Identify(ctx context.Context, name string, content io.ReaderAt, size int64) (
 	[]formats.Match, error) {
 	w := &window{

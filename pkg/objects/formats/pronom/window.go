@@ -7,14 +7,16 @@ import (
 	"sync"
 )
 
-// blockBytes is what is read at once; mostBlocks is how many are kept.
+// blockBytes is what is read at once; mostBlocks is how many are kept. That is 4 MiB for each file
+// that is being identified.
 const (
 	blockBytes = 256 << 10
 	mostBlocks = 16
 )
 
 // window shows a file to siegfried, which reads it by IsSlicer, Size, Slice and EofSlice (its package
-// siegreader) from several goroutines at once.
+// siegreader) from several goroutines at once. It ends reading without an error of its own: the
+// caller asks failed and cut afterwards.
 type window struct {
 	ctx     context.Context
 	content io.ReaderAt
@@ -43,6 +45,7 @@ func (w *window) Size() int64 { return w.size }
 // triggerBytes is what siegfried asks for to decide whether a file is a container, and nothing else.
 const triggerBytes = 8
 
+// errClosed is the answer to triggerBytes: siegfried then leaves the matcher of containers out.
 var errClosed = errors.New("pronom: the container is not opened")
 
 // Slice returns bytes from an offset on. Fewer come with io.EOF: the file ends there, or what may

@@ -73,6 +73,7 @@ func promised(w *window) (most uint64) {
 			break
 		}
 		rest = rest[at:]
+		// The total number of entries is at byte 10 of the record.
 		most = max(most, uint64(little.Uint16(rest[10:])))
 	}
 
@@ -82,6 +83,8 @@ func promised(w *window) (most uint64) {
 			return most
 		}
 		rest = rest[at:]
+		// The locator has at byte 8 where the ZIP64 record is, and that at byte 32 the number of
+		// entries.
 		record, _ := w.Slice(int64(little.Uint64(rest[8:])), end64Bytes)
 		if len(record) == end64Bytes {
 			most = max(most, little.Uint64(record[32:]))
