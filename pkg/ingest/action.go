@@ -70,7 +70,7 @@ func (t Target) String() string {
 }
 
 // ParseTarget reads the text form of a target. The id of a job or batch may also be alone:
-// only that of a job has a hyphen.
+// only that of a job has a hyphen. Any other text is an Invalid.
 func ParseTarget(text string) (Target, error) {
 	kind, id, named := strings.Cut(text, ":")
 	t := Target{TargetKind(kind), id}
@@ -87,6 +87,8 @@ func ParseTarget(text string) (Target, error) {
 	return t, t.check()
 }
 
+// isBatchID reports whether a text has the form of a ULID. Whether there is such a batch is asked
+// when its row is read.
 func isBatchID(text string) bool {
 	const idLength = 26 // of a ULID
 	return len(text) == idLength && !strings.ContainsFunc(text, func(r rune) bool {
@@ -94,6 +96,7 @@ func isBatchID(text string) bool {
 	})
 }
 
+// isJobID reports whether a text has the form of JobID.
 func isJobID(text string) bool {
 	batch, row, ok := strings.Cut(text, "-")
 	notDigit := func(r rune) bool { return r < '0' || r > '9' }
@@ -205,7 +208,7 @@ func CheckPriority(name ActionName, priority *int) error {
 }
 
 // WrongState refuses an action because its target is not in a state that the action needs.
-// becomes is what the target can become: see [State.Becomes].
+// becomes is what the target can become: see [State.Becomes]. It is a Conflict.
 func WrongState[S ~string](kind TargetKind, id string, is S, name ActionName, needs,
 	becomes string) error {
 	return fault.New(fault.Conflict, "%s %s is %s; %s needs %s; %s", kind, id, is, name, needs, becomes)
@@ -247,5 +250,6 @@ type ActionResult struct {
 	Operation string
 }
 
-// ErrUnconfirmed is in the error of an action that is refused only because it has no Confirm.
+// ErrUnconfirmed is in the error of an action that is refused only because it has no Confirm. Its
+// kind is a Conflict.
 var ErrUnconfirmed = errors.New("to do it nevertheless, repeat the request with confirm")

@@ -76,7 +76,8 @@ func (b *Batch) Stops() string {
 	return "batch " + b.ID + " was " + b.Cancelled.String("cancelled")
 }
 
-// MayStart is Stops as a condition of the batch's row, which the transactions have that let a job start.
+// MayStart is Stops as a condition of the batch's row, which the transactions have that let a job
+// start. Its arguments are BatchPending and BatchProcessing.
 const MayStart = "attribute_not_exists(cancelled) OR (batch_state <> ? AND batch_state <> ?)"
 
 // HasEnded reports whether nothing more happens with the batch by itself.
@@ -94,7 +95,7 @@ func (b *Batch) LastReport() int {
 }
 
 // CutShort returns why not everything of a submission was ingested: it was cancelled, or not
-// all of its rows became jobs. It is "" for others.
+// all of its rows became jobs. It is "" for others. It is a part of the report and of its mail.
 func (b *Batch) CutShort() string {
 	if b.Cancelled != nil {
 		return b.Cancelled.String("cancelled")
@@ -105,6 +106,7 @@ func (b *Batch) CutShort() string {
 // WorkKey returns the place of a batch in the index "work", "" if nothing is to be done with it.
 func (b *Batch) WorkKey() (place, rank string) {
 	switch b.State {
+	// A batch in Processing, too: if the wake-up after its last job was lost, the sweep closes it.
 	case BatchPending, BatchProcessing, BatchReporting, BatchUpdateReporting:
 		return due("batch:"+b.ID, b.Due)
 	case BatchHeld:
@@ -132,13 +134,15 @@ type Counts struct {
 // FailedByThemselves is the number of failed jobs that no person has stopped.
 func (c Counts) FailedByThemselves() int64 { return c.Failed - c.Stopped }
 
-// Open is the number of jobs that have not ended. The batch reports when there are none.
+// Open is the number of jobs that have not ended. The batch reports when there are none. A held job
+// is open: it can continue.
 func (c Counts) Open() int64 { return c.Processing + c.Held }
 
 // Sum is the number of jobs in all classes.
 func (c Counts) Sum() int64 { return c.Open() + c.Failed + c.Completed + c.Deleted }
 
-// Moved returns what a job's change of state adds to the counts.
+// Moved returns what a job's change of state adds to the counts. The keys are the attributes of
+// Counts. A new job is moved from "".
 func Moved(from, to State) map[string]int64 {
 	add := map[string]int64{}
 	if from.Class() != to.Class() {
@@ -154,6 +158,7 @@ func Moved(from, to State) map[string]int64 {
 func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
 	b.State, b.Entered, b.Hold = to, now.UnixMilli(), nil
 	b.progress()
+	// Answers of earlier executions, with lower numbers, are superseded.
 	if _, ok := StageOfBatch(to); ok {
 		b.Exec++
 	}
@@ -161,7 +166,7 @@ func (r Rules) EnterBatch(b Batch, to BatchState, now time.Time) Batch {
 }
 
 // UpdateReport is a failed batch that reports again what has changed since its last report.
-// c are its counts.
+// c are its counts. A batch in another state, with open jobs, or without jobs is a Conflict.
 func (r Rules) UpdateReport(b Batch, c Counts, now time.Time) (Batch, error) {
 	switch {
 	case b.State != BatchFailed:
@@ -188,7 +193,8 @@ func (r Rules) ContinueBatch(b Batch, now time.Time) Batch {
 	return r.DueBatch(b, now)
 }
 
-// DueBatch sets when the sweep next checks the batch.
+// DueBatch sets when the sweep next checks the batch. A Completed one without a due time, 0, is in
+// no place of the index: its rows stay.
 func (r Rules) DueBatch(b Batch, now time.Time) Batch {
 	b.Due = 0
 	if stage, ok := StageOfBatch(b.State); ok {

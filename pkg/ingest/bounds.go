@@ -23,7 +23,7 @@ const (
 )
 
 // Unstorable reports whether some later step cannot store a character: a control
-// character, or one that XML 1.0 does not allow.
+// character, or one that XML 1.0 does not allow. (Source: XML 1.0, section 2.2.)
 func Unstorable(r rune) bool { return unicode.IsControl(r) || r == 0xFFFE || r == 0xFFFF }
 
 // CheckText returns an Invalid that names the field if a line of text is longer than most
@@ -43,7 +43,7 @@ func CheckText(field, text string, most int) error {
 }
 
 // Cut shortens a text to at most n bytes, at the end of a character, and adds "…" if
-// something was cut off.
+// something was cut off. That adds 3 bytes to the n.
 func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -45,10 +45,12 @@ type Want struct {
 func Choose(free Free, waiting []Want) ([]Want, Free) {
 	var out []Want
 	for _, w := range waiting {
+		// Every job needs a slot, so nobody behind this one can start.
 		if free.Slots <= 0 {
 			break
 		}
 
+		// Such a job reserves nothing: it could not use what is free.
 		if free.Share > 0 && free.Taken[w.Collection] >= free.Share {
 			continue
 		}
@@ -77,6 +79,7 @@ func Choose(free Free, waiting []Want) ([]Want, Free) {
 // would wait for each other without end. Such a job fits at the latest when only parked
 // jobs hold space.
 func (f Free) Fits(w Want) bool {
+	// A job that is known to need no space takes nothing of what is reserved.
 	if f.Kept && !w.First && (w.Space > 0 || !w.Known) {
 		return false
 	}
@@ -92,7 +95,8 @@ func (f Free) spaceFor(w Want) int64 {
 	return f.Space
 }
 
-// Lacks is how many bytes must become free until there is space for a job that does not fit.
+// Lacks is how many bytes must become free until there is space for a job that does not fit. It is
+// at least 1: a job may fit, and be kept back by a reservation.
 func (f Free) Lacks(w Want) int64 {
 	needs := w.Space
 	if !w.Known {
@@ -101,7 +105,8 @@ func (f Free) Lacks(w Want) int64 {
 	return max(1, needs-f.spaceFor(w))
 }
 
-// reservesFor reports whether freed space is reserved for a job that does not fit.
+// reservesFor reports whether freed space is reserved for a job that does not fit. One that can
+// never fit reserves nothing: it would keep all others back without end.
 func (f Free) reservesFor(w Want) bool {
 	return f.Patience > 0 && w.Waited >= f.Patience && w.Space <= f.Capacity &&
 		(w.Known || f.Reserve <= f.Capacity)

@@ -8,6 +8,8 @@ import (
 // Deleted is a job that a person has deleted, or cancelled before it started. Its work
 // files, if it has any, are removed as soon as no worker of it can be late.
 func (r Rules) Deleted(j Job, reason string, now time.Time) Job {
+	// Before enter, which changes Entered: a worker can be late since the job left its former
+	// state.
 	removal := r.CleanAt(&j, now)
 	j.Checkpoint, j.Done, j.Cleaning, j.Hold = "", 0, false, nil
 	j = release(r.enter(j, Deleted, now))
@@ -19,7 +21,7 @@ func (r Rules) Deleted(j Job, reason string, now time.Time) Job {
 }
 
 // CleanUp is a failed job whose work files are removed now, not at the end of
-// FailedRetention.
+// FailedRetention. It is never later than it was due already.
 func (r Rules) CleanUp(j Job, now time.Time) Job {
 	j.Due, j.Repairs = min(j.Due, r.CleanAt(&j, now)), 0
 	return j
@@ -33,7 +35,7 @@ func (r Rules) CleanAt(j *Job, now time.Time) int64 {
 }
 
 // Unrecorded reports whether the job's version is stored, but perhaps not yet recorded in
-// the inventory.
+// the inventory. Record does that, after Storing.
 func (j *Job) Unrecorded() bool {
 	return j.ObjectVersion > 0 &&
 		!isAfter(j.LastSuccessful, Storing)

@@ -56,7 +56,8 @@ const (
 // NeedsStorage reports whether a parked job would write to the storage next.
 func (j *Job) NeedsStorage() bool { return j.State == Storing || j.Waits == WaitsForStorage }
 
-// Held is a Pending job that a hold stops. Any other job has started, and continues.
+// Held is a Pending job that a hold stops. Any other job has started, and continues. For these the
+// error is a Conflict.
 func (r Rules) Held(j Job, h Hold, now time.Time) (Job, error) {
 	if err := CheckJob(j.State, Held); err != nil {
 		return j, err
@@ -65,13 +66,15 @@ func (r Rules) Held(j Job, h Hold, now time.Time) (Job, error) {
 	return r.HeldBy(j, h), nil
 }
 
-// HeldBy is a Held job that another hold stops from now on.
+// HeldBy is a Held job that another hold stops from now on. Its due time is the end of the hold, 0
+// if that has none.
 func (r Rules) HeldBy(j Job, h Hold) Job {
 	j.Hold, j.Due = &h, h.Until
 	return j
 }
 
-// Released is a Held job that waits again.
+// Released is a Held job that waits again. It enters gate 1 with a new time, so it is behind those
+// of its priority that waited meanwhile. A job that is not Held is a Conflict.
 func (r Rules) Released(j Job, now time.Time) (Job, error) {
 	if j.State != Held {
 		return j, fault.New(fault.Conflict, "job %s is %s; only a Held job can be released; %s",

@@ -159,7 +159,8 @@ func (h *Healed) Noting(segment int, paths []string) *Healed {
 // Noted reports whether the damaged files of a segment, from 1, are noted.
 func (h *Healed) Noted(segment int) bool { return h != nil && h.Segment == segment }
 
-// Replanned is h once another plan begins, whose segments are others. h may be nil.
+// Replanned is h once another plan begins, whose segments are others. h may be nil. The paths stay:
+// what was replaced is told.
 func (h *Healed) Replanned() *Healed {
 	if h == nil {
 		return nil
@@ -188,12 +189,14 @@ func listed(names []string, more int) string {
 }
 
 // Submitted are the local ids that the submission named. Only these identify the object;
-// those found in its package do not.
+// those found in its package do not. The result can be appended to: it never overwrites those that
+// were found.
 func (j *Job) Submitted() []string {
 	return slices.Clip(j.LocalIDs[:len(j.LocalIDs)-j.Found])
 }
 
-// Corrects reports whether the job has no content: it changes what is said of a stored object.
+// Corrects reports whether the job has no content: it changes what is said of a stored object. It
+// passes the same stages as others, which ask this where there would be content.
 func (j *Job) Corrects() bool { return j.Payload.Type == TypeCorrection }
 
 // Change is what a job without content changes, as events name it: "withdraw" or "reinstate" for access to the
@@ -230,10 +233,11 @@ func (j *Job) LockKeys() []string {
 	return keys
 }
 
-// ARKLock is the lock key of an object's ARK.
+// ARKLock is the lock key of an object's ARK. It is of the whole archive, since an ARK is.
 func ARKLock(ark string) string { return "ark#" + ark }
 
-// LocalLock is the lock key of a local id.
+// LocalLock is the lock key of a local id. Another collection can have the same id for another
+// object.
 func LocalLock(collection, id string) string { return "local#" + collection + "#" + id }
 
 // MaxRelated is the largest number of a job's related lock keys. All of its locks are taken in
@@ -242,7 +246,8 @@ const MaxRelated = 10
 
 // QueuedLocks lists the lock keys for which the job is in line: all that it needs, from
 // its submission until its version is recorded. Jobs for one object or local id run in the
-// order of their submission. Others may pass a held job.
+// order of their submission. Others may pass a held job. At Notify the version is recorded, so
+// another job finds it.
 func (j *Job) QueuedLocks() []string {
 	if j.State.Class() != ClassProcessing || j.State == Notify {
 		return nil
@@ -252,7 +257,8 @@ func (j *Job) QueuedLocks() []string {
 
 // FirstTry reports whether no worker had the job in this state before, so that the step
 // need not check what an earlier try did. It can be wrong after the table was restored.
-// Therefore use it only to save requests: writes still need their conditions.
+// Therefore use it only to save requests: writes still need their conditions. A try that is under
+// way counts as one.
 func (j *Job) FirstTry() bool { return j.RetryCount == 0 && j.Tries <= 1 && j.Checkpoint == "" }
 
 // Running reports whether an execution drives the job.
@@ -264,7 +270,7 @@ func (j *Job) Running() bool {
 // WorkKey returns the place of an unfinished job in the index "work": at exactly one gate,
 // among the due items, or among those on hold. A failed or deleted job is due when its work
 // files are to be removed; a failed one without work files waits for a person. One that has
-// ended has no place.
+// ended has no place. The order of the cases counts: a deferred job is parked as well.
 func (j *Job) WorkKey() (place, rank string) {
 	switch {
 	case j.Deferred():
@@ -289,7 +295,8 @@ func (j *Job) WorkKey() (place, rank string) {
 	return "", ""
 }
 
-// Deferred reports whether the job is parked until a time that its source asked for.
+// Deferred reports whether the job is parked until a time that its source asked for. Other parked
+// jobs have no due time.
 func (j *Job) Deferred() bool { return j.Parked && j.Due > 0 }
 
 // NeedsSpace reports whether the job needs space to continue, and has none. Once its version is stored, it needs none.
@@ -307,6 +314,7 @@ func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, 
 func SubmittedAfter(a, b string) bool {
 	batchA, rowA, isA := strings.Cut(a, "-")
 	batchB, rowB, isB := strings.Cut(b, "-")
+	// The length comes first: row numbers of more than five digits have no leading zeros.
 	return isA && isB && cmp.Or(cmp.Compare(batchA, batchB), cmp.Compare(len(rowA), len(rowB)),
 		cmp.Compare(rowA, rowB)) > 0
 }

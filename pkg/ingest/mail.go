@@ -19,7 +19,8 @@ const (
 )
 
 // Mails are the mails that become due with a change of a batch. Each becomes a row in the
-// transaction of the change.
+// transaction of the change. A batch that is unpacked in several chunks is Queued once, with the
+// first of them.
 func Mails(prev, next Batch) []MailKind {
 	var out []MailKind
 	if prev.Unpacked == 0 && next.Unpacked > 0 {
@@ -93,7 +94,8 @@ func (m *Mail) WorkKey() (place, rank string) {
 }
 
 // Take is the mail with one more try, begun at now. If its sender dies, the next try is
-// due after the usual wait.
+// due after the usual wait. The due time is set before the try: no other process begins one at the
+// same time.
 func (m Mail) Take(now time.Time) Mail {
 	m.Tries++
 	m.Due = now.Add(mailWaits[min(m.Tries, len(mailWaits))-1]).UnixMilli()
@@ -107,7 +109,7 @@ func (m *Mail) Overtaken(b *Batch) bool {
 }
 
 // Left are the recipients in to for whom the mail is still pending: neither sent nor
-// given up.
+// given up. An empty result means that the mail has ended.
 func (m *Mail) Left(to []string) []string {
 	var out []string
 	for _, t := range to {
@@ -152,7 +154,8 @@ func (m Mail) Note(to, problem string, refused bool) Mail {
 	return m
 }
 
-// Result is the result of the mail after its last try, at now.
+// Result is the result of the mail after its last try, at now. What could not be composed has one
+// failed delivery without a recipient.
 func (m *Mail) Result(now time.Time) MailResult {
 	r := MailResult{Kind: m.Kind, At: now.UnixMilli(), Tries: m.Tries}
 	for _, d := range m.To {

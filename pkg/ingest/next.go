@@ -35,7 +35,8 @@ type Result struct {
 	Recoverable bool          // Fail: a requeue can succeed
 }
 
-// Fail is the result of a step that cannot succeed.
+// Fail is the result of a step that cannot succeed. The reason is for the depositor: what is wrong,
+// and what to do.
 func Fail(recoverable bool, reason string) Result {
 	return Result{Outcome: StepFail, Reason: Cut(reason, MaxReason), Recoverable: recoverable}
 }
@@ -68,7 +69,7 @@ type Rules struct {
 	Retention time.Duration
 }
 
-// New is a new job: Pending since now.
+// New is a new job: Pending since now. Created is the time of the job, not of the submission.
 func (r Rules) New(j Job, now time.Time) Job {
 	j.Created = now.UnixMilli()
 	return r.enter(j, Pending, now)
@@ -77,7 +78,7 @@ func (r Rules) New(j Job, now time.Time) Job {
 func (r Rules) grace(stage Stage) int64 { return r.Timing.Times(stage).Grace.Milliseconds() }
 
 // enter puts a job into a state at now: a running state gets a due time, a gate
-// its entry time.
+// its entry time. It counts tries and repairs anew.
 func (r Rules) enter(j Job, to State, now time.Time) Job {
 	j.State, j.Entered, j.Parked, j.Waits, j.WaitsOn, j.Hold = to, now.UnixMilli(), false, "", "",
 		nil
@@ -87,6 +88,8 @@ func (r Rules) enter(j Job, to State, now time.Time) Job {
 	return r.due(j, now)
 }
 
+// due sets when the sweep looks at a job that an execution drives. At a gate there is no due time:
+// each tick looks there.
 func (r Rules) due(j Job, now time.Time) Job {
 	j.Due = 0
 	if stage, ok := StageOf(j.State); ok && !j.Parked {
@@ -117,6 +120,7 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 		}
 		j.Parked, j.Waits, j.WaitsOn, j.Entered = true, "", "", now.UnixMilli()
 		j.Turn = r.turn(j)
+		// Otherwise the tries count on: a source that gives nothing is not asked without end.
 		if res.Progress {
 			j.progress()
 		}
@@ -173,6 +177,7 @@ func (r Rules) Preserved(j Job, version int) Job {
 // failed job is not stored yet, it has to start again from the beginning.
 func (r Rules) Cleaned(j Job) Job {
 	j.HasSpace, j.Cleaning, j.Due, j.Repairs, j.Blocked = false, false, 0, 0, ""
+	// Once a version is stored, what is left needs no work files.
 	if j.State == Failed && !isAfter(j.LastSuccessful, Processing) {
 		j.LastSuccessful = ""
 	}
@@ -249,8 +254,10 @@ func (r Rules) Requeue(j Job, now time.Time) (Job, error) {
 	}
 
 	to := After(j.LastSuccessful)
+	// From now on FirstTry is false: what earlier workers did is looked for.
 	j.RetryCount++
 	j = r.enter(j, to, now)
+	// Pending and Provisioning are gates already.
 	if j.Running() {
 		j = r.Park(j, WaitsForTurn, "", now)
 	}

@@ -32,7 +32,8 @@ func (f Filter) Matches(j *Job) bool {
 		strings.Contains(strings.ToLower(j.Message), strings.ToLower(f.Message))
 }
 
-// MatchesBatch reports whether the filter selects a batch that has no jobs yet.
+// MatchesBatch reports whether the filter selects a batch that has no jobs yet. It is compared like
+// a job in the state that is selected, with the batch's own hold.
 func (f Filter) MatchesBatch(b *Batch) bool {
 	return !f.keeps(b.Hold, TargetBatch) &&
 		f.Matches(&Job{
@@ -194,12 +195,14 @@ func (t Tally) Left() int { return max(0, t.Planned-t.Done-t.Refused) }
 // itself, or be continued, within the half of that, while it has all of its items.
 const KeepOperations = 90 * 24 * time.Hour
 
-// Overdue reports whether an operation began so long ago that it may not continue.
+// Overdue reports whether an operation began so long ago that it may not continue. Its rows would
+// expire while it runs.
 func (o *Operation) Overdue(now time.Time) bool {
 	return now.Sub(time.UnixMilli(o.Created)) > KeepOperations/2
 }
 
-// RunsAs reports whether execution exec is to run the next page.
+// RunsAs reports whether execution exec is to run the next page. An older execution that is late
+// runs none.
 func (o *Operation) RunsAs(exec int64) bool { return o.State == OperationRunning && o.Exec == exec }
 
 // WorkKey returns the place of an operation in the index "work", "" if it does not run.
@@ -215,6 +218,7 @@ func (o *Operation) WorkKey() (place, rank string) {
 func (r Rules) StartOperation(o Operation, now time.Time) Operation {
 	if o.Created == 0 {
 		o.Created = now.UnixMilli()
+		// The doctor plans no items: it finds by itself what is next.
 		o.Planning = o.Name != ActDoctor
 	}
 	o.State = OperationRunning
@@ -222,7 +226,8 @@ func (r Rules) StartOperation(o Operation, now time.Time) Operation {
 	return r.ContinueOperation(o, now)
 }
 
-// ContinueOperation is a running operation after a page.
+// ContinueOperation is a running operation after a page. One that was interrupted meanwhile gets no
+// due time.
 func (r Rules) ContinueOperation(o Operation, now time.Time) Operation {
 	o.progress()
 	if o.State == OperationRunning {
@@ -231,7 +236,7 @@ func (r Rules) ContinueOperation(o Operation, now time.Time) Operation {
 	return o
 }
 
-// StopOperation is an operation that is done or interrupted.
+// StopOperation is an operation that is done or interrupted. One that is interrupted has not ended.
 func (r Rules) StopOperation(o Operation, to OperationState, now time.Time) Operation {
 	o.State, o.Due, o.Progress = to, 0, ""
 	if to == OperationDone {
@@ -240,7 +245,8 @@ func (r Rules) StopOperation(o Operation, to OperationState, now time.Time) Oper
 	return o
 }
 
-// OperationWakes are the wake-ups that are due after a change of an operation.
+// OperationWakes are the wake-ups that are due after a change of an operation. There is none for an
+// operation that a person's execution runs first.
 func OperationWakes(prev, next Operation) []Wake {
 	own := next.Exec == 1 && next.Execution != "" // it runs already
 	if next.State != OperationRunning || next.Exec == prev.Exec || own {
@@ -269,6 +275,7 @@ func PlacesOf(s State) []string {
 		return []string{WorkPending}
 	case Provisioning:
 		return []string{WorkProvisioning}
+	// First those with work files: a job moves on when these are removed.
 	case Failed:
 		return []string{WorkCleanUp, WorkFailed}
 	case Held:

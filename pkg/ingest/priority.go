@@ -38,6 +38,8 @@ func (r Rules) Prioritize(j Job, priority int) Job {
 // so no row has to be written only because time passes.
 func (r Rules) turn(j Job) string {
 	if r.Aging == 0 {
+		// Fixed widths: the index sorts texts. Entered is in milliseconds; the id decides between
+		// equals.
 		return fmt.Sprintf("%03d#%013d#%s", j.Priority, j.Entered, j.ID)
 	}
 	return fmt.Sprintf("%013d#%s", j.Entered+int64(j.Priority)*r.Aging.Milliseconds(), j.ID)

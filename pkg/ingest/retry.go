@@ -24,7 +24,8 @@ func (r Rules) LongestPostponed(stage Stage) time.Duration {
 	return max(r.Timing.MaxBackoff, r.Timing.Times(stage).Grace)
 }
 
-// backoff is the delay until the sweep checks an item again, after so many repairs.
+// backoff is the delay until the sweep checks an item again, after so many repairs. It is the grace
+// without a repair, and twice as long after each.
 func backoff(t Timing, c Times, repairs int) time.Duration {
 	d := c.Grace
 	for range repairs {

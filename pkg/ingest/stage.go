@@ -31,12 +31,13 @@ func StageNamed(name string) (Stage, bool) {
 	return findStage(func(s Stage) bool { return s.Name == name })
 }
 
-// StageOf returns the stage that works on jobs in state s.
+// StageOf returns the stage that works on jobs in state s. Gates and ends have none.
 func StageOf(s State) (Stage, bool) {
 	return findStage(func(st Stage) bool { return st.Job == s && s != "" })
 }
 
-// StageOfBatch returns the stage that works on batches in state s.
+// StageOfBatch returns the stage that works on batches in state s. An update of a report is made by
+// the stage that made the first.
 func StageOfBatch(s BatchState) (Stage, bool) {
 	if s == BatchUpdateReporting {
 		s = BatchReporting

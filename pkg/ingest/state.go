@@ -34,6 +34,7 @@ const (
 var Order = []State{Pending, Estimating, Provisioning, Downloading, Processing, Storing, Recording,
 	Notify, Completed}
 
+// nextJob has the changes that CheckJob allows. "" is a job that is being made.
 var nextJob = map[State][]State{
 	"":           {Pending, Failed}, // Failed: a row that cannot be ingested
 	Pending:      {Held, Estimating, Deleted},
@@ -86,6 +87,7 @@ func CheckJob(from, to State) error { return check("job", nextJob, from, to) }
 // Estimating or Deleted".
 func (s State) Becomes() string { return becomes("job", nextJob, s) }
 
+// check returns a Conflict unless a table has a change.
 func check[S ~string](what string, table map[S][]S, from, to S) error {
 	if slices.Contains(table[from], to) {
 		return nil
@@ -152,6 +154,7 @@ const (
 	BatchDeleted         BatchState = "Deleted"
 )
 
+// nextBatch has the changes that CheckBatch allows.
 var nextBatch = map[BatchState][]BatchState{
 	"":                   {BatchPending},
 	BatchPending:         {BatchHeld, BatchProcessing, BatchFailed},

@@ -66,7 +66,7 @@ func (b *Batch) ForOneObject() string {
 }
 
 // Refused is a shortened job for a row that cannot be ingested: enough to find the row in
-// the submission.
+// the submission. It has no identifiers, so it takes no lock and no place in line.
 func Refused(j Job) Job {
 	const most = 2000
 	return Job{

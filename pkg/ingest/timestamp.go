@@ -6,7 +6,8 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// Timestamp formats milliseconds since 1970 as ISO 8601 in UTC, to the second.
+// Timestamp formats milliseconds since 1970 as ISO 8601 in UTC, to the second. The form is that of
+// RFC 3339, e.g. 2026-11-22T18:00:00Z.
 func Timestamp(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
 // ReadTime reads a time in ISO 8601 as milliseconds since 1970, which are positive; "" is 0, no

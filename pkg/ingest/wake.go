@@ -25,7 +25,8 @@ const (
 )
 
 // Wakes are the wake-ups that are due after a change of a job from prev to next. With a
-// zero prev they are all that the job can need.
+// zero prev they are all that the job can need. They are sent after the commit. One that is lost
+// delays the item until the sweep finds it.
 func Wakes(prev, next Job) []Wake {
 	var out []Wake
 	if next.Running() && next.Exec != prev.Exec {
@@ -48,7 +49,8 @@ func frees(prev, next Job) bool {
 		len(prev.Locks) > len(next.Locks)
 }
 
-// BatchWakes are the wake-ups that are due after a change of a batch.
+// BatchWakes are the wake-ups that are due after a change of a batch. Like Wakes, with a zero prev
+// they are all that it can need.
 func BatchWakes(prev, next Batch) []Wake {
 	var out []Wake
 	if stage, ok := StageOfBatch(next.State); ok && next.Exec != prev.Exec {

@@ -28,7 +28,7 @@ func (w *Warnings) Add(text string) {
 }
 
 // List returns the first warnings, and a line with the number of the others and where to
-// find them.
+// find them. others says where that is.
 func (w *Warnings) List(others string) []string {
 	if left := w.count - len(w.first); left > 0 {
 		return append(slices.Clip(w.first), fmt.Sprintf("%d more warnings: %s", left, others))

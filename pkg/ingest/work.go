@@ -41,6 +41,16 @@ func (w *Work) Stuck() bool { return w.Blocked != "" || w.Repairs >= StuckRepair
 // Places in the index "work": the gates, due#shard for items to be repaired, one for items
 // on hold, in the order in which their holds end, one for rows and work files to be removed,
 // so that no repair waits behind a clean-up, and one for failed jobs without work files.
+//
+//	pending, provisioning, parked   jobs at a gate, in the order of their turns
+//	due#{shard}                     {due time}#{id}: what the sweep repairs, of any kind
+//	held                            {end of the hold}#{id}
+//	clean                           {due time}#{id}: work files of jobs, rows of batches
+//	failed                          {time of the failure}#{id}
+//	mail                            {due time}#{batch}#{kind}: see PlaceMail
+//
+// Times are milliseconds since 1970, with thirteen digits. Batches and operations have their kind
+// before the id.
 const (
 	WorkPending      = "pending"
 	WorkProvisioning = "provisioning"
@@ -51,13 +61,16 @@ const (
 	DueShards        = 4
 )
 
+// due is the place of an item among the due ones. Its shard follows from its id, so it stays the
+// same.
 func due(id string, at int64) (place, rank string) {
 	h := fnv.New32a()
 	h.Write([]byte(id))
 	return DuePK(int(h.Sum32() % DueShards)), DueSK(at) + "#" + id
 }
 
-// heldPlace is the place of an item on hold, whose hold ends at a time, or never if that is 0.
+// heldPlace is the place of an item on hold, whose hold ends at a time, or never if that is 0. The
+// sweep reads the place only up to now.
 func heldPlace(id string, ends int64) (place, rank string) {
 	const never = 9_999_999_999_999 // behind every time
 	if ends == 0 {
