@@ -10,6 +10,9 @@ import (
 // Act does one action. An Invalid means that the request is wrong, a Denied that the role
 // of the actor does not allow it, a Conflict that the state of the target does not allow
 // it or that it needs confirmation, a Held that a hold prevents it.
+//
+// The receipt is read before anything that depends on time or on other rows, so that a repeat of a
+// request that was done is never refused.
 func (d Admin) Act(ctx context.Context, a ingest.Action) (ingest.ActionResult, error) {
 	if err := a.Check(); err != nil {
 		return ingest.ActionResult{}, err
@@ -20,6 +23,7 @@ func (d Admin) Act(ctx context.Context, a ingest.Action) (ingest.ActionResult, e
 		return r.result(a), err
 	}
 
+	// Only now: the end that a repeated request names may have passed.
 	if err := ingest.CheckUntil(a.Until, d.Queue.Now()); err != nil {
 		return ingest.ActionResult{}, err
 	}

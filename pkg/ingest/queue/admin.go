@@ -61,7 +61,8 @@ type batchDecision struct {
 	next ingest.Batch
 }
 
-// batchDecider decides what an action does to a batch. An error refuses it.
+// batchDecider decides what an action does to a batch. An error refuses it. It is called again with
+// the row as it is then, if another change was first.
 type batchDecider func(ctx context.Context, q *Queue, row *Batch, a ingest.Action) (batchDecision, error)
 
 // part is a part of a transaction.
@@ -106,6 +107,8 @@ func (d Admin) attempt(ctx context.Context, a ingest.Action, r *receipt,
 		}
 
 		switch {
+		// Another call with the same request id has done it, or does it: its receipt has the
+		// result.
 		case r.lost(err):
 			err = d.Queue.Table.Get(ctx, r.Key(), r)
 			return r.result(a), err
@@ -150,6 +153,7 @@ func (to attempt) result(a ingest.Action) ingest.ActionResult {
 func (to attempt) do(ctx context.Context, r *receipt, out *ingest.ActionResult) error {
 	changed := *out
 	changed.Changed = true
+	// It has effects of its own, so it comes last before the commit, and never in a dry run.
 	if err := to.prepare(ctx); err != nil {
 		return err
 	}
@@ -163,6 +167,7 @@ func (to attempt) do(ctx context.Context, r *receipt, out *ingest.ActionResult) 
 	}
 
 	*out = changed
+	// After the commit: if this process dies here, the sweep does the same later.
 	if to.then != nil {
 		to.then(ctx)
 	}

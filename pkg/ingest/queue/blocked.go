@@ -14,7 +14,8 @@ const maxBlocked = 600
 
 // block records on the row of a job, or else of a batch, which call AWS refused that its
 // execution exec needs, so that explain can show it. If that fails, only the explanation
-// is lost: the sweep repairs the item.
+// is lost: the sweep repairs the item. Throttling and errors of the service itself are not
+// recorded: they pass.
 func (q *Queue) block(ctx context.Context, job, batch string, exec int64, what string,
 	cause error) {
 	if !awserror.IsRefusal(cause) {
@@ -48,7 +49,7 @@ func (q *Queue) blockOperation(ctx context.Context, id string, exec int64, what 
 }
 
 // recordBlocked does not write a row that has changed since, or that a worker has: the
-// worker would lose its lease.
+// worker would lose its lease. So it never delays work.
 func (q *Queue) recordBlocked(ctx context.Context, job, batch string, exec int64,
 	text string) error {
 	it, err := q.item(ctx, job, batch)
@@ -65,7 +66,7 @@ func (q *Queue) recordBlocked(ctx context.Context, job, batch string, exec int64
 
 // blocker returns why the old execution of a repaired item did not reach a worker, if that
 // is known: the call that the state machine could not make, or what was recorded before.
-// It is for people; nothing is decided from it.
+// It is for people; nothing is decided from it. One call reads the execution's history.
 func (q *Queue) blocker(ctx context.Context, machine, old string, w ingest.Work) string {
 	if w.Tries > 0 {
 		return "" // a worker had it

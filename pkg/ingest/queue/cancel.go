@@ -18,6 +18,7 @@ func decideCancel(ctx context.Context, q *Queue, row *Job,
 		d.next, d.unchanged, d.summary = job, true,
 			fmt.Sprintf("job %s is already %s", job.ID, job.State)
 		return d, nil
+	// By the table of states, only a job that has not started can become Deleted.
 	case ingest.CheckJob(job.State, ingest.Deleted) != nil:
 		d, err = q.stopJob(ctx, row, a, why)
 		d.next.Cancelled = true
@@ -49,6 +50,7 @@ func decideCancelBatch(ctx context.Context, q *Queue, row *Batch,
 
 	open := counts.Open()
 	switch {
+	// A second cancel while the operation runs changes nothing, and returns the same operation.
 	case running, batch.Cancelled != nil && open == 0:
 		d.unchanged, d.operation = true, batch.Cancelled.Operation
 		d.summary = fmt.Sprintf("batch %s was %s", batch.ID, batch.Cancelled.String("cancelled"))
@@ -70,6 +72,7 @@ func decideCancelBatch(ctx context.Context, q *Queue, row *Batch,
 	d.by = origin{event: "batch.cancelled", actor: a.Actor, component: "admin", reason: a.Reason}
 	d.summary = fmt.Sprintf("batch %s is cancelled with %s: what has not started is deleted, "+
 		"what has started fails; then it reports", batch.ID, ingest.Counted(open, "unfinished job"))
+	// Otherwise there is nothing to end: the batch itself fails, or is sealed and reports.
 	if open > 0 {
 		operation, begin, run := q.cancelJobs(&d.next)
 		d.also = append(d.also, begin)
@@ -92,7 +95,8 @@ func insteadOfCancel(s ingest.BatchState) string {
 	return "Its jobs have ended"
 }
 
-// isCancelling reports whether the operation that cancels the jobs of a batch is running.
+// isCancelling reports whether the operation that cancels the jobs of a batch is running. The rows
+// of an operation expire: one that is gone does not run.
 func (q *Queue) isCancelling(ctx context.Context, b *ingest.Batch) (bool, error) {
 	if b.Cancelled == nil || b.Cancelled.Operation == "" {
 		return false, nil
@@ -105,7 +109,8 @@ func (q *Queue) isCancelling(ctx context.Context, b *ingest.Batch) (bool, error)
 }
 
 // cancelJobs names, on a cancelled batch, a new bulk operation that cancels its unfinished
-// jobs. begin inserts the operation, run starts its execution after the commit.
+// jobs. begin inserts the operation, run starts its execution after the commit. The id of the
+// operation is on the batch, so that a repeat does not start another one.
 func (q *Queue) cancelJobs(b *ingest.Batch) (operation string, begin part,
 	run func(ctx context.Context)) {
 	by := *b.Cancelled
@@ -131,6 +136,7 @@ func (q *Queue) cancelOpen(ctx context.Context, row *Batch) (bool, error) {
 		if err != nil || !left {
 			return false, err
 		}
+		// The wait until the next look grows with each operation that was needed.
 		next.Repairs++
 	}
 

@@ -32,6 +32,7 @@ func (q *Queue) candidates(ctx context.Context, o *ingest.Operation) (
 		return nil, "", err
 	}
 
+	// The index only finds them: whether the filter selects a job is decided by its row.
 	jobRows, err := readAll(ctx, distinct(jobs), q.Job)
 	if err != nil {
 		return nil, "", err
@@ -103,6 +104,8 @@ func places(o *ingest.Operation) (all []place) {
 	for _, s := range o.States() {
 		found := ingest.PlacesOf(s)
 		if len(found) == 0 || s == ingest.Failed && o.Filter.Collection != "" {
+			// Up to the time at which the operation began: jobs that are made meanwhile are not
+			// selected, so that it ends.
 			return []place{{"list", "jobs#" + o.Filter.Collection,
 				fmt.Sprintf("%013d#~", o.Created)}}
 		}
@@ -133,6 +136,7 @@ func (q *Queue) placed(ctx context.Context,
 	n, _ := strconv.Atoi(number) // "" at the beginning
 	at := all[min(n, len(all)-1)]
 	var page []placedRow
+	// A blank is less than all that a rank can have, so the row at the cursor is left out.
 	query := table.Query{Index: at.index, PK: at.pk, From: from + " ", To: at.to, Limit: indexPage}
 	more, err := q.Table.Page(ctx, query, &page)
 	if err != nil {
@@ -149,6 +153,7 @@ func (q *Queue) placed(ctx context.Context,
 		}
 
 		from = at.rank(row)
+		// The rest of this page is read again by the next one.
 		if len(jobs)+len(batches) == planPage {
 			return jobs, batches, fmt.Sprintf("%d %s", n, from), nil
 		}

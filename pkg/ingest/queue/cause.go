@@ -22,7 +22,8 @@ type resource interface {
 }
 
 // causeOf explains for people why a try failed: which service refused, with which code, and
-// what to do. An error that is not from AWS stays unchanged.
+// what to do. An error that is not from AWS stays unchanged. The text is stored on rows, and shown
+// to depositors.
 func causeOf(err error) string {
 	var api smithy.APIError
 	var op *smithy.OperationError
@@ -43,6 +44,8 @@ func causeOf(err error) string {
 // explainCode explains an error of AWS by its code.
 func explainCode(api smithy.APIError, operation string) string {
 	code := api.ErrorCode()
+	// Of a transaction, the code is always that it was cancelled; the reasons have the one that
+	// counts.
 	var cancelled *types.TransactionCanceledException
 	if errors.As(api, &cancelled) {
 		for _, r := range cancelled.CancellationReasons {
@@ -86,6 +89,7 @@ func subject(err error) string {
 	return "the table"
 }
 
+// operation is the name of AWS's operation that failed, "" if none did.
 func operation(err error) string {
 	var op *smithy.OperationError
 	if errors.As(err, &op) {

@@ -76,6 +76,8 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 		return err
 	}
 
+	// The counts are a row of their own, which is only added to: changes of other jobs of the batch
+	// do not make this one a Stale.
 	if add := moved(prev, next); prev.State != "" && len(add) > 0 {
 		tx.Count(countKey(next.Batch), add)
 	}
@@ -142,6 +144,8 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, missing mi
 
 	changed := *row
 	changed.Batch = next
+	// Without an event the change is one of the worker itself, e.g. a checkpoint: it keeps its
+	// lease.
 	if by.event != "" {
 		changed.Version++
 		q.release(changed.common(), by, prev.State == next.State)
@@ -209,7 +213,8 @@ func (q *Queue) changeBatch(ctx context.Context, row *Batch, next ingest.Batch, 
 }
 
 // change commits a change and what else is in its transaction; owner is the job that owns the
-// rows that the change gives back.
+// rows that the change gives back. A Stale means that the item, or what its change depends on, was
+// changed since it was read.
 func (q *Queue) change(ctx context.Context, owner *ingest.Job, put func(*table.Tx, missingRows) error,
 	more []func(*table.Tx) error, wakes func() []ingest.Wake) error {
 	var missing missingRows
@@ -242,6 +247,7 @@ func (q *Queue) commit(ctx context.Context, parts []func(*table.Tx) error,
 		return err
 	}
 
+	// Only after the commit: an execution that starts before would find the former state.
 	q.wake(ctx, wakes())
 	return nil
 }

@@ -12,7 +12,8 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// itemTime is the time for one repair or clean-up; after twice that it is cancelled.
+// itemTime is the time for one repair or clean-up; after twice that it is cancelled. In production,
+// an eighth of 50 s.
 func (q *Queue) itemTime() time.Duration { return q.Rules.Timing.Scheduler / 8 }
 
 // clean removes the work files of a failed or deleted job and frees their space. Meanwhile
@@ -28,10 +29,13 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 		return err
 	}
 
+	// Before the files are removed, which are needed to find that out.
 	if err := q.checkStored(ctx, &row.Job); err != nil {
 		return err
 	}
 
+	// A failed job is recorded by its requeue or its deletion. Nothing follows the removal of a
+	// deleted one.
 	if row.State == ingest.Deleted {
 		if err := q.recordStored(ctx, &row.Job, systemActor); err != nil {
 			return err
@@ -47,6 +51,7 @@ func (q *Queue) clean(ctx context.Context, row *Job, now time.Time, reason strin
 		tx := q.Table.Begin(q.NewID())
 		next := *row
 		next.Release()
+		// It made progress: it is due at once.
 		next.Due, next.Repairs = q.Now().UnixMilli(), 0
 		q.writeJob(tx, row, next)
 		return tx.Commit(ctx)
@@ -114,6 +119,8 @@ func (q *Queue) cleanEarly(ctx context.Context, lack []int64, until time.Time) e
 
 // cleanable are the failed jobs whose work files may be removed early, the oldest first.
 func (q *Queue) cleanable(ctx context.Context) (found []candidate, err error) {
+	// The due time of a failed job is FailedRetention after its failure, so a range of due times is
+	// one of ages.
 	query := table.Query{
 		Index: "work",
 		PK:    ingest.WorkCleanUp,
@@ -171,7 +178,8 @@ func (q *Queue) kept(since int64) bool {
 	return q.Now().Sub(time.UnixMilli(since)) >= q.Settings.FailedKeep
 }
 
-// mayCleanEarly reports whether the work files of a job can be removed early.
+// mayCleanEarly reports whether the work files of a job can be removed early. Repairs are not 0 of
+// one whose clean-up has begun or failed.
 func (q *Queue) mayCleanEarly(row *Job, now time.Time) bool {
 	return row.State == ingest.Failed && row.HasSpace && !row.Live(now) && row.Repairs == 0 &&
 		q.kept(row.Entered)

@@ -47,7 +47,8 @@ func (q *Queue) CloseBatch(ctx context.Context, id string) error {
 	return nil // the sweep tries again
 }
 
-// noneOpen makes a change depend on that all jobs of a batch have ended.
+// noneOpen makes a change depend on that all jobs of a batch have ended. The counts are read
+// before; this holds at the moment of the commit.
 func noneOpen(batch string) func(*table.Tx) error {
 	return func(tx *table.Tx) error {
 		tx.Require(countKey(batch), "n_processing = ? AND n_held = ?", 0, 0)
@@ -55,7 +56,8 @@ func noneOpen(batch string) func(*table.Tx) error {
 	}
 }
 
-// stops reports whether the batch is to be cancelled because of its failed jobs.
+// stops reports whether the batch is to be cancelled because of its failed jobs. Without open jobs
+// there is nothing left to cancel.
 func (c *Counts) stops() bool {
 	return c.StopAfter > 0 && c.FailedByThemselves() >= int64(c.StopAfter) && c.Open() > 0
 }
@@ -83,6 +85,7 @@ func (q *Queue) stopBatch(ctx context.Context, id string, counts *Counts) error 
 	}
 
 	next := q.cancelled(row.Batch, by)
+	// Due at once: the sweep of the next minute starts the operation.
 	next.Due = by.At
 	err = q.changeBatch(ctx, row, next, origin{
 		event:     "batch.cancelled",
@@ -106,11 +109,12 @@ func (q *Queue) cancelled(b ingest.Batch, by ingest.Decision) ingest.Batch {
 	if b.State == ingest.BatchPending {
 		return q.giveUp(b, by.String("cancelled"))
 	}
+	// It stays in Processing until its jobs have ended, and reports as usual.
 	b.Message = by.String("cancelled")
 	return b
 }
 
-// seal is a batch after its last job was created.
+// seal is a batch after its last job was created. From now on it can be closed.
 func (q *Queue) seal(b ingest.Batch) ingest.Batch {
 	b.Sealed, b.Expected = true, b.Unpacked
 	return q.Rules.EnterBatch(b, ingest.BatchProcessing, q.Now())

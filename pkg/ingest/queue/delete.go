@@ -11,7 +11,7 @@ import (
 
 // decideDelete deletes a failed or held job. It needs confirmation while the report of the
 // job's batch is not written. A version that the job has stored stays in the archive, and is
-// recorded first.
+// recorded first. A job in another state is a Conflict.
 func decideDelete(ctx context.Context, q *Queue, row *Job,
 	a ingest.Action) (d decision, err error) {
 	job := row.Job
@@ -35,6 +35,7 @@ func decideDelete(ctx context.Context, q *Queue, row *Job,
 		return d, err
 	}
 
+	// After checkStored, since the message of the job says whether its version is stored.
 	d.next = q.Rules.Deleted(job,
 		ingest.Decision{Reason: a.Reason, Actor: a.Actor}.String("deleted"), q.Now())
 	d.by = origin{event: "job.state", actor: a.Actor, component: "admin", reason: a.Reason}
@@ -114,11 +115,13 @@ func decideDeleteBatch(ctx context.Context, q *Queue, row *Batch,
 		"the depositor is not notified", batch.ID, batch.State,
 		ingest.Counted(counts.Failed, "failed job"))
 
+	// A job that is requeued meanwhile would lose its rows while it runs.
 	d.also = append(d.also, noneOpen(batch.ID))
 	return d, nil
 }
 
-// removed is a batch whose rows the sweep removes now, because a person has decided it.
+// removed is a batch whose rows the sweep removes now, because a person has decided it. Removal
+// tells the sweep that its failed jobs are to be deleted, too.
 func (q *Queue) removed(b ingest.Batch, a ingest.Action) ingest.Batch {
 	now := q.Now()
 	b = q.Rules.EnterBatch(b, ingest.BatchDeleted, now)
@@ -143,6 +146,7 @@ func (q *Queue) mayReopen(ctx context.Context, batch string) (func(*table.Tx) er
 		return nil, fault.New(fault.Conflict,
 			"%s, and its jobs are being ended; requeue the job once the batch has reported", why)
 	}
+	// The batch was read before: the condition holds at the moment of the commit, too.
 	return func(tx *table.Tx) error {
 		tx.Require(batchKey(batch), "batch_state <> ? AND ("+ingest.MayStart+")", ingest.BatchDeleted,
 			ingest.BatchPending, ingest.BatchProcessing)

@@ -11,6 +11,21 @@
 // it: the counts of its batch, and the rows of its slot, space and locks. After the commit
 // the due wake-ups are sent; the sweep sends again what was lost.
 //
+// The rows are in one table, with the events of each in its partition:
+//
+//	JOB#{job}          JOB                  a job
+//	BATCH#{batch}      BATCH                a batch
+//	BATCH#{batch}      COUNT                the numbers of its jobs by class
+//	SLOT, SPACE        {job}                a slot, and the work space of a job
+//	LOCK#{name}        LOCK                 the job that owns a lock
+//	LOCK#{name}        WAITS#{job}          a place in the line for it
+//	HOLD               queue, batch#{id} …  a pause or a hold
+//	MAIL#{batch}       {kind}#{exec}        a pending mail
+//	OPERATION#{id}     OPERATION            a bulk operation, with REFUSED# and FINDING# rows
+//	ACT#{request}      {target}             the receipt of an action, or of an operation's item
+//	KEY#{digest}       KEY                  an Idempotency-Key
+//	LEASE#clock        SWEEP                when the last sweep began
+//
 // Who calls what:
 //
 //	the API         Submit, Job, Batch, Jobs, Events, ExplainJob, Overview …; Admin.Act, Admin.Start

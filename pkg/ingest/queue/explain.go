@@ -10,7 +10,8 @@ import (
 	"archivist/pkg/kernel/fetch"
 )
 
-// ExplainJob explains what a job waits for, from its own row and the rows that it needs.
+// ExplainJob explains what a job waits for, from its own row and the rows that it needs. A missing
+// job is a NotFound. It changes nothing, and decides nothing.
 func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) {
 	row, err := q.Job(ctx, id)
 	if err != nil {
@@ -19,6 +20,7 @@ func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) 
 	return q.explainJob(ctx, row)
 }
 
+// explainJob explains a job whose row is read.
 func (q *Queue) explainJob(ctx context.Context, row *Job) (x Explanation, err error) {
 	j := &row.Job
 	switch _, driven := row.stage(); {
@@ -79,6 +81,7 @@ func failedWhile(j *ingest.Job) string {
 	if j.LastSuccessful == "" {
 		return ""
 	}
+	// A job fails in the state after its last successful one.
 	switch at := ingest.After(j.LastSuccessful); at {
 	case ingest.Provisioning:
 		return " while waiting to download"
@@ -90,7 +93,7 @@ func failedWhile(j *ingest.Job) string {
 }
 
 // explainStage explains what a stage does for an item, its progress, and why the last try
-// failed.
+// failed. Whether a worker has it is told by the lease on its row, not by the execution.
 func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 	row := it.common()
 	stage, _ := it.stage()
@@ -100,6 +103,7 @@ func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 
 	live := row.Live(q.Now())
 	ended := row.Tries // tries that have ended
+	// A worker is at it: this try has not ended.
 	if live {
 		ended--
 	}
@@ -117,6 +121,7 @@ func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 	case row.Tries > 0:
 		return OnStart, fmt.Sprintf("%s; try %d starts shortly.%s", doing, row.Tries+1,
 			lastTry(row, stage, ended))
+	// A single repair can follow a lost wake-up.
 	case row.Repairs > 1:
 		return OnPerson,
 			fmt.Sprintf("%s stopped: no worker could take it, although it was restarted %d times. "+

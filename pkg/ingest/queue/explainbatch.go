@@ -12,7 +12,7 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// ExplainBatch explains what a batch waits for.
+// ExplainBatch explains what a batch waits for. A missing batch is a NotFound.
 func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error) {
 	row, err := q.Batch(ctx, id)
 	if err != nil {
@@ -164,13 +164,15 @@ const maxCompared = readers
 
 // openJob finds the job of a batch that best explains its delay: among the running jobs the
 // one with most problems, or longest in its state; or else the first that waits. It is nil
-// if none is among the first waiting jobs of any gate.
+// if none is among the first waiting jobs of any gate. It reads a bounded number of rows, whatever
+// the size of the batch.
 func (q *Queue) openJob(ctx context.Context, batch string) (*Job, error) {
 	ids, err := q.runningJobs(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
 
+	// None of its jobs runs: then one that waits says why.
 	if len(ids) == 0 {
 		if ids, err = q.waitingJob(ctx, batch); err != nil {
 			return nil, err
@@ -194,7 +196,8 @@ func (q *Queue) openJob(ctx context.Context, batch string) (*Job, error) {
 }
 
 // moreProblems is positive if a has more problems than b: it is blocked, it was tried or
-// repaired more often, or it is longer in its state.
+// repaired more often, or it is longer in its state. A refused call counts most: only a person can
+// correct it.
 func moreProblems(a, b *Job) int {
 	return cmp.Or(min(len(a.Blocked), 1)-min(len(b.Blocked), 1),
 		a.Tries+a.Repairs-b.Tries-b.Repairs,

@@ -51,6 +51,7 @@ func (q *Queue) explainPause(ctx context.Context, j *ingest.Job) (x Explanation,
 	switch {
 	case h == nil:
 		return x, err
+	// A hold, not a pause: at the next tick the job becomes Held.
 	case h.ID != "" && j.State == ingest.Pending:
 		return Explanation{Waits: OnHold, Why: untilReleased(string(ingest.TargetJob), h, true)}, err
 	}

@@ -21,7 +21,7 @@ type position struct {
 }
 
 // position finds a job among the first that wait at its gate. It takes one request, however
-// many wait.
+// many wait. The index may lag, so a position is about right, not exact.
 func (q *Queue) position(ctx context.Context, j *ingest.Job) (p position, err error) {
 	place, turn := j.WorkKey()
 	var page []candidate
@@ -39,6 +39,7 @@ func (q *Queue) position(ctx context.Context, j *ingest.Job) (p position, err er
 
 	p.ahead = len(p.before)
 	p.waiting = max(p.waiting, p.ahead+1) // the index may not have the job yet
+	// Then its place is not known, only that it is behind all of these.
 	p.beyond = p.more && p.ahead == len(page)
 	return p, nil
 }
@@ -112,7 +113,8 @@ func (q *Queue) explainStopped(ctx context.Context, j *ingest.Job) (x Explanatio
 	return x, nil
 }
 
-// explainLack explains what a waiting job lacks first: a lock, a slot, space, or nothing.
+// explainLack explains what a waiting job lacks first: a lock, a slot, space, or nothing. New jobs
+// need no lock and no space yet.
 func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free,
 	pos position) (Explanation, error) {
 	if j.State != ingest.Pending {
@@ -239,7 +241,8 @@ func (q *Queue) explainHolder(ctx context.Context, x *Explanation, most ingest.H
 	return nil
 }
 
-// keeper returns the job before j for which freed space is reserved, if there is one.
+// keeper returns the job before j for which freed space is reserved, if there is one. Like the
+// gate, it leaves out jobs that wait for a lock.
 func (q *Queue) keeper(ctx context.Context, j *ingest.Job, free ingest.Free,
 	pos position) (keeper candidate, reserved bool, err error) {
 	if j.State != ingest.Provisioning || j.Parked || free.Patience == 0 {
@@ -253,6 +256,7 @@ func (q *Queue) keeper(ctx context.Context, j *ingest.Job, free ingest.Free,
 			Known:  w.Known,
 			Waited: q.Now().Sub(time.UnixMilli(w.Entered)),
 		}
+		// The same rule as at the gate, for this job alone.
 		if _, left := ingest.Choose(free, []ingest.Want{want}); !left.Kept {
 			continue
 		}

@@ -60,7 +60,8 @@ func (q *Queue) failedCauses(ctx context.Context, row *Batch, failed int64) (str
 	return fmt.Sprintf("Causes%s: %s.", of, strings.Join(causes, "; ")), nil
 }
 
-// failedJobs are the failed jobs among the first rows of a batch.
+// failedJobs are the failed jobs among the first rows of a batch. It stops once it has as many as
+// there are.
 func (q *Queue) failedJobs(ctx context.Context, row *Batch, failed int64) (found []Job, err error) {
 	for after := 0; after < min(row.Unpacked, causeRows) && int64(len(found)) < failed; after += jobsOfPage {
 		jobs, err := q.Jobs(ctx, row.Batch.ID, after)

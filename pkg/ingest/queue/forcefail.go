@@ -38,6 +38,7 @@ func (q *Queue) stopJob(ctx context.Context, row *Job, a ingest.Action,
 		}
 	}
 
+	// Of a stored version, Failed adds that to the message by itself.
 	if job.ObjectVersion == 0 {
 		message = sentence(message) + " Requeue the job to continue it"
 	}
@@ -47,6 +48,7 @@ func (q *Queue) stopJob(ctx context.Context, row *Job, a ingest.Action,
 	d.summary = fmt.Sprintf("job %s fails at %s; a requeue continues it", job.ID, job.State)
 	if row.Running() {
 		old := ExecutionName(job.ID, row.Exec)
+		// It only saves the execution's time: its answers are superseded anyway.
 		d.then = func(ctx context.Context) {
 			q.stop(ctx, MachineJob, old,
 				ingest.Cut(message, 200))

@@ -14,7 +14,8 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// pass is one pass over the gates.
+// pass is one pass over the gates. What is free is counted once, less what this pass grants: under
+// the lease nobody else grants, and what jobs give back meanwhile is seen by the next pass.
 type pass struct {
 	q      *Queue
 	leases *lease.Store
@@ -43,7 +44,7 @@ func (p *pass) want(place string, w candidate) ingest.Want {
 }
 
 // gate checks the waiting jobs of one place in order, page by page, and admits those that
-// fit.
+// fit. An error stops this place only, unless it is a Stale: see gates.
 func (p *pass) gate(ctx context.Context, place string) error {
 	now := p.q.Now()
 	p.holdUntil = now.Add(p.until.Sub(now) / 2)
@@ -69,7 +70,8 @@ func (p *pass) mayContinue(place string, pages int) bool {
 	return p.free.Slots > 0 || place == ingest.WorkPending && len(p.holds) > 0 && pages < heldPages
 }
 
-// heldBy returns the hold that stops a job at gate 1, nil if none does.
+// heldBy returns the hold that stops a job at gate 1, nil if none does. A job's id begins with that
+// of its batch, so the index has all that is needed.
 func (p *pass) heldBy(place, collection, id string) *Hold {
 	if place != ingest.WorkPending {
 		return nil // it has started, and continues
@@ -116,6 +118,8 @@ func (p *pass) fits(ctx context.Context, place string, w candidate) bool {
 	if !want.HasSpace && !p.free.Fits(want) {
 		p.lack = append(p.lack, p.free.Lacks(want))
 	}
+	// Choose reserves for any job that has waited too long. The gate also asks whether space is all
+	// that it waits for.
 	if left.Kept && !p.free.Kept {
 		p.free.Kept = p.mayReserve(ctx, w.ID)
 	}
@@ -200,6 +204,7 @@ func (p *pass) admit(ctx context.Context, place, id string) error {
 		p.q.Log.Error("a job could not be admitted; the others continue", "job", id, "place", place,
 			"error", err)
 		p.q.Metric(GateErrors, 1)
+		// It would be asked again by each tick, and never pass.
 		if fault.Is(err, fault.Invalid) && row != nil {
 			p.fail(ctx, row, err)
 		}
@@ -246,6 +251,7 @@ func (p *pass) grant(ctx context.Context, place string, row *Job) (ingest.Free, 
 	}
 	err := q.changeJob(ctx, row, next, origin{event: "job.state", component: "scheduler"}, p.guard,
 		mayStart(row.Batch))
+	// The batch was cancelled. Its other jobs are passed over without a read.
 	if refused := new(table.ConditionError); errors.As(err, &refused) && refused.Failed(batchKey(row.Batch)) {
 		p.stopped[row.Batch] = true
 		return p.free, nil
@@ -283,13 +289,15 @@ func (p *pass) park(ctx context.Context, row *Job, lock, owner string) error {
 	return p.q.changeJob(ctx, row, next, origin{event: "job.state", component: "scheduler"}, p.guard)
 }
 
-// guard makes a change depend on the scheduler's lease.
+// guard makes a change depend on the scheduler's lease. If a hold was placed meanwhile, or another
+// tick has begun, the commit is a Stale.
 func (p *pass) guard(tx *table.Tx) error {
 	p.lease.Guard(tx)
 	return nil
 }
 
-// noteParked notes a job that holds space and stays parked because it waits for another.
+// noteParked notes a job that holds space and stays parked because it waits for another. The job
+// that it waits for may exceed the space by what such jobs hold: see ingest.Free.
 func (p *pass) noteParked(j *ingest.Job, owner string) {
 	if j.Parked && j.HasSpace && owner != "" {
 		p.behind[j.ID] = owner
@@ -297,7 +305,8 @@ func (p *pass) noteParked(j *ingest.Job, owner string) {
 	}
 }
 
-// fail fails a job that can never pass its gate.
+// fail fails a job that can never pass its gate. It can be requeued, once the setting or the
+// submission is corrected.
 func (p *pass) fail(ctx context.Context, row *Job, cause error) {
 	next := p.q.Rules.Failed(row.Job, cause.Error(), true, p.q.Now())
 	by := origin{event: "job.state", component: "scheduler", reason: next.Message}

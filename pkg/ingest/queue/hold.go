@@ -24,8 +24,10 @@ type Hold struct {
 	ingest.Hold
 }
 
+// holdPK is the partition of all holds.
 const holdPK = "HOLD"
 
+// holdKey is the key of a target's hold: "queue", "storage", "collection#maps", "batch#01M…".
 func holdKey(t ingest.Target) table.Key {
 	if t.ID == "" {
 		return table.Key{PK: holdPK, SK: string(t.Kind)}
@@ -102,7 +104,7 @@ func (q *Queue) holdRows(ctx context.Context) (all []Hold, err error) {
 }
 
 // Holds lists the active pauses and holds: first the pauses, then the holds, oldest
-// first.
+// first. Those that have ended are left out, also while their rows are there.
 func (q *Queue) Holds(ctx context.Context) ([]Hold, error) {
 	active, err := q.active(ctx)
 	out := make([]Hold, 0, len(active))
@@ -164,7 +166,7 @@ func (q *Queue) hold(ctx context.Context, t ingest.Target) (*Hold, error) {
 }
 
 // holdOn reads the hold that stops work of a collection, or else of a batch; nil if none
-// does.
+// does. That of the collection comes first: while it lasts, a release of the batch would not help.
 func (q *Queue) holdOn(ctx context.Context, collection, batch string) (*Hold, error) {
 	h, err := q.hold(ctx, collectionTarget(collection))
 	if h != nil || err != nil {
@@ -173,7 +175,8 @@ func (q *Queue) holdOn(ctx context.Context, collection, batch string) (*Hold, er
 	return q.hold(ctx, batchTarget(batch))
 }
 
-// unheld makes a transaction depend on that none of the targets is held.
+// unheld makes a transaction depend on that none of the targets is held. A row whose end has passed
+// is no hold: the sweep removes it later.
 func (q *Queue) unheld(targets ...ingest.Target) func(*table.Tx) error {
 	return func(tx *table.Tx) error {
 		for _, t := range targets {
@@ -184,7 +187,8 @@ func (q *Queue) unheld(targets ...ingest.Target) func(*table.Tx) error {
 	}
 }
 
-// require makes a transaction depend on a hold that was read.
+// require makes a transaction depend on a hold that was read. A hold that was changed or lifted
+// meanwhile has another rev, or no row.
 func (h *Hold) require(tx *table.Tx) error {
 	tx.Require(h.Key(), "rev = ?", h.Rev)
 	return nil
@@ -211,13 +215,15 @@ func (h *Hold) changed(a ingest.Action, now time.Time) *Hold {
 		},
 	}
 
+	// A change of a hold keeps the time since when it holds.
 	if h.active(now) != nil {
 		next.Since = h.Since
 	}
 	return next
 }
 
-// putHold puts the row of a hold into tx, or removes it, and revokes the scheduler's lease.
+// putHold puts the row of a hold into tx, or removes it, and revokes the scheduler's lease. Both
+// have the revision of the row that was read as their condition.
 func (q *Queue) putHold(ctx context.Context, tx *table.Tx, row *Hold, a ingest.Action) error {
 	if next := row.changed(a, q.Now()); lifts(a) {
 		tx.Remove(next)
@@ -227,6 +233,7 @@ func (q *Queue) putHold(ctx context.Context, tx *table.Tx, row *Hold, a ingest.A
 	return q.leases().Revoke(ctx, tx, leaseName)
 }
 
+// leases are the leases in the same table.
 func (q *Queue) leases() *lease.Store {
 	return &lease.Store{Table: q.Table, Now: q.Now, NewID: q.NewID}
 }

@@ -58,7 +58,8 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action,
 	})
 }
 
-// planHold decides what an action does, if row is the active hold of its target.
+// planHold decides what an action does, if row is the active hold of its target. The same hold
+// again, with the same end, changes nothing, whatever its reason.
 func planHold(row *Hold, a ingest.Action) plan {
 	name, state := nameOf(a.Target), "on hold"
 	if a.Target.ID == "" {
@@ -78,6 +79,7 @@ func planHold(row *Hold, a ingest.Action) plan {
 	}
 
 	to := plan{summary: fmt.Sprintf("%s stays %s%s", name, state, until(a.Until))}
+	// Jobs have the end of the hold as it was when it stopped them: see ingest.HeldBy.
 	if earlier := row.Until == 0 || a.Until != 0 && a.Until < row.Until; earlier && row.ID != "" {
 		to.warnings = []string{"what is already held does not continue at the new end: release it then"}
 	}
@@ -106,7 +108,8 @@ func (q *Queue) holdEvent(a ingest.Action) event.New {
 }
 
 // subjectRow is the row of a subject that has nothing but events. Version is the number of
-// the last.
+// the last. It is saved with each event, on the condition of its revision, so that no two have one
+// number.
 type subjectRow struct {
 	table.Head
 	Version int64 `dynamo:"version"`
@@ -146,7 +149,7 @@ func (q *Queue) recordHold(ctx context.Context, tx *table.Tx, row *Hold, a inges
 }
 
 // offerRelease is the bulk operation that releases what a hold has stopped, nil if nothing
-// is held.
+// is held. It is only offered: a person starts it.
 func (q *Queue) offerRelease(ctx context.Context, t ingest.Target) (*ingest.Bulk, error) {
 	bulk := &ingest.Bulk{Name: ingest.ActRelease, Filter: ingest.Filter{State: ingest.Held,
 		KeepOwnHolds: true}}

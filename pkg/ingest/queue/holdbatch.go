@@ -44,6 +44,8 @@ func decideHoldBatch(ctx context.Context, q *Queue, row *Batch,
 		reason:    reasonUntil(a.Reason, a.Until),
 	}
 
+	// The row of the hold and the batch change in one transaction, which also revokes the
+	// scheduler's lease.
 	d.also = append(d.also, func(tx *table.Tx) error { return q.putHold(ctx, tx, hold, a) })
 	d.then = q.wakeGates
 	return d, nil
@@ -76,6 +78,7 @@ func decideReleaseBatch(ctx context.Context, q *Queue, row *Batch,
 	}
 
 	d.also = append(d.also, q.unheld(collectionTarget(row.Collection)))
+	// A row whose hold has ended is removed, too. Without a row, none may be placed meanwhile.
 	if hold.Rev > 0 {
 		d.also = append(d.also, func(tx *table.Tx) error { return q.putHold(ctx, tx, hold, a) })
 	} else {
@@ -110,7 +113,8 @@ func (q *Queue) wakeGates(ctx context.Context) {
 }
 
 // holdEnds is done when the hold of a batch has ended by itself: the batch continues, unless
-// another hold is active.
+// another hold is active. Each of the two changes has the hold that was read, or that there is
+// none, as a condition.
 func (row *Batch) holdEnds(ctx context.Context, q *Queue) error {
 	h, err := q.holdOn(ctx, row.Collection, row.Batch.ID)
 	if err != nil {

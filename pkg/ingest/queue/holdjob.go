@@ -8,7 +8,8 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// decideHold holds a Pending job, until it is released or until a time.
+// decideHold holds a Pending job, until it is released or until a time. Any other state is a
+// Conflict: a job that has started continues.
 func decideHold(_ context.Context, q *Queue, row *Job, a ingest.Action) (d decision, err error) {
 	now := q.Now()
 	h := ingest.Hold{
@@ -61,7 +62,8 @@ func reasonUntil(reason string, until int64) string {
 
 // decideRelease lets a held job continue. It is refused while its collection or batch is on
 // hold. A job that a later submission has overtaken meanwhile needs confirmation that it may
-// replace the object's newest version.
+// replace the object's newest version. A hold of these is a Held, another state than Held or
+// Pending a Conflict.
 func decideRelease(ctx context.Context, q *Queue, row *Job,
 	a ingest.Action) (d decision, err error) {
 	d.next = row.Job
@@ -86,6 +88,7 @@ func decideRelease(ctx context.Context, q *Queue, row *Job,
 		return d, err
 	}
 
+	// While it was held it was not in line, so others may have passed it.
 	d.next.Permitted, d.unconfirmed, err = q.overtaken(ctx, &row.Job)
 	d.by = origin{
 		event:     "job.released",
@@ -94,6 +97,7 @@ func decideRelease(ctx context.Context, q *Queue, row *Job,
 		reason:    permits(a, row, &d.next),
 	}
 
+	// A hold that is placed meanwhile makes the commit a Stale: the action is decided again.
 	d.also = append(d.also, q.unheld(collectionTarget(row.Collection), batchTarget(row.Job.Batch)))
 	d.summary = fmt.Sprintf("job %s continues", row.Job.ID)
 	return d, err

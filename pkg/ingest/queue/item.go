@@ -41,7 +41,8 @@ type item interface {
 	logged() []any
 }
 
-// common is what the rows of jobs and batches have in common.
+// common is what the rows of jobs and batches have in common. Message points into the row: why the
+// last try failed.
 type common struct {
 	*ingest.Work
 	*lease.On
@@ -143,7 +144,8 @@ func (c *Claim) inTurn(ctx context.Context) error {
 	return nil
 }
 
-// CheckLease returns a Stale if the job's row was written since this worker wrote it.
+// CheckLease returns a Stale if the job's row was written since this worker wrote it. A missing row
+// is a NotFound.
 func (c *Claim) CheckLease(ctx context.Context) error {
 	now, err := c.q.Job(ctx, c.Job.ID)
 	if err == nil && now.Rev != c.row().Rev {

@@ -11,6 +11,7 @@ import (
 
 func (row *Batch) common() common { return common{&row.Work, &row.On, &row.Message} }
 
+// rewrite writes a copy, so that a commit that fails leaves the row as it was read.
 func (row *Batch) rewrite(q *Queue, tx *table.Tx, change func(row common)) {
 	next := *row
 	change(next.common())
@@ -80,7 +81,8 @@ func (row *Batch) finish(ctx context.Context, c *Claim, s ingest.Stage,
 	return verdict{answer: c.Batch.Answer(s, c.Batch.Exec), cause: res.Reason}, nil
 }
 
-// proceed saves a batch whose step made progress and continues in another message.
+// proceed saves a batch whose step made progress and continues in another message. It has no event:
+// nothing has changed for others.
 func (row *Batch) proceed(ctx context.Context, c *Claim) error {
 	next := *row
 	next.Batch = c.q.Rules.ContinueBatch(*c.Batch, c.q.Now())
@@ -91,7 +93,8 @@ func (row *Batch) proceed(ctx context.Context, c *Claim) error {
 }
 
 // end ends a batch whose report is saved, or whose manifest cannot be used. It becomes
-// Completed only if no job has failed, which the same transaction checks.
+// Completed only if no job has failed, which the same transaction checks. After a Stale, the
+// message is handled again, with the counts as they are then.
 func (row *Batch) end(ctx context.Context, c *Claim, res ingest.Result) error {
 	next, by, more := c.q.giveUp(*c.Batch, res.Reason), origin{
 		event:     "batch.state",
@@ -127,6 +130,7 @@ func (q *Queue) reported(ctx context.Context,
 	if !c.uncompleted && next.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 &&
 		!cutShort(&next, counts) {
 		to = ingest.BatchCompleted
+		// A job that is requeued, or fails, since the counts were read makes the commit a Stale.
 		more = append(more, func(tx *table.Tx) error {
 			tx.Require(countKey(next.ID), "n_failed = ? AND n_processing = ? AND n_held = ?", 0, 0, 0)
 			return nil

@@ -17,6 +17,7 @@ func (row *Job) rewrite(q *Queue, tx *table.Tx, change func(row common)) {
 	q.writeJob(tx, row, next)
 }
 
+// stage has none of a parked job: it waits at a gate, in the state at which it continues.
 func (row *Job) stage() (ingest.Stage, bool) {
 	s, ok := ingest.StageOf(row.State)
 	return s, ok && !row.Parked
@@ -54,6 +55,7 @@ func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage,
 	res ingest.Result) (verdict, error) {
 	q := c.q
 	next := q.Rules.Next(*c.Job, res, q.Now())
+	// It would wait at gate 2 for space that there is not.
 	if why := next.TooLarge(q.Settings.Space); next.State == ingest.Provisioning && why != "" {
 		res = ingest.Fail(true, why)
 		next = q.Rules.Next(*c.Job, res, q.Now())
@@ -93,6 +95,7 @@ func (row *Job) enter(ctx context.Context, q *Queue, next ingest.Job, by origin,
 		return next, q.changeJob(ctx, row, next, by, more...)
 	}
 
+	// Only this transition: what is at Storing already has begun to write, and goes on.
 	more = append(slices.Clip(more), q.unheld(theStorage))
 	for range actTries {
 		err := q.changeJob(ctx, row, next, by, more...)
@@ -120,7 +123,8 @@ func failedOn(err error, k table.Key) bool {
 	return errors.As(err, &ce) && ce.Failed(k)
 }
 
-// recordLost records on the job that its version is committed, if this worker did that.
+// recordLost records on the job that its version is committed, if this worker did that. Whoever has
+// failed the job meanwhile did not know of the version.
 func (row *Job) recordLost(ctx context.Context, c *Claim) error {
 	if c.Job.ObjectVersion == 0 || c.Job.NoChange {
 		return nil

@@ -19,6 +19,7 @@ func lineKey(name, job string) table.Key {
 	return table.Key{PK: LockKey(name).PK, SK: linePrefix + job}
 }
 
+// linePrefix begins the sort keys of places in line: behind that of the lock, which is LOCK.
 const linePrefix = "WAITS#"
 
 // joinLines gives a new batch the places in line of its only job. They are in its
@@ -38,6 +39,8 @@ func (q *Queue) joinLines(ctx context.Context, b *ingest.Batch) error {
 		return err
 	}
 
+	// The list grows while it is read: each line may name other identifiers, whose lines count as
+	// well.
 	for next := 0; next < lines.len(); next++ {
 		if err := lines.follow(ctx, lines.at(next)); err != nil {
 			return err
@@ -60,6 +63,7 @@ type lines struct {
 
 func (l *lines) len() int { return len(l.own) + len(l.related) }
 
+// at is the ith lock key, the batch's own ones first.
 func (l *lines) at(i int) string {
 	if i < len(l.own) {
 		return l.own[i]
@@ -94,6 +98,7 @@ func (l *lines) ofObject(ctx context.Context) error {
 		return err
 	}
 
+	// Local ids are those of a collection. An object of another one is refused later.
 	if o.Collection == l.batch.Collection {
 		for _, id := range o.LocalIDs {
 			l.add(ingest.LocalLock(o.Collection, id))
@@ -103,7 +108,8 @@ func (l *lines) ofObject(ctx context.Context) error {
 }
 
 // follow adds the identifiers of the jobs that are last in a line: they are of the same
-// object, which may not be on record yet. Each of them has those before it already.
+// object, which may not be on record yet. Each of them has those before it already. The last ones
+// are also those with the greatest ids.
 func (l *lines) follow(ctx context.Context, key string) error {
 	const last = 10
 	var rows []Reservation
@@ -129,6 +135,7 @@ func idAfter(id, other string) string {
 
 	next, err := ulid.Parse(id)
 	last, err2 := ulid.Parse(other)
+	// A millisecond later than the other: its random part does not matter then.
 	if err != nil || err2 != nil || next.SetTime(last.Time()+1) != nil {
 		return id
 	}

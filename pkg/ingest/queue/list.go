@@ -24,7 +24,8 @@ type Page[T any] struct {
 const jobsOfPage = 100
 
 // Jobs lists a batch's jobs in the order of their rows: at most 100, beginning with the row
-// that follows after.
+// that follows after. The ids follow from the row numbers, so no index is needed, and none can lag.
+// Rows that were removed are left out. A missing batch is a NotFound.
 func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error) {
 	b, err := q.Batch(ctx, batch)
 	if err != nil {
@@ -125,7 +126,8 @@ func readAll[T any](ctx context.Context, ids []string,
 	return out, nil
 }
 
-// Events lists the events of a job or batch, oldest first.
+// Events lists the events of a job or batch, oldest first. They can be read after the rows of the
+// batch were removed.
 func (q *Queue) Events(ctx context.Context, subject event.Subject,
 	cursor string) (Page[event.Row], error) {
 	rows, next, err := event.Page(ctx, q.Table, subject, cursor)

@@ -20,7 +20,8 @@ type Mail struct {
 // Place puts the row at its place in the index "work".
 func (row *Mail) Place() { row.Head.WorkPK, row.Head.WorkSK = row.Mail.WorkKey() }
 
-// mailKey is unique per mail: a batch that reports again has another mail.
+// mailKey is unique per mail: a batch that reports again has another mail. So the same change
+// cannot owe it twice.
 func mailKey(batch string, kind ingest.MailKind, exec int64) table.Key {
 	return table.Key{PK: mailPK(batch), SK: fmt.Sprintf("%s#%d", kind, exec)}
 }
@@ -69,6 +70,7 @@ func (q *Queue) MailDelay(ctx context.Context, b *Batch) (bool, error) {
 	tx := q.Table.Begin(q.NewID())
 	tx.Insert(row)
 	err := tx.Commit(ctx)
+	// It is due already.
 	if fault.Is(err, fault.Stale) {
 		err = nil
 	}

@@ -12,7 +12,8 @@ import (
 // Start starts a bulk operation. What it accepts can be finished: the filter's batch or
 // collection exists, and the actor's role allows the action. The same request again returns
 // the same operation. A dry run plans the operation, and finds out for each item what the
-// action would do.
+// action would do. A refused request is an Invalid, a Denied or a NotFound; one with the id of
+// another is a Conflict.
 func (d Admin) Start(ctx context.Context, b ingest.Bulk, reason, actor string, role ingest.Role,
 	request string,
 	dryRun bool) (*Operation, error) {
@@ -78,6 +79,7 @@ func (d Admin) begin(ctx context.Context, o ingest.Operation, request string,
 	}
 
 	o.Execution = d.Execution
+	// Of two calls at once with one request, the second time finds the receipt of the first.
 	for range 2 {
 		r, err := q.receiptOf(ctx, request, ingest.Target{Kind: "operation"}, o.Name, o)
 		if err != nil {
@@ -88,6 +90,7 @@ func (d Admin) begin(ctx context.Context, o ingest.Operation, request string,
 			return q.Operation(ctx, r.Bulk)
 		}
 
+		// Only of a new request: what it names may be gone when it is repeated.
 		if err := check(); err != nil {
 			return nil, err
 		}
@@ -108,7 +111,7 @@ func (d Admin) begin(ctx context.Context, o ingest.Operation, request string,
 
 // addOperation makes an operation that completes another change. It returns its id, the part
 // of the change's transaction that inserts it, and what starts its execution after the
-// commit.
+// commit. If start is lost, the sweep starts it.
 func (q *Queue) addOperation(o ingest.Operation) (id string, insert part,
 	start func(ctx context.Context)) {
 	row := q.newOperation(o)
@@ -122,7 +125,7 @@ func (q *Queue) addOperation(o ingest.Operation) (id string, insert part,
 }
 
 // Interrupt stops a running operation. The page that is running may still act on its other
-// items.
+// items. One that is done is a Conflict.
 func (d Admin) Interrupt(ctx context.Context, id, reason, actor string,
 	role ingest.Role) (*Operation, error) {
 	by := origin{event: "operation.interrupted", actor: actor, component: "admin", reason: reason}
@@ -132,7 +135,8 @@ func (d Admin) Interrupt(ctx context.Context, id, reason, actor string,
 		})
 }
 
-// Continue continues an interrupted operation from where it stopped, under a new execution.
+// Continue continues an interrupted operation from where it stopped, under a new execution. One
+// that is done, or began too long ago, is a Conflict.
 func (d Admin) Continue(ctx context.Context, id, reason, actor string,
 	role ingest.Role) (*Operation, error) {
 	by := origin{event: "operation.continued", actor: actor, component: "admin", reason: reason}

@@ -24,7 +24,8 @@ func (d Admin) StartDoctor(ctx context.Context, repair bool, reason, actor strin
 	return d.begin(ctx, o, request, func() error { return role.May(o.Needs()) })
 }
 
-// check checks the next page, and records its findings with the cursor.
+// check checks the next page, and records its findings with the cursor. After an error the cursor
+// is where it was, and the page is checked again.
 func (d Admin) check(ctx context.Context, row *Operation, until time.Time) error {
 	if d.Checker == nil {
 		return fault.New(fault.Invalid, "operation %s: this function cannot run the doctor",
@@ -41,6 +42,8 @@ func (d Admin) check(ctx context.Context, row *Operation, until time.Time) error
 		return fmt.Errorf("queue: doctor from %q: %w", row.Cursor, err)
 	}
 
+	// The page is counted in the transaction that moves the cursor past it: a page that is checked
+	// again after a crash is counted once.
 	next := d.Queue.Rules.ContinueOperation(row.Operation, d.Queue.Now())
 	next.Cursor, next.Progress = found.Cursor, found.Progress
 	next.Tally.Checked += found.Checked

@@ -23,7 +23,8 @@ type Item struct {
 	Message string // what was done, or would be done, or why it was refused
 }
 
-// Items lists the items of an operation, in the order of job ids.
+// Items lists the items of an operation, in the order of job ids. A missing operation is a
+// NotFound, also once its rows have expired.
 func (d Admin) Items(ctx context.Context, id, cursor string) (page Page[Item], err error) {
 	if _, err := d.Queue.Operation(ctx, id); err != nil {
 		return page, err
@@ -44,6 +45,7 @@ type Refusal struct {
 	Reason string `dynamo:"message"`
 }
 
+// refusals and findings begin sort keys in the partition of an operation.
 const refusals = "REFUSED#"
 
 // Refusals lists the refused items of an operation, in the order of job ids.

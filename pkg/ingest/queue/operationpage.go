@@ -24,6 +24,9 @@ const (
 // after it. It starts no item after until. The caller runs pages while the operation
 // RunsAs(exec): another execution may have replaced it, or a person interrupted it. After
 // an error the same page can be run again.
+//
+// A missing operation is a NotFound. An error of one item is returned after the items before it are
+// recorded.
 func (d Admin) RunPage(ctx context.Context, id string, exec int64,
 	until time.Time) (*Operation, error) {
 	row, err := d.Queue.Operation(ctx, id)
@@ -54,7 +57,8 @@ func (d Admin) RunPage(ctx context.Context, id string, exec int64,
 }
 
 // plan inserts the items of the next page of candidates. One that an earlier page has
-// found, because it moved in the index meanwhile, is an item once.
+// found, because it moved in the index meanwhile, is an item once. Its receipt exists then, and the
+// transaction is made again without it.
 func (d Admin) plan(ctx context.Context, row *Operation) error {
 	q := d.Queue
 	found, cursor, err := q.candidates(ctx, &row.Operation)
@@ -65,6 +69,7 @@ func (d Admin) plan(ctx context.Context, row *Operation) error {
 	var items []*receipt
 	for _, t := range found {
 		i := &receipt{Head: head(receiptKey(row.Operation.ID, t)), ID: t.ID, Name: row.Name}
+		// Items expire with their operation, not a request's time after they are done.
 		i.ExpiresAt = row.ExpiresAt
 		items = append(items, i)
 	}
@@ -89,7 +94,8 @@ func (d Admin) plan(ctx context.Context, row *Operation) error {
 	}
 }
 
-// items reads the next page of the items of an operation, after its cursor.
+// items reads the next page of the items of an operation, after its cursor. They are in the order
+// of their keys, which does not change while they are done.
 func (q *Queue) items(ctx context.Context,
 	o *ingest.Operation) (page []receipt, end bool, err error) {
 	query := table.Query{PK: receiptPK(o.ID), From: o.Cursor + " ", To: "~", Limit: itemPage}
@@ -114,6 +120,8 @@ func (d Admin) runItems(ctx context.Context, row *Operation, until time.Time) er
 			break
 		}
 
+		// Only the first item of a page can have failed in the tries before: an error ends the page
+		// there.
 		failure = d.runItem(ctx, row, item, i == 0 && row.Tries >= itemTries-1)
 		if failure != nil {
 			end = false
@@ -138,6 +146,7 @@ func (d Admin) checkpoint(ctx context.Context, row *Operation, cursor string, ad
 	q, from := d.Queue, row.Cursor
 	for {
 		next := q.Rules.ContinueOperation(row.Operation, q.Now())
+		// No item was done: this counts as a try of the first one.
 		if failed && cursor == from {
 			next.Tries = row.Tries + 1
 		}
@@ -212,7 +221,7 @@ func (d Admin) runItem(ctx context.Context, row *Operation, item *receipt, last 
 }
 
 // isRefused reports whether an action was refused, so that the same try would be refused
-// again.
+// again. Other errors may pass, so such an item is tried again.
 func isRefused(err error) bool {
 	switch fault.Of(err) {
 	case fault.Invalid, fault.Denied, fault.NotFound, fault.Conflict, fault.Held:
@@ -221,7 +230,8 @@ func isRefused(err error) bool {
 	return false
 }
 
-// refuse records that an item was refused: on its receipt, and in the list of refusals.
+// refuse records that an item was refused: on its receipt, and in the list of refusals. Both are
+// one transaction, so that the list has each refusal once.
 func (d Admin) refuse(ctx context.Context, row *Operation, item *receipt, why error) error {
 	next := *item
 	next.Outcome, next.Message = ItemRefused, ingest.Cut(why.Error(), ingest.MaxReason)

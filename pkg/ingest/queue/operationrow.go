@@ -41,7 +41,8 @@ func operationKey(id string) table.Key { return operationSubject(id).Key() }
 // operationsList is the partition of the operations in the index "list".
 const operationsList = "operations"
 
-// RunBy is the name of the execution that runs the operation.
+// RunBy is the name of the execution that runs the operation. A person's execution has a name of
+// its own, and runs only the first number.
 func (row *Operation) RunBy() string {
 	if row.Execution != "" && row.Exec == 1 {
 		return row.Execution
@@ -58,7 +59,8 @@ func (q *Queue) Operation(ctx context.Context, id string) (*Operation, error) {
 	return &row, nil
 }
 
-// newOperation gives an operation its id and its row, which is not inserted yet.
+// newOperation gives an operation its id and its row, which is not inserted yet. Its rev is 0 until
+// it is.
 func (q *Queue) newOperation(o ingest.Operation) *Operation {
 	o.ID = q.NewID()
 	row := &Operation{Head: head(operationKey(o.ID))}
@@ -71,10 +73,12 @@ func started(o ingest.Operation) origin {
 	return origin{event: "operation.started", actor: o.Actor, component: "admin", reason: o.Reason}
 }
 
-// putOperation puts an operation's change to next into tx, with an event if by names one.
+// putOperation puts an operation's change to next into tx, with an event if by names one. A page
+// has none: its counts are on the row.
 func (q *Queue) putOperation(tx *table.Tx, row *Operation, next ingest.Operation, by origin) error {
 	prev, changed := row.Operation, *row
 	changed.Operation = next
+	// In seconds, as DynamoDB wants it (TTL).
 	changed.ExpiresAt = next.Created/1000 + int64(ingest.KeepOperations.Seconds())
 	if by.event != "" {
 		changed.Version++

@@ -22,7 +22,8 @@ type Overview struct {
 	Holds         []Hold         `json:"-"`                   // see Queue.Holds
 }
 
-// Overview counts the waiting and the running jobs, and lists the pauses and holds.
+// Overview counts the waiting and the running jobs, and lists the pauses and holds. Its numbers are
+// of several reads: they need not be of one moment.
 func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 	free, err := q.free(ctx)
 	if err != nil {
@@ -115,7 +116,8 @@ func (q *Queue) oldest(ctx context.Context) (oldest candidate, err error) {
 }
 
 // firstOfEach lists the oldest job of each priority at a gate, where jobs are in the order
-// of priority, then age. It makes one request for each priority in use.
+// of priority, then age. It makes one request for each priority in use. The first of the whole gate
+// need not be the oldest: it has the best priority.
 func (q *Queue) firstOfEach(ctx context.Context, place string) (found []candidate, err error) {
 	from := ""
 	for priority := 0; priority <= ingest.WorstPriority; priority++ {
@@ -135,6 +137,7 @@ func (q *Queue) firstOfEach(ctx context.Context, place string) (found []candidat
 			return found, nil // entered while jobs aged
 		}
 
+		// The next request begins behind all jobs of this priority.
 		from = fmt.Sprintf("%03d#", priority+1)
 	}
 	return found, nil

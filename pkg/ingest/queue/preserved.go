@@ -37,6 +37,8 @@ func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) erro
 	return busy(ingest.Target{Kind: ingest.TargetJob, ID: id})
 }
 
+// isGivenUp reports whether no worker finishes a job: one of any other state records its version by
+// itself.
 func isGivenUp(s ingest.State) bool { return s == ingest.Failed || s == ingest.Deleted }
 
 // checkStored checks the storage once more for a job that failed at Storing: its worker may
@@ -71,7 +73,7 @@ func (q *Queue) recordStored(ctx context.Context, j *ingest.Job, actor string) e
 
 // JobEnded reports whether nothing writes for a job any more: it has ended or waits, and
 // for so long that a worker that lost it has reached the time-out of its function. A job
-// whose row was removed has ended.
+// whose row was removed has ended. Without a row there is nothing that could be requeued.
 func (q *Queue) JobEnded(ctx context.Context, id string) (bool, error) {
 	row, err := q.Job(ctx, id)
 	if fault.Is(err, fault.NotFound) {
@@ -83,7 +85,9 @@ func (q *Queue) JobEnded(ctx context.Context, id string) (bool, error) {
 	return !row.Running() && q.Ended(row.Entered), nil
 }
 
-// Ended reports whether every worker that ran at a time must have ended.
+// Ended reports whether every worker that ran at a time must have ended. at is in milliseconds
+// since 1970. The time is the grace of a long stage: longer than any time-out of a function, and
+// than the return of its message.
 func (q *Queue) Ended(at int64) bool {
 	quiet := q.Rules.Timing.Times(ingest.Stage{Long: true}).Grace
 	return q.Now().Sub(time.UnixMilli(at)) >= quiet

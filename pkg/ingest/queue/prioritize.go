@@ -8,7 +8,8 @@ import (
 )
 
 // decidePrioritize sets the priority of a job that has not ended for good. A waiting job
-// changes its place in the queue at once, any other when it next waits.
+// changes its place in the queue at once, any other when it next waits. That there is a priority,
+// from 0 to WorstPriority, is checked before.
 func decidePrioritize(_ context.Context, q *Queue, row *Job,
 	a ingest.Action) (d decision, err error) {
 	job := row.Job
@@ -33,6 +34,8 @@ func decidePrioritize(_ context.Context, q *Queue, row *Job,
 	}
 
 	d.summary = fmt.Sprintf("job %s: %s", job.ID, change)
+	// The change ends its lease, so it cannot write any more. Its try does not count as a failed
+	// one.
 	if row.Live(q.Now()) {
 		d.warnings = append(d.warnings,
 			fmt.Sprintf("a worker has job %s; it repeats its current try", job.ID))

@@ -7,7 +7,8 @@ import (
 	"archivist/pkg/objects/inventory"
 )
 
-// mostText limits a text in an event, in bytes, so that the event is never too large.
+// mostText limits a text in an event, in bytes, so that the event is never too large. An event has
+// a text several times: in its detail, and before and after the change.
 const mostText = 8 << 10
 
 // jobProperties are the properties that events of a job show as they were before and after.
@@ -103,6 +104,7 @@ func propertiesOfHold(row *Hold) any {
 	return map[string]any{"hold": holdOf(&row.Hold)}
 }
 
+// holdOf are the properties of a hold, nil if there is none.
 func holdOf(h *ingest.Hold) *holdProperties {
 	if h == nil {
 		return nil
@@ -135,6 +137,7 @@ func batchParents(b ingest.Batch) []envelope.Ref {
 // jobIdentifiers are the identifiers of a job's object that its submission named, and its ark.
 func jobIdentifiers(j ingest.Job) []string { return identifiers(j.Primary, j.Submitted()) }
 
+// identifiers are an ark, if it is known yet, and local ids.
 func identifiers(ark string, local []string) []string {
 	if ark == "" {
 		return local

@@ -23,7 +23,8 @@ type Settings struct {
 	SweepPage   int           // items checked per shard and tick, so that a tick ends in time
 }
 
-// Check returns an Invalid that names the first setting with which jobs could not run.
+// Check returns an Invalid that names the first setting with which jobs could not run. No function
+// starts with such settings.
 func (s Settings) Check() error {
 	for _, r := range []struct {
 		ok   bool
@@ -46,7 +47,8 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// Queue is the service. All fields except Stored, Record and Compose are required.
+// Queue is the service. All fields except Stored, Record and Compose are required. It has no state
+// of its own: any number of processes use one table.
 type Queue struct {
 	Table      *table.Table
 	Now        func() time.Time
@@ -103,7 +105,7 @@ type Batch struct {
 }
 
 // Counts is a batch's count row. It is separate from the batch's row, so that a change of a
-// job does not write the batch.
+// job does not write the batch. StopAfter is repeated here, so that the end of a job reads one row.
 type Counts struct {
 	table.Head
 	ingest.Counts
@@ -146,6 +148,7 @@ func (q *Queue) Counts(ctx context.Context, batch string) (ingest.Counts, error)
 	return row.Counts, err
 }
 
+// countRow reads the counts of a batch. Without them there is no such batch.
 func (q *Queue) countRow(ctx context.Context, batch string) (row Counts, err error) {
 	err = q.Table.Get(ctx, countKey(batch), &row)
 	return row, named(err, "batch", batch)
@@ -159,7 +162,8 @@ func named(err error, what, id string) error {
 	return err
 }
 
-// put inserts a new row, whose rev is 0, or saves one that was read.
+// put inserts a new row, whose rev is 0, or saves one that was read. Both are conditions: that
+// there is no such row, or that it was not written since.
 func put(tx *table.Tx, row table.Row, rev int64) {
 	if rev == 0 {
 		tx.Insert(row)

@@ -13,7 +13,8 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// KeepReceipts is how long a request with an id is remembered.
+// KeepReceipts is how long a request with an id is remembered. Then its row expires, and the same
+// request is a new one.
 const KeepReceipts = 30 * 24 * time.Hour
 
 // receipt is the row that remembers the result of an action. The transaction that does the
@@ -95,6 +96,7 @@ func (q *Queue) receiptOf(ctx context.Context, request string, t ingest.Target,
 	return r, err
 }
 
+// digestOf is the sha256 of a request, in hexadecimal: its row need not keep the request.
 func digestOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:])
@@ -122,7 +124,7 @@ func (r *receipt) result(a ingest.Action) ingest.ActionResult {
 	}
 }
 
-// add puts the receipt into the transaction that does the action.
+// add puts the receipt into the transaction that does the action. A nil receipt adds nothing.
 func (r *receipt) add(tx *table.Tx, out ingest.ActionResult) {
 	if r == nil {
 		return

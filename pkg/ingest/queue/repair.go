@@ -15,6 +15,7 @@ func (row *Job) repair(ctx context.Context, q *Queue) error {
 		return q.clean(ctx, row, now, "work files removed: "+q.whyClean(row, now))
 	}
 
+	// Its wait has ended: it goes to its gate, since it has no execution.
 	if row.Deferred() {
 		by := origin{
 			event:     "job.state",
@@ -54,6 +55,7 @@ func (row *Job) repair(ctx context.Context, q *Queue) error {
 // can report, or removes its rows.
 func (row *Batch) repair(ctx context.Context, q *Queue) error {
 	now := q.Now()
+	// The index lags: nothing is to be done with the batch any more.
 	if place, _ := row.Batch.WorkKey(); place == "" {
 		return nil
 	}
@@ -99,18 +101,21 @@ func (q *Queue) restart(ctx context.Context, machine, old string, stage ingest.S
 		q.Metric(Stuck, 1)
 	}
 
+	// After the commit: if it is not stopped, its answers are superseded by the new number.
 	q.stop(ctx, machine, old, "replaced by a new execution")
 	return nil
 }
 
-// waitForLease moves an item's due time behind the end of its worker's lease.
+// waitForLease moves an item's due time behind the end of its worker's lease. The worker may still
+// succeed. If it has died, its message comes back before.
 func (q *Queue) waitForLease(ctx context.Context, it item, stage ingest.Stage) error {
 	grace := q.Rules.Timing.Times(stage).Grace
 	return q.rewrite(ctx, it, func(row common) { row.Due = row.Until + grace.Milliseconds() })
 }
 
 // tryClose tries to close a batch in Processing. If it cannot close yet, its due time is
-// postponed.
+// postponed. One that was cancelled, and whose operation is missing or left some jobs, gets another
+// operation.
 func (q *Queue) tryClose(ctx context.Context, row *Batch) error {
 	if err := q.CloseBatch(ctx, row.Batch.ID); err != nil {
 		return err
@@ -133,7 +138,8 @@ func (q *Queue) tryClose(ctx context.Context, row *Batch) error {
 	return q.changeBatch(ctx, again, q.Rules.DueBatch(next, q.Now()), origin{})
 }
 
-// failIfStopped fails a job whose execution a person stopped.
+// failIfStopped fails a job whose execution a person stopped. Otherwise the sweep would start it
+// again, against what the person wanted.
 func (q *Queue) failIfStopped(ctx context.Context, row *Job) error {
 	reason, stopped, err := q.Executions.StoppedByHand(ctx, MachineJob,
 		ExecutionName(row.Job.ID, row.Exec))
@@ -151,7 +157,8 @@ func (q *Queue) failIfStopped(ctx context.Context, row *Job) error {
 }
 
 // Stopped is called when an execution of a job was stopped. It fails the job if that
-// execution drives it, without waiting for the sweep.
+// execution drives it, without waiting for the sweep. It is only faster: without it, the sweep
+// finds out when the job is due.
 func (q *Queue) Stopped(ctx context.Context, job string, exec int64) error {
 	row, err := q.Job(ctx, job)
 	if err != nil || row.Exec != exec || !row.Running() {

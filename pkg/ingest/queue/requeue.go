@@ -9,7 +9,8 @@ import (
 
 // decideRequeue puts a failed job back to the state after its last successful one. It is
 // refused if that cannot help. A job that a later submission has overtaken needs
-// confirmation that it may replace the object's newest version.
+// confirmation that it may replace the object's newest version. A refusal is a Conflict, or a Held
+// while its work files are being removed.
 func decideRequeue(ctx context.Context, q *Queue, row *Job,
 	a ingest.Action) (d decision, err error) {
 	if d.next, err = q.Rules.Requeue(row.Job, q.Now()); err != nil {
@@ -36,6 +37,7 @@ func decideRequeue(ctx context.Context, q *Queue, row *Job,
 	}
 
 	d.summary = fmt.Sprintf("job %s continues at %s", row.Job.ID, d.next.State)
+	// For the summary only: the gate asks again when it is the job's turn.
 	active, err := q.active(ctx)
 	if err != nil {
 		return d, err
@@ -44,6 +46,7 @@ func decideRequeue(ctx context.Context, q *Queue, row *Job,
 		d.summary += fmt.Sprintf(", once it is allowed: %s; %s it first", h.Description(), endOf(h))
 	}
 
+	// It waits at gate 1 or 2 like a job that has never failed.
 	if !d.next.Parked {
 		return d, nil
 	}

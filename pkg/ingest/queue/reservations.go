@@ -49,6 +49,7 @@ func (q *Queue) missingRows(ctx context.Context, err error, j *ingest.Job) (miss
 	for _, k := range ce.Keys {
 		var row Reservation
 		err := q.Table.Get(ctx, k, &row)
+		// An error proves nothing: then the change fails as it did.
 		unreadable := err != nil && !fault.Is(err, fault.NotFound)
 		there := err == nil && row.Owner == j.ID
 		if !slices.Contains(owned, k) || unreadable || there {
@@ -67,7 +68,8 @@ func ownedRows(j *ingest.Job) (owned []table.Key) {
 	return owned
 }
 
-// Owned are the reservations that a job has by its row: exactly these rows exist for it.
+// Owned are the reservations that a job has by its row: exactly these rows exist for it. The doctor
+// compares them with the rows that there are.
 func Owned(j *ingest.Job) (owned []Reservation) {
 	add := func(k table.Key, bytes int64) { owned = append(owned, reservation(j, k, bytes)) }
 
@@ -130,6 +132,7 @@ func (r reserver) remove(k table.Key) {
 	}
 }
 
+// slot grants or removes the slot's row.
 func (r reserver) slot(had, has bool) {
 	switch {
 	case has && !had:
@@ -139,6 +142,7 @@ func (r reserver) slot(had, has bool) {
 	}
 }
 
+// space grants, removes or changes the row of the space, whose bytes are those of the job.
 func (r reserver) space(prev, next ingest.Job) {
 	k := spaceKey(next.ID)
 	switch {
@@ -177,7 +181,8 @@ func (q *Queue) blockedBy(ctx context.Context, j *ingest.Job) (lock, owner strin
 	return "", "", nil
 }
 
-// waitsForLock reports whether a job needs a lock that it cannot have now.
+// waitsForLock reports whether a job needs a lock that it cannot have now. It costs a read of the
+// job, and one of each of its locks.
 func (q *Queue) waitsForLock(ctx context.Context, id string) (bool, error) {
 	row, err := q.Job(ctx, id)
 	if err != nil {

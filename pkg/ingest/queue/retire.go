@@ -10,7 +10,8 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// retireChunk is the number of job rows that one transaction removes.
+// retireChunk is the number of job rows that one transaction removes. With the batch they are
+// within DynamoDB's 100 rows.
 const retireChunk = 50
 
 // retire removes the rows of a batch that a person has deleted, or of a Completed one whose
@@ -74,7 +75,8 @@ func (q *Queue) awaitMails(ctx context.Context, row *Batch) (waits bool, err err
 }
 
 // retireJobs removes the last of the remaining job rows, and records that on the batch. It
-// removes none, and reports that, while one of these jobs still has work files.
+// removes none, and reports that, while one of these jobs still has work files. From the last to
+// the first, so that the jobs that are left have the numbers from 1 on.
 func (q *Queue) retireJobs(ctx context.Context, row *Batch,
 	until time.Time) (ended bool, err error) {
 	tx := q.Table.Begin(q.NewID())
@@ -106,7 +108,10 @@ func (q *Queue) retireJobs(ctx context.Context, row *Batch,
 	}
 
 	next := row.Batch
+	// Unpacked is what is left: a sweep that ends here is continued from there by the next one.
 	next.Unpacked, next.Due, next.Repairs = left, q.Now().UnixMilli(), 0
+	// No row goes before all work files of this chunk are removed: without it, nobody would free
+	// the space.
 	if waits > 0 {
 		tx = q.Table.Begin(q.NewID())
 		next.Unpacked, next.Due = row.Unpacked, waits
@@ -119,7 +124,8 @@ func (q *Queue) retireJobs(ctx context.Context, row *Batch,
 }
 
 // discard deletes a failed job of a deleted batch, and removes its work files if that is
-// due. What it stored is recorded first.
+// due. What it stored is recorded first. An open job is an error: no batch becomes Deleted while it
+// has one.
 func (q *Queue) discard(ctx context.Context, batch *Batch, job *Job) error {
 	now := q.Now()
 	switch {

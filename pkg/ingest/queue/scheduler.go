@@ -33,6 +33,7 @@ func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
 		err = c.parts(ctx, l, sweep, began, most)
 	}
 
+	// A Stale: a hold has revoked the lease, or it ran out.
 	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Stale) {
 		err = e
 	}
@@ -42,6 +43,8 @@ func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
 // parts are the parts of a tick. One that fails, e.g. because a partition is throttled, does
 // not stop the others; each has a time of its own.
 func (c *Scheduler) parts(ctx context.Context, l lease.Lease, sweep bool, began time.Time, most time.Duration) error {
+	// Of the 50 s in production, the sweep has 12.5, the gates what is left until 37.5, and mails
+	// until 40.6: the rest is for what is under way then.
 	var errs []error
 	if sweep {
 		errs = append(errs, c.Queue.Sweep(ctx, began.Add(most/4)))

@@ -15,7 +15,8 @@ import (
 const mailPage = 50
 
 // SweepMails sends the mails that are due, the oldest first. It starts none after until. One
-// mail takes at most an eighth of the scheduler's time.
+// mail takes at most an eighth of the scheduler's time. What it does not reach is due in the next
+// minute still.
 func (q *Queue) SweepMails(ctx context.Context, until time.Time) error {
 	if q.Compose == nil {
 		return nil
@@ -77,6 +78,8 @@ func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) 
 	}
 
 	if !row.Ended {
+		// The try is counted before it begins: a sender that dies each time does not send without
+		// end.
 		row.Mail = row.Mail.Take(q.Now())
 		if err := q.saveMail(ctx, &row); err != nil {
 			return err
@@ -93,7 +96,8 @@ func (q *Queue) sendMail(ctx context.Context, k table.Key, limit time.Duration) 
 	return q.saveMail(ctx, &row)
 }
 
-// try composes a mail and sends it to each recipient for whom it is pending.
+// try composes a mail and sends it to each recipient for whom it is pending. Recipients to whom it
+// was sent before are left out.
 func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail,
 	limit time.Duration) ingest.Mail {
 	if m.Tries > ingest.MailTries {
@@ -114,6 +118,7 @@ func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail,
 	}
 
 	m.Problem = ""
+	// The recipients may have changed since the last try: nobody waits for a former one.
 	m = m.Keep(to)
 	for _, t := range m.Left(to) {
 		m = q.sendTo(inTime, b, m, t, send)
@@ -154,7 +159,8 @@ const maxProblem = 300
 const maxMails = 6
 
 // settle records the result of a mail on the batch, with an event, and removes the mail's
-// row. If a worker has the batch, it postpones that: the worker would lose the batch.
+// row. If a worker has the batch, it postpones that: the worker would lose the batch. The result
+// and the removal are one transaction, so it is recorded once.
 func (q *Queue) settle(ctx context.Context, row *Mail) error {
 	result := row.Mail.Result(q.Now())
 	for range 3 {
@@ -196,6 +202,7 @@ func (q *Queue) settle(ctx context.Context, row *Mail) error {
 		}
 	}
 
+	// It has ended: the next time, only the result is recorded.
 	row.Due = q.Now().Add(time.Minute).UnixMilli()
 	return q.saveMail(ctx, row)
 }

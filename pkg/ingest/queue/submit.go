@@ -15,7 +15,7 @@ import (
 // KeepKeys is how long an Idempotency-Key is remembered.
 const KeepKeys = 7 * 24 * time.Hour
 
-// remembered is the row of an Idempotency-Key.
+// remembered is the row of an Idempotency-Key. The body is kept as its sha256 only.
 type remembered struct {
 	table.Head
 	Batch string `dynamo:"batch_id"`
@@ -26,6 +26,9 @@ type remembered struct {
 // Submit makes a batch in state Pending and starts it. body is the request as received.
 // Within KeepKeys, the same key with the same body returns the same batch, and with another
 // body a Conflict. An empty key is no key.
+//
+// An Invalid names an identifier or a size that is not accepted. The batch, its counts, its places
+// in line and the key are one transaction: a submission is accepted as a whole, or not at all.
 func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []byte,
 	actor string) (*Batch, error) {
 	if err := ingest.CheckSubmission(&b.Primary, &b.LocalIDs, b.Payload); err != nil {
@@ -103,7 +106,8 @@ func (q *Queue) Submitted(ctx context.Context, key string, body []byte) (*Batch,
 	return q.recall(ctx, key, body, now)
 }
 
-// remember puts the key's row into tx, or returns the batch for which the key was used.
+// remember puts the key's row into tx, or returns the batch for which the key was used. An expired
+// row is replaced.
 func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []byte, batch string,
 	now time.Time) (*Batch, error) {
 	row := remembered{Head: head(keyRow(key))}
@@ -116,13 +120,15 @@ func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []b
 	}
 
 	until := now.Add(KeepKeys)
+	// Until decides: DynamoDB may remove an expired row days later.
 	row.Batch, row.Body, row.Until, row.ExpiresAt = batch, digestOf(body), until.UnixMilli(),
 		until.Unix()
 	put(tx, &row, row.Rev)
 	return nil, nil
 }
 
-// recall returns the batch for which a key was used, if the request is the same.
+// recall returns the batch for which a key was used, if the request is the same. A batch whose rows
+// were removed since is a Conflict.
 func (q *Queue) recall(ctx context.Context, key string, body []byte,
 	now time.Time) (*Batch, error) {
 	var row remembered

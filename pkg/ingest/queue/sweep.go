@@ -67,6 +67,7 @@ func (q *Queue) sweepPlace(ctx context.Context, place string, pages int, until t
 // sweepItem repairs one item.
 func (q *Queue) sweepItem(ctx context.Context, d due) {
 	err := q.repair(ctx, d)
+	// Another process has changed or removed the item: it needs no repair.
 	if err == nil || fault.Is(err, fault.Stale) || fault.Is(err, fault.NotFound) {
 		return
 	}
@@ -79,7 +80,8 @@ func (q *Queue) sweepItem(ctx context.Context, d due) {
 
 // repair repairs one item within a time limit, so that a dependency that does not answer
 // cannot use up the time of the others: a repair and its postponement end within three
-// quarters of a sweep's time. A clean-up may take twice as long.
+// quarters of a sweep's time. A clean-up may take twice as long. The index only found the item: its
+// row decides what is due.
 func (q *Queue) repair(ctx context.Context, d due) error {
 	limit := q.itemTime()
 	if d.WorkPK == ingest.WorkCleanUp {

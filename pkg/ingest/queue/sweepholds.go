@@ -31,6 +31,7 @@ func (q *Queue) sweepHolds(ctx context.Context) error {
 	return nil
 }
 
+// sweepHold removes the row of one hold, if it has no effect any more, with the event of its end.
 func (q *Queue) sweepHold(ctx context.Context, row *Hold) error {
 	remove := func(tx *table.Tx) error {
 		tx.Remove(row)
@@ -57,6 +58,7 @@ func (q *Queue) sweepHold(ctx context.Context, row *Hold) error {
 			Reason: holdEnded,
 		}, "sweep")
 	}
+	// Jobs that the hold or the pause has kept at a gate can go on.
 	return q.commit(ctx, []func(*table.Tx) error{record, remove},
 		func() []ingest.Wake { return []ingest.Wake{{Kind: ingest.LookGates}} })
 }
@@ -79,5 +81,6 @@ func (q *Queue) sweepBatchHold(ctx context.Context, row *Hold, remove func(*tabl
 		}
 		by.reason = fmt.Sprintf("the batch is %s", b.State)
 	}
+	// The batch stays as it is: its row is written for the number of the event.
 	return q.changeBatch(ctx, b, b.Batch, by, remove)
 }

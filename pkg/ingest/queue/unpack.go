@@ -35,6 +35,7 @@ func Chunk(jobs []ingest.Job) int {
 		for _, key := range keys { // each place in line lists the other keys
 			bytes += len(key) * len(keys)
 		}
+		// At least one job: a single one is within the limits, by newBytes and MaxLocalIDs.
 		if rows > chunkRows || bytes > chunkBytes {
 			return max(i, 1)
 		}
@@ -148,7 +149,7 @@ func (q *Queue) makeJobs(tx *table.Tx, b *ingest.Batch,
 }
 
 // makeJob puts a new job into tx, with its event and its places in line. before is the job as
-// far as it has some already.
+// far as it has some already. A refused one is made and fails in one event.
 func (q *Queue) makeJob(tx *table.Tx, j, before ingest.Job, submitter string) (ingest.Job, error) {
 	j, refused := admissible(j)
 	j = q.Rules.New(j, q.Now())

@@ -29,6 +29,7 @@ func decideUpdateReport(ctx context.Context, q *Queue, row *Batch,
 	d.by = origin{event: "batch.state", actor: a.Actor, component: "admin", reason: a.Reason}
 	d.summary = fmt.Sprintf("batch %s reports what has changed since its last report: its jobs are now %s",
 		row.Batch.ID, ended(counts))
+	// A job that is requeued meanwhile makes the commit a Stale, and the action is decided again.
 	d.also = append(d.also, noneOpen(row.Batch.ID))
 	return d, nil
 }

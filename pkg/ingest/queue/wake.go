@@ -30,7 +30,8 @@ func (q *Queue) wake(ctx context.Context, wakes []ingest.Wake) {
 	}
 }
 
-// send makes one try of a wake-up.
+// send makes one try of a wake-up. Executions and the scheduler run elsewhere. A batch is closed,
+// and a mail sent, by this process.
 func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 	switch w.Kind {
 	case ingest.StartJob:
@@ -47,6 +48,7 @@ func (q *Queue) send(ctx context.Context, w ingest.Wake) error {
 		if q.Compose == nil {
 			return nil
 		}
+		// 20 s in production: the function that made the change has to end in time.
 		return q.sendMail(ctx, mailKey(w.ID, ingest.MailKind(w.At), w.Exec), q.Rules.Timing.Short/3)
 	}
 	return fmt.Errorf("queue: no wake-up %q", w.Kind)

@@ -43,6 +43,8 @@ type Worker struct {
 
 // Handle handles one message. It returns how long to hide the message before it is
 // delivered again; 0 means that it is done and can be deleted.
+//
+// An error means that the message was not handled. It comes back after its visibility time-out.
 func (w *Worker) Handle(ctx context.Context, m Message) (keep time.Duration, err error) {
 	c, v, err := w.take(ctx, m) // steps 1 and 2
 	if err == nil && c != nil {
@@ -56,7 +58,8 @@ func (w *Worker) Handle(ctx context.Context, m Message) (keep time.Duration, err
 	return 0, w.answer(ctx, m, v) // step 5
 }
 
-// because returns a context in which changes have the cause of the claimed item.
+// because returns a context in which changes have the cause of the claimed item. Events that the
+// step appends name it.
 func because(ctx context.Context, c *Claim) context.Context {
 	var cause *envelope.Cause
 	switch {
@@ -108,6 +111,7 @@ func (w *Worker) tryTake(ctx context.Context, m Message) (*Claim, verdict, error
 		return nil, verdict{keep: w.hideUntil(row.Until, now)}, nil
 	}
 
+	// The tries are counted before the step: one that kills its worker each time must end, too.
 	if row.Tries >= w.Stage.Tries {
 		a, err := it.exhaust(ctx, q, w.Stage)
 		return nil, verdict{answer: a}, err
@@ -184,7 +188,8 @@ func (w *Worker) commit(ctx context.Context, c *Claim, res ingest.Result,
 }
 
 // retry records on the item why a try failed, releases the lease, and returns when to try
-// again. If that fails too, the lease ends by itself.
+// again. If that fails too, the lease ends by itself. Without the lease on the row, the next try
+// does not wait for its end, and does not count as a crash.
 func (w *Worker) retry(ctx context.Context, c *Claim, cause error) time.Duration {
 	q := w.Queue
 	log := q.Log.With("stage", w.Stage.Name).With(c.item.logged()...)
