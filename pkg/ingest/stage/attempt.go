@@ -22,7 +22,8 @@ import (
 	"archivist/pkg/objects/aip"
 )
 
-// attempt is the work of one try of a download.
+// attempt is the work of one try of a download. Several goroutines get files; mu guards what they
+// note.
 type attempt struct {
 	transfer.Transfer
 	job      *ingest.Job
@@ -64,7 +65,8 @@ type refusedError struct{ why string }
 
 func (e *refusedError) Error() string { return e.why }
 
-// note counts a file, or keeps the reason why it is bad, or the error that ends the try.
+// note counts a file, or keeps the reason why it is bad, or the error that ends the try. An error
+// that is not the source's is ours: the first of these ends the try.
 func (a *attempt) note(n int, row checkm.Row, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,6 +111,7 @@ func (a *attempt) progress() string {
 	return text
 }
 
+// stopped reports whether no more files are begun.
 func (a *attempt) stopped() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -135,8 +138,10 @@ func (a *attempt) failure() ingest.Result {
 	}
 
 	switch {
+	// One file for good is enough: a requeue could not complete the job.
 	case final:
 		return ingest.Fail(false, text+". Correct the files or the manifest, then submit it again")
+	// A source that asks for a longer wait fails the job, which a person requeues.
 	case asked && after <= ingest.MaxDefer:
 		res := ingest.Defer(after, text)
 		res.Progress = a.brought // a source that limits its rate gives some files at each try
@@ -165,6 +170,7 @@ func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
 			continue
 		}
 		side.Go(func() error {
+			// Files that are under way end with their part; no other is begun.
 			if a.stopped() || a.TimeUp() {
 				return nil
 			}
@@ -193,6 +199,7 @@ func (a *attempt) save(ctx context.Context, n int, entries []*aip.Entry) error {
 
 	err := a.Work.PutSegment(ctx, a.job.ID, n, entries)
 	if fault.Is(err, fault.Stale) {
+		// The ledger has files that this try did not count, so finish reads all of it.
 		a.own = false
 		return a.same(ctx, n, entries)
 	}
@@ -212,6 +219,8 @@ func (a *attempt) same(ctx context.Context, n int, entries []*aip.Entry) error {
 		return err
 	}
 
+	// What the ledger says is stored: if this try has written other bytes since, they do not match
+	// it.
 	for i, e := range stands {
 		if i >= len(entries) || e.Digests["sha512"] != entries[i].Digests["sha512"] {
 			a.note(i, checkm.Row{},
@@ -222,18 +231,20 @@ func (a *attempt) same(ctx context.Context, n int, entries []*aip.Entry) error {
 	return nil
 }
 
-// keep notes that a file is there.
+// keep notes that a file is there. The lock also keeps the list as it is while it is saved.
 func (a *attempt) keep(ctx context.Context, n int, entries []*aip.Entry, i int, e aip.Entry) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	entries[i], a.brought = &e, true
+	// A small one is saved with its segment: if the worker dies before, it is fetched again.
 	if e.Size <= a.Work.Limits.Part {
 		return nil
 	}
 	return a.Work.PutUnfinished(ctx, a.job.ID, n, entries)
 }
 
-// file gets one file into the work bucket and checks it.
+// file gets one file into the work bucket and checks it. n counts from 0, in the order of the
+// manifest.
 func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, error) {
 	key := workspace.FileKey(a.job.ID, n)
 	came, err := a.File(ctx, row, key, workspace.PartialKey(a.job.ID, path.Base(key)))

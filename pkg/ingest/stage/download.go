@@ -34,6 +34,7 @@ var errStopped = errors.New("stopped")
 // Run downloads a job's files.
 func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	j := claim.Job
+	// A correction has no content: its files are those that are stored.
 	if j.Corrects() {
 		j.Fetched = d.Now().UnixMilli()
 		return next, nil
@@ -56,6 +57,8 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	err := a.segments(ctx)
 	j.Checkpoint = a.progress() // also if this try fails
 	var changed *changedError
+	// The order counts: what ends the try hides files that are bad, and these hide that the time is
+	// up.
 	switch {
 	case errors.As(a.err, &changed):
 		return d.startOver(ctx, claim, changed.why)
@@ -71,7 +74,8 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	return d.finish(ctx, a)
 }
 
-// segments downloads the segments that are not finished.
+// segments downloads the segments that are not finished. On the first try nothing is looked for,
+// which saves requests.
 func (a *attempt) segments(ctx context.Context) (err error) {
 	done := map[int]bool{}
 	if !a.First {
@@ -92,7 +96,8 @@ func (a *attempt) segments(ctx context.Context) (err error) {
 }
 
 // startOver fails a job so that its requeue begins with Estimate, which detects the
-// payload's type if none was given. Nothing that was downloaded is kept.
+// payload's type if none was given. Nothing that was downloaded is kept. A mixture of two states of
+// the source must not be stored.
 func (d Download) startOver(ctx context.Context, claim *queue.Claim,
 	why string) (ingest.Result, error) {
 	all, err := d.Work.Clean(ctx, claim.Job.ID, claim.Until, d.Now)
@@ -132,10 +137,12 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 			j.ID, a.came.files, j.Files)
 	}
 
+	// Estimate added the penalty; the size is known now.
 	if !j.SizeKnown && !j.Prioritized {
 		j.Priority = max(0, j.Priority-ingest.UnknownSizePenalty)
 	}
 
+	// The transaction that ends the step corrects the row of the job's space by the difference.
 	j.SpaceNeeded, j.SizeKnown = j.Bytes, true
 	return next, nil
 }

@@ -17,7 +17,8 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// result is how a job ended by an earlier report.
+// result is how a job ended by an earlier report. It is saved as a byte per job, so the numbers are
+// never changed.
 type result byte
 
 // The results. unknown: the job is not in the report, or was open.
@@ -60,7 +61,8 @@ func (r Report) readEarlier(ctx context.Context, b *ingest.Batch) (*earlier, err
 	return e, nil
 }
 
-// savedEarlier is readEarlier, once for all tries of a report of several pages.
+// savedEarlier is readEarlier, once for all tries of a report of several pages. Later tries compare
+// with the same one, and do not read it again.
 func (r Report) savedEarlier(ctx context.Context, b *ingest.Batch) (*earlier, error) {
 	e := &earlier{}
 	err := r.Work.GetJSON(ctx, workspace.EarlierKey(b), e)
@@ -73,7 +75,8 @@ func (r Report) savedEarlier(ctx context.Context, b *ingest.Batch) (*earlier, er
 	return e, r.Work.PutJSON(ctx, workspace.EarlierKey(b), e, bucket.Condition{})
 }
 
-// read reads a report as a stream.
+// read reads a report as a stream. So that memory does not grow with the batch, only one line is
+// decoded at a time.
 func (e *earlier) read(report io.Reader) error {
 	dec := jsontext.NewDecoder(report)
 	if _, err := dec.ReadToken(); err != nil {
@@ -89,6 +92,7 @@ func (e *earlier) read(report io.Reader) error {
 		switch key := name.String(); {
 		case key == "at":
 			err = jsonv2.UnmarshalDecode(dec, &e.At)
+		// All other arrays of a report are lists of jobs.
 		case dec.PeekKind() == '[' && key != "warnings":
 			err = e.readList(dec, key == "cancelled")
 		default:
@@ -131,6 +135,7 @@ func (e *earlier) readList(dec *jsontext.Decoder, ofCancelled bool) error {
 	return err
 }
 
+// resultOf is how a job has ended, by what both a row and a line of a report have.
 func resultOf(s ingest.State, canRecover, wasCancelled bool) result {
 	switch {
 	case s == ingest.Completed:
@@ -163,5 +168,6 @@ func (e *earlier) change(j *ingest.Job) (c notify.Change, nextStep bool) {
 	case failedThen:
 		return notify.StillFailed, now != then
 	}
+	// Also one that was cancelled then, and has failed by itself since.
 	return notify.NewlyFailed, false
 }

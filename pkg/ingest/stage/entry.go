@@ -43,6 +43,7 @@ func describe(row checkm.Row, came *transfer.File, key string) (aip.Entry, error
 	}
 
 	var warnings []string
+	// -1 is a size that was not given.
 	if row.Size >= 0 && row.Size != sums.Size {
 		differs := fmt.Sprintf("the depositor's size is %d bytes, but %d were received", row.Size,
 			sums.Size)
@@ -64,7 +65,7 @@ func describe(row checkm.Row, came *transfer.File, key string) (aip.Entry, error
 }
 
 // defaultType is the media type that a file's name suggests. It names no charset: the
-// file's charset is not known.
+// file's charset is not known. Without one it is the type of any bytes (RFC 2046, section 4.5.1).
 func defaultType(name string) string {
 	if t, _, err := mime.ParseMediaType(mime.TypeByExtension(path.Ext(name))); err == nil {
 		return t
@@ -79,6 +80,7 @@ type tally struct {
 	warnings               ingest.Warnings
 }
 
+// add counts a file of the ledger.
 func (t *tally) add(e aip.Entry) {
 	t.files++
 	t.bytes += e.Size

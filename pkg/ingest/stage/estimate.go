@@ -37,12 +37,14 @@ type Estimate struct {
 // Run estimates a job.
 func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	j := claim.Job
+	// First the cheap check: what it refuses is never fetched.
 	refused, err := e.Identity.Resolve(ctx, j)
 	if err != nil || refused != "" {
 		return ingest.Fail(false, refused), err
 	}
 
 	if j.Corrects() {
+		// It needs no work space: its system files are small.
 		j.SpaceNeeded, j.SizeKnown = 0, true
 		return next, nil
 	}
@@ -63,6 +65,7 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
 
+	// A part of the sizes says nothing of the others: the gate waits for the reserve instead.
 	if err == nil && !j.SizeKnown {
 		j.SpaceNeeded = 0
 	}
@@ -74,7 +77,8 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	return next, err
 }
 
-// payload decides the payload's type, and fetches the manifest if it is one.
+// payload decides the payload's type, and fetches the manifest if it is one. A job whose type was
+// detected is looked at again: the source can have changed since Unpack.
 func (e Estimate) payload(ctx context.Context,
 	claim *queue.Claim) (ocfl.Text, ingest.Result, error) {
 	j := claim.Job
@@ -127,6 +131,7 @@ func (e Estimate) manifest(
 
 	row := workspace.FileRow(j)
 	row.Size = -1 // a manifest is verified by its digest, not by its size
+	// A key of this try: a late worker of another one does not change what was checked.
 	key, noted := workspace.AttemptKey(j.ID, claim.Take(), "manifest.checkm"),
 		workspace.PartialKey(j.ID, "manifest")
 	came, err := t.File(ctx, row, key, noted)
@@ -151,6 +156,7 @@ func (e Estimate) manifest(
 		return nil, res, e.Work.Delete(ctx, noted) // so that it is fetched again
 	}
 
+	// It is the digest of the payload, which is the manifest itself.
 	if why := payload.WrongDigest("the manifest", came.Sums, j.Payload); why != "" {
 		return nil, ingest.Fail(false, why), nil
 	}
@@ -159,7 +165,8 @@ func (e Estimate) manifest(
 	return manifest, res, err
 }
 
-// checkManifest validates a job's manifest, and counts its files.
+// checkManifest validates a job's manifest, and counts its files. A rejected manifest fails the job
+// for good: a corrected one is another submission.
 func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job,
 	manifest ocfl.Text) (ingest.Result, error) {
 	body, err := manifest(ctx)

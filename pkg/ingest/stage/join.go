@@ -49,6 +49,7 @@ func (m *reporting) join(ctx context.Context, read readPage) (notify.Counts, not
 		return j.summary.Counts, j.changes, err
 	}
 
+	// Before the report itself exists, so that a mail never finds a large one without its summary.
 	if size.n > notify.MaxAttached {
 		err := m.Work.PutJSON(ctx, workspace.SummaryKey(m.batch.ID, m.number), j.summary,
 			bucket.Condition{})
@@ -62,7 +63,7 @@ func (m *reporting) join(ctx context.Context, read readPage) (notify.Counts, not
 }
 
 // begin begins a report. Its time is when the batch reached its state, so that a
-// second try makes the same report.
+// second try makes the same report. All that is not from the pages is from the batch's row.
 func (m *reporting) begin() notify.Report {
 	report := notify.NewReport(m.batch.ID, m.batch.Collection, m.batch.Note,
 		ingest.Timestamp(m.batch.Entered))
@@ -74,6 +75,8 @@ func (m *reporting) begin() notify.Report {
 	return report
 }
 
+// write writes the report as notify.Report has it, in the same order, but for the counts, which are
+// known at its end.
 func (j *joiner) write() error {
 	if err := j.enc.WriteToken(jsontext.BeginObject); err != nil {
 		return err
@@ -124,6 +127,7 @@ func (j *joiner) write() error {
 	return j.enc.WriteToken(jsontext.EndObject)
 }
 
+// member writes a member of the report.
 func (j *joiner) member(name string, value any) error {
 	if err := j.enc.WriteToken(jsontext.String(name)); err != nil {
 		return err
@@ -131,6 +135,7 @@ func (j *joiner) member(name string, value any) error {
 	return jsonv2.MarshalEncode(j.enc, value)
 }
 
+// lines are those of a page as they were saved: they are copied, not read.
 type lines = []json.RawMessage
 
 // reportList is one list of a report: its lines of a page, the first of them as jobs
@@ -163,6 +168,7 @@ func (j *joiner) list(l reportList) error {
 			return err
 		}
 
+		// Each page is counted when it is read for the first time, and only then.
 		if j.has[i] == nil {
 			j.changes.Add(p.Changes)
 		}

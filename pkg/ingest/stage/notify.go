@@ -53,6 +53,7 @@ func (n Notify) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 		return next, nil
 	}
 
+	// It is a failure of this state only: the requeued job begins here again.
 	return ingest.Fail(true,
 		fmt.Sprintf("notification failed: %v. Correct the server of the callback", err)), nil
 }

@@ -62,7 +62,8 @@ func (s Store) filesOf(ctx context.Context, system workspace.SystemFiles) iter.S
 	return func(func(aip.Entry, error) bool) {}
 }
 
-// said is what a submission says of a file that the stored version does not.
+// said is what a submission says of a file that the stored version does not. A date or a digest
+// that is not said again is no difference.
 func said(is, was aip.Entry) (what []string) {
 	if is.MediaType != "" && is.MediaType != was.MediaType {
 		what = append(what, fmt.Sprintf("the media type %s (stored: %s)", is.MediaType,

@@ -52,6 +52,7 @@ func (p Packager) gather(ctx context.Context,
 		if err != nil || refused != "" {
 			return nil, refused, err
 		}
+		// Counted anew by each try, from the list of the stored version.
 		j.Files, j.Bytes = 0, 0
 	}
 
@@ -75,6 +76,7 @@ func (p Packager) gather(ctx context.Context,
 		}
 	}
 
+	// Once: from Processing on, Metadata is the summary of what was made of it.
 	if j.Said == nil {
 		said := j.Metadata
 		j.Said = &said
@@ -124,7 +126,8 @@ type base struct {
 var newObject = base{Stored: &ocfl.Stored{}}
 
 // write writes the system files for the object as it is stored now. It refuses a job of
-// another collection, and takes over what the object had. The job owns the object's lock.
+// another collection, and takes over what the object had. The job owns the object's lock. What it
+// decides depends on that state: it is saved as Follows, and Store asks whether it still holds.
 func (p Packager) write(
 	ctx context.Context, claim *queue.Claim, stored base, made *pack,
 ) (ingest.Result, error) {
@@ -134,6 +137,7 @@ func (p Packager) write(
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
 
+	// The row keeps the ids of its own submission: those of the object are added to the files only.
 	all := *j // the job with what the object had
 	v := systemfile.Version{
 		Number:      stored.Head + 1,
@@ -152,6 +156,7 @@ func (p Packager) write(
 		return ingest.Fail(false, why), nil
 	}
 
+	// After all that can refuse the job: these rows stay.
 	if refused, err := p.Identity.ReserveLocalIDs(ctx, j); err != nil || refused != "" {
 		return ingest.Fail(false, refused), err
 	}
@@ -168,10 +173,12 @@ func (p Packager) write(
 	if err := w.write(ctx, v, made.files); err != nil {
 		return ingest.Result{}, err
 	}
+	// Last: the list is what names the files.
 	return next, p.Work.PutSystemFiles(ctx, j.ID, w.out)
 }
 
-// repack writes the system files of a job at Storing again: the object has a newer version.
+// repack writes the system files of a job at Storing again: the object has a newer version. The
+// step then continues in another message, and prepares the version for them.
 func (p Packager) repack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -206,10 +213,12 @@ func (p Packager) inherit(
 		return ingest.Result{}, err
 	}
 
+	// By what the storage root says, under the lock of the object: rows can be lost.
 	if !id.In(j.Collection) {
 		return ingest.Fail(false, identity.Foreign(j.Primary)), nil
 	}
 
+	// It can be requeued with a confirmation.
 	if why := overtaken(j, stored.Stored); why != "" {
 		return ingest.Fail(true, why), nil
 	}
@@ -292,6 +301,7 @@ func overtaken(j *ingest.Job, stored *ocfl.Stored) string {
 	if stored.VersionBy(j.ID) > 0 {
 		return ""
 	}
+	// Versions up to the permitted one were confirmed by a person.
 	for n := stored.Head; n > j.Permitted; n-- {
 		if by := stored.Job(n); ingest.SubmittedAfter(by, j.ID) {
 			return ingest.Overtaken(j.ID, j.Primary, stored.Head, n, by) +

@@ -22,6 +22,7 @@ type Process struct {
 
 // Run processes a job.
 func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+	// Its end removes what was sorted on disk.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Cheap checks first: nothing is reserved or locked until the submission is valid.

@@ -44,6 +44,7 @@ func (r Record) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	case errors.Is(err, reindex.ErrStopped):
 		j.Checkpoint = "recording earlier versions"
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	// Before the next case, since its kind is a Conflict, too: see untrusting.
 	case errors.As(err, new(*ocfl.DamagedError)):
 		return ingest.Result{}, err
 	case fault.Is(err, fault.Conflict):

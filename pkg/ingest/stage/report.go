@@ -64,6 +64,8 @@ type reporting struct {
 // Run makes a batch's report.
 func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	b := claim.Batch
+	// The number is that of the next report until the batch's row names it, at the end of the step:
+	// so a second try writes to the same keys.
 	m := reporting{
 		Report: r,
 		batch:  b,
@@ -80,6 +82,7 @@ func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 		return p, err
 	}
 
+	// Making the page again costs less than to save and to read it.
 	if m.pages <= 1 {
 		only, err := m.makePage(ctx, 0)
 		if err != nil {
@@ -95,6 +98,7 @@ func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 		return ingest.Result{}, err
 	}
 
+	// By what the report says, not by what the rows say by now: see Claim.Uncompleted.
 	if counts.Failed+counts.Cancelled+counts.Open > 0 {
 		claim.Uncompleted()
 	}
@@ -108,7 +112,8 @@ func (r Report) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	return next, nil
 }
 
-// compareWith reads the earlier report, if the report is to be compared with one.
+// compareWith reads the earlier report, if the report is to be compared with one. What several
+// pages are compared with is saved: each try would read a large report again.
 func (m *reporting) compareWith(ctx context.Context) (err error) {
 	switch {
 	case m.batch.State != ingest.BatchUpdateReporting:
@@ -121,7 +126,8 @@ func (m *reporting) compareWith(ctx context.Context) (err error) {
 }
 
 // makePages saves the missing pages: at least one, and more as long as there is time. all
-// reports whether all are saved and there is time to join them.
+// reports whether all are saved and there is time to join them. A page is as its jobs were when it
+// was made, also if one of them is requeued later.
 func (m *reporting) makePages(ctx context.Context, until time.Time) (all bool, err error) {
 	saved := map[string]bool{}
 	err = m.Work.List(ctx, workspace.PagePrefix(m.batch), func(o bucket.Listed) error {
@@ -186,6 +192,7 @@ func (m *reporting) makePage(ctx context.Context, n int) (reportPage, error) {
 // add adds a job's line to a page.
 func (m *reporting) add(p *reportPage, j *ingest.Job, line json.RawMessage) {
 	switch {
+	// First: a cancelled job is Failed or Deleted as well.
 	case j.Cancelled:
 		p.Cancelled = append(p.Cancelled, line)
 	case j.State == ingest.Completed:
@@ -221,7 +228,8 @@ func (m *reporting) reportLines(ctx context.Context, jobs []queue.Job) ([]json.R
 }
 
 // line makes the line of a job, with its files if they are few. After several tries, the line
-// states that the files cannot be read, instead of an error.
+// states that the files cannot be read, instead of an error. So one object that cannot be read does
+// not hold back the report of all others.
 func (m *reporting) line(ctx context.Context, j *ingest.Job) (json.RawMessage, error) {
 	line := reportLine(j)
 	if m.earlier != nil {
@@ -273,7 +281,8 @@ func reportLine(j *ingest.Job) notify.Job {
 	return line
 }
 
-// fileDetails lists a job's preserved files from the stored object.
+// fileDetails lists a job's preserved files from the stored object. The row does not have them: a
+// version is described by what is stored of it.
 func (r Report) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File, error) {
 	stored, err := r.Root.Head(ctx, j.Primary)
 	if err != nil {

@@ -25,6 +25,7 @@ const sizePage = 100
 // by then.
 func (e Estimate) sizes(ctx context.Context, claim *queue.Claim, manifest ocfl.Text) error {
 	j, n := claim.Job, 0
+	// A request that is under way at its end gives no size: see asker.last.
 	budget := claim.Until.Sub(e.Now())
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
@@ -39,6 +40,7 @@ func (e Estimate) sizes(ctx context.Context, claim *queue.Claim, manifest ocfl.T
 		known := a.ask(ctx, page)
 		for _, size := range known {
 			j.SizeKnown = j.SizeKnown && size >= 0
+			// The halves keep the sum from an overflow: sizes are what strangers say.
 			j.SpaceNeeded = min(j.SpaceNeeded, math.MaxInt64/2) + min(max(size, 0), math.MaxInt64/2)
 		}
 
@@ -53,6 +55,7 @@ func (e Estimate) sizes(ctx context.Context, claim *queue.Claim, manifest ocfl.T
 
 	err := workspace.Rows(ctx, j, manifest, func(row checkm.Row) error {
 		n++
+		// Counted by an earlier try.
 		if n <= j.Done {
 			return nil
 		}
@@ -108,6 +111,7 @@ func (a *asker) ask(ctx context.Context, rows []checkm.Row) []int64 {
 	return sizes[:asked]
 }
 
+// size is the size that the server reports, or else that of the manifest, which may be unknown.
 func (a *asker) size(ctx context.Context, row checkm.Row) int64 {
 	host := fetch.Host(row.URL)
 	a.mu.Lock()
@@ -123,6 +127,7 @@ func (a *asker) size(ctx context.Context, row checkm.Row) int64 {
 	}
 
 	var silent *fetch.SilentError
+	// Each file of a silent host would cost the whole time that a request may take.
 	if errors.As(err, &silent) {
 		a.mu.Lock()
 		a.silent[host] = true

@@ -24,7 +24,8 @@ func failed(err error) (ingest.Result, error) {
 	return ingest.Fail(true, err.Error()+". Correct the source, then requeue the job"), nil
 }
 
-// unfetched reports whether an error is the source's, not our own.
+// unfetched reports whether an error is the source's, not our own. Errors of our own storage have
+// another kind, or none.
 func unfetched(err error) bool {
 	return fault.Is(err, fault.Invalid) || fault.Is(err, fault.Unavailable)
 }

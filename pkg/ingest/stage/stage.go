@@ -58,7 +58,8 @@ type Stages struct {
 	rooted atomic.Bool // the storage root was seen
 }
 
-// Steps returns every stage's step by the stage's name.
+// Steps returns every stage's step by the stage's name. A function runs one of them, by the name of
+// its stage.
 func (s *Stages) Steps() map[string]queue.Step {
 	payloads := payload.Detector{Fetch: s.Fetch, Now: s.Now}
 	packager := Packager{
@@ -68,6 +69,8 @@ func (s *Stages) Steps() map[string]queue.Step {
 		Archive:  provenance.Archive{NAAN: s.NAAN, Version: s.Version},
 	}
 
+	// Only the stages up to Storing need work files and a source, which may be gone after a restore
+	// of the table.
 	stored := s.stored()
 	steps := map[string]queue.Step{
 		"unpack": Unpack{
@@ -116,6 +119,7 @@ func (s *Stages) Steps() map[string]queue.Step {
 	}
 
 	for name, step := range steps {
+		// In this order: a failure that untrusting makes of an error is one for forgetful, too.
 		steps[name] = forgetful(untrusting(step))
 	}
 

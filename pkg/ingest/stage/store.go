@@ -48,6 +48,7 @@ type Store struct {
 // Run stores a job's version.
 func (s Store) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	plan, err := s.prepare(ctx, claim)
+	// The row with Done 0 is saved before the next plan is written.
 	if errors.Is(err, errAgain) {
 		claim.Job.Checkpoint, claim.Job.Done = "preparing again", 0
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
@@ -72,6 +73,7 @@ func (s Store) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, erro
 // follow carries out a plan, from where an earlier try stopped.
 func (s Store) follow(ctx context.Context, claim *queue.Claim,
 	plan *workspace.Plan) (ingest.Result, error) {
+	// The version is committed, by a worker that died or whose answer was lost.
 	if plan.Written {
 		return next, s.finish(ctx, claim, plan, nil)
 	}
@@ -143,7 +145,8 @@ func (s Store) prepare(ctx context.Context, claim *queue.Claim) (plan *workspace
 // errAgain says that the progress of an earlier plan is to be forgotten before the next plan is written.
 var errAgain = errors.New("the version is prepared again")
 
-// plan writes a plan: its files first, then what names them.
+// plan writes a plan: its files first, then what names them. A worker that dies in between leaves
+// files that no plan names, below the job's prefix.
 func (s Store) plan(
 	ctx context.Context, j *ingest.Job, plan *workspace.Plan, system workspace.SystemFiles,
 ) (err error) {
@@ -165,6 +168,8 @@ func (s Store) plan(
 		err = contents.Close(ctx)
 	}
 
+	// The object has got a version since its state was asked for: the system files are of an older
+	// one.
 	if err == nil && plan.Follows != j.Follows && !plan.Written {
 		err = errMoved
 	}
@@ -214,6 +219,7 @@ func (s Store) producer(ctx context.Context, j *ingest.Job, system workspace.Sys
 func (s Store) copy(ctx context.Context, claim *queue.Claim,
 	plan *workspace.Plan) (all bool, err error) {
 	j := claim.Job
+	// Before the first content, so that a listing of the root finds what a crash leaves.
 	if plan.Follows == "" && !plan.NoChange {
 		if err := s.declare(ctx, plan.ID); err != nil {
 			return false, err
@@ -284,6 +290,7 @@ func (s Store) copySegment(ctx context.Context, claim *queue.Claim, plan *worksp
 
 	noted := claim.Job.Healed.Noted(n + 1)
 	found := make([]bool, len(list))
+	// The first error ends the copies that have not begun.
 	side, ctx := errgroup.WithContext(ctx)
 	side.SetLimit(s.Parallel)
 	for i, content := range list {
@@ -309,6 +316,7 @@ func (s Store) copySegment(ctx context.Context, claim *queue.Claim, plan *worksp
 // heal replaces it.
 func (s Store) copyFile(ctx context.Context, claim *queue.Claim, plan *workspace.Plan, c ocfl.Content,
 	heal bool) (damaged bool, err error) {
+	// Its bytes are there already: they are read only if S3 has no checksum of them.
 	if c.Reused {
 		intact, err := s.Root.Intact(ctx, plan.ID, c)
 		if err == nil && !intact && c.Source == "" && c.Data == nil {
@@ -355,7 +363,8 @@ func (s Store) tell(ctx context.Context, claim *queue.Claim, res ingest.Result) 
 	})
 }
 
-// publish commits the version.
+// publish commits the version. It is called again after a lost answer: Publish finds its own
+// version.
 func (s Store) publish(ctx context.Context, claim *queue.Claim,
 	plan *workspace.Plan) (*ocfl.Published, error) {
 	j := claim.Job
@@ -368,7 +377,8 @@ func (s Store) publish(ctx context.Context, claim *queue.Claim,
 }
 
 // finish verifies the committed version and writes what is missing of it. just is a version
-// that was published in this try, or nil.
+// that was published in this try, or nil. The digest vouches for the inventory when Record reads
+// it.
 func (s Store) finish(ctx context.Context, claim *queue.Claim, plan *workspace.Plan,
 	just *ocfl.Published) error {
 	digest, err := s.Root.Finish(ctx, plan.ID, owner(s.Queue, claim, plan.At), just)
@@ -379,7 +389,8 @@ func (s Store) finish(ctx context.Context, claim *queue.Claim, plan *workspace.P
 	return err
 }
 
-// owner is the job as the owner of its object's lock, with a plan of a time.
+// owner is the job as the owner of its object's lock, with a plan of a time. planned is in
+// milliseconds since 1970; only Publish asks it, so it may be 0 for Finish.
 func owner(q *queue.Queue, claim *queue.Claim, planned int64) ocfl.Owner {
 	return ocfl.Owner{
 		Job:   claim.Job.ID,
@@ -403,6 +414,7 @@ func (s Store) recover(
 		why = &ocfl.DamagedError{ID: plan.ID, Why: missing.Error()}
 	case errors.As(why, &claimed):
 		j.Checkpoint = "waiting for the workers of job " + claimed.Job + " to end"
+		// Without a wait, the execution would repeat the state each second.
 		wait := min(claim.Until.Sub(s.Now()), time.Minute)
 		return ingest.Result{Outcome: ingest.StepContinue}, s.Queue.Table.Wait(ctx, wait)
 	case fault.Is(why, fault.Stale) && claim.CheckLease(ctx) == nil: // the object's version has changed
@@ -422,6 +434,7 @@ func (s Store) copyAgain(
 ) (ingest.Result, error) {
 	j, first := claim.Job, plan.Segments()
 	s.Queue.Log.Error("stored content is missing; it is copied again", "job", j.ID, "error", why)
+	// From the number of segments on, Done counts those that are copied again.
 	if j.Done < first || j.Done >= 2*first {
 		j.Done = first
 	}

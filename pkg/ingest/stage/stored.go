@@ -37,6 +37,7 @@ func (s Stored) ByPlan(ctx context.Context, j *ingest.Job) error {
 
 	if p.ID != "" && !p.NoChange {
 		state, err := s.Root.State(ctx, p.Prepared)
+		// Open: the object is as it was before the plan, so nothing of the job is committed.
 		if err != nil || state == ocfl.Open && !p.Written {
 			return err
 		}
@@ -81,6 +82,7 @@ func (s Stored) Or(step queue.Step) queue.Step {
 			}
 		}
 
+		// A copy: StoredBy changes the job, which must stay as it is if nothing is found.
 		j := *claim.Job
 		found, asked := s.Identity.StoredBy(ctx, &j)
 		switch {
@@ -130,7 +132,8 @@ func (s Stored) process(ctx context.Context, claim *queue.Claim) (ingest.Result,
 	return s.Identity.BringBack(ctx, claim.Job.Primary, id, claim.Until)
 }
 
-// store finishes the version, and reads its inventory.
+// store finishes the version, and reads its inventory. The row can be of before the download: its
+// numbers are read from the stored list of files.
 func (s Stored) store(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	j := claim.Job
 	digest, err := s.Root.Finish(ctx, j.Primary, owner(s.Queue, claim, 0), nil)

@@ -23,7 +23,8 @@ type systemWriter struct {
 	out     workspace.SystemFiles
 }
 
-// write writes every system file. Small ones are kept in the list of the system files.
+// write writes every system file. Small ones are kept in the list of the system files. The list of
+// files comes first, since the others are made of it.
 func (w *systemWriter) write(ctx context.Context, v systemfile.Version,
 	sorted *spill.Sorter[aip.Entry]) error {
 	list, err := w.file(ctx, aip.ListName,
@@ -47,7 +48,8 @@ func (w *systemWriter) write(ctx context.Context, v systemfile.Version,
 	return nil
 }
 
-// file writes one system file.
+// file writes one system file. A large one goes to a key of this attempt, so another worker cannot
+// change it.
 func (w *systemWriter) file(ctx context.Context, name string,
 	write func(io.Writer) error) (ocfl.File, error) {
 	key := workspace.AttemptKey(w.job.ID, w.attempt, name)
@@ -70,6 +72,7 @@ func (w *systemWriter) file(ctx context.Context, name string,
 func (w *systemWriter) producer(sorted *spill.Sorter[aip.Entry]) iter.Seq2[aip.Entry, error] {
 	return func(yield func(aip.Entry, error) bool) {
 		for r, err := range sorted.Sorted() {
+			// Then Store need not read the ledger again.
 			if err == nil && w.job.Files <= workspace.SegmentFiles {
 				w.out.Producer = append(w.out.Producer, r.Value.File)
 			}

@@ -57,6 +57,7 @@ func (u Unpack) forget(ctx context.Context, batch string) {
 	}
 }
 
+// unpack makes the jobs, or returns why the batch is refused.
 func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	if why, err := u.lost(ctx, claim.Batch); err != nil || why != "" {
 		return ingest.Fail(false, why), err
@@ -68,6 +69,7 @@ func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 	}
 
 	if list, many := payload.Lists[kind]; many {
+		// Only now: without a type, it is not known before that the payload lists objects.
 		if why := claim.Batch.ForOneObject(); why != "" {
 			return ingest.Fail(false, why), nil
 		}
@@ -78,7 +80,8 @@ func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 }
 
 // lost reports that the manifest of a batch whose unpacking has begun is gone: the source
-// may have other rows by now.
+// may have other rows by now. The rows of the jobs are counted, so with other rows a job would be
+// made of the wrong one.
 func (u Unpack) lost(ctx context.Context, b *ingest.Batch) (why string, err error) {
 	if b.Unpacked == 0 {
 		return "", nil
@@ -126,7 +129,8 @@ func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim,
 	return next, claim.Unpack(ctx, []ingest.Job{j}, 1)
 }
 
-// patience is how many tries Unpack makes to fetch a payload.
+// patience is how many tries Unpack makes to fetch a payload. Less than the tries of the stage: the
+// batch ends with the reason, not with the last try.
 const patience = 5
 
 // batchType is the type of a batch's payload: the depositor's, else that of the fetched
@@ -193,6 +197,8 @@ func (u Unpack) unpackList(
 		return ingest.Fail(false, why), err
 	}
 
+	// The batch's row counts the jobs that are made, so a try begins behind those of the one
+	// before.
 	for claim.Batch.Unpacked < len(jobs) {
 		left := jobs[claim.Batch.Unpacked:]
 		if err := claim.Unpack(ctx, left[:queue.Chunk(left)], len(jobs)); err != nil {
@@ -216,6 +222,7 @@ func (u Unpack) jobs(
 		return nil, "", err
 	}
 
+	// The digests of an object's files are in its own manifest, which Estimate checks.
 	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile,
 		Check: checkRow}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
@@ -309,6 +316,7 @@ func (u Unpack) batchManifest(ctx context.Context,
 
 // jobOf makes a row's job. Values of the row take precedence over those of the form.
 func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job {
+	// A code such as "(:unkn)" in a row says less than a value of the form.
 	or := func(row, form string) string {
 		if erc.Absent(row) && !erc.Absent(form) {
 			return form
@@ -316,6 +324,7 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 		return cmp.Or(row, form)
 	}
 
+	// -1 is not given; Empty tells a size that was given as 0.
 	size := max(r.Size, 0)
 	return ingest.Job{
 		Collection: b.Collection,

@@ -20,7 +20,8 @@ import (
 	"archivist/pkg/objects/ocfl"
 )
 
-// New makes the stages of a machine on the twin of S3 at a URL. The machine then runs them.
+// New makes the stages of a machine on the twin of S3 at a URL. The machine then runs them. Sources
+// may be on this machine, too.
 func New(m *queuetest.Machine, url string) *stage.Stages {
 	q, client := m.Queue, buckettest.Client(url)
 	work := bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}
