@@ -51,7 +51,8 @@ type Preserved struct {
 const SignatureHeader = "Archivist-Signature"
 
 // Sign returns the signature of a callback's body: "t=<seconds>,v1=<hex>", where
-// v1 is HMAC-SHA256 over "<seconds>.<body>".
+// v1 is HMAC-SHA256 over "<seconds>.<body>". The time is signed, too: else an old callback could be
+// sent again by anybody who has seen it.
 func Sign(key string, body []byte, at time.Time) string {
 	mac := hmac.New(sha256.New, []byte(key))
 	fmt.Fprintf(mac, "%d.%s", at.Unix(), body)
@@ -87,11 +88,13 @@ func (s Sender) Send(ctx context.Context, url, key string, p Preserved) error {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("User-Agent", s.Fetch.UserAgent)
+		// At each try, since receivers refuse an old time.
 		req.Header.Set(SignatureHeader, Sign(key, body, s.Now()))
 		return s.post(site, req)
 	})
 }
 
+// post sends one request. Any status but 2xx is an error, a redirect (3xx) as well.
 func (s Sender) post(site string, req *http.Request) error {
 	direct := *s.Fetch.HTTP
 	direct.CheckRedirect = func(*http.Request,

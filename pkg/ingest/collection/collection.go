@@ -97,7 +97,8 @@ type Store struct {
 	Consumer func(ctx context.Context, name string) error
 }
 
-// Profile reads a collection's profile; known says whether it has one of its own.
+// Profile reads a collection's profile; known says whether it has one of its own. A collection
+// without one is no error: the profile is the default.
 func (s Store) Profile(ctx context.Context, name string) (p Profile, known bool, err error) {
 	var r row
 	err = s.Table.Get(ctx, key(name), &r)
@@ -108,7 +109,8 @@ func (s Store) Profile(ctx context.Context, name string) (p Profile, known bool,
 }
 
 // Put makes or replaces a collection's profile. The same profile again changes
-// nothing.
+// nothing. A field that is not accepted is an Invalid; a Stale means that another change was made
+// meanwhile.
 func (s Store) Put(ctx context.Context, name string, p Profile, actor string, now int64) error {
 	if err := s.check(name, p); err != nil {
 		return err
@@ -174,11 +176,15 @@ func (s Store) Record(ctx context.Context, tx *table.Tx, name string, e event.Ne
 	if err != nil {
 		return err
 	}
+	// A row that is made for an event is no profile.
 	r.Default = r.Default || r.Rev == 0
 	return save(tx, name, &r, e)
 }
 
+// names are part of keys of rows, which are separated by "#".
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
+// shoulders have the characters that NOID mints: digits, and letters but vowels, l and y.
 var shoulders = regexp.MustCompile(`^[0-9bcdfghjkmnpqrstvwxz]{2,20}$`)
 
 // CheckName returns an Invalid if no collection can have the name.
@@ -247,6 +253,7 @@ func (s Store) Deferred(ctx context.Context, name string) ([]string, error) {
 	return p.Defer, err
 }
 
+// checkCallback returns an Invalid unless a callback can be sent: to https, signed with a secret.
 func (s Store) checkCallback(c Callback) error {
 	if !slices.Contains([]Mode{"", Required, BestEffort}, c.Mode) {
 		return fault.New(fault.Invalid, "callback.mode: %q: expected required or best-effort", c.Mode)
@@ -271,7 +278,7 @@ func (s Store) checkCallback(c Callback) error {
 }
 
 // Recipients are the recipients of mails: those that the submission names, and the
-// collection's own, without duplicates.
+// collection's own, without duplicates. They are sorted, so each try of a mail has the same order.
 func (p Profile) Recipients(named []string) []string {
 	all := slices.Concat(named, p.Notify)
 	slices.Sort(all)

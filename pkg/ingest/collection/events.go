@@ -38,6 +38,7 @@ func (s Store) moveEvents(ctx context.Context, name string) error {
 			return err
 		}
 
+		// An event is moved as a whole, and is at one of the two places at any moment.
 		tx := s.Table.Begin(s.NewID())
 		for _, old := range rows {
 			moved := old

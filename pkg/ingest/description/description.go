@@ -60,7 +60,7 @@ type Part struct {
 }
 
 // Settle merges the records of a package, by their paths, and the submission's metadata.
-// refused is why the submission is refused, or "".
+// refused is why the submission is refused, or "". An error is one of opening a record.
 func Settle(parts map[string]Part,
 	said ingest.Metadata) (d Description, refused string, err error) {
 	for _, s := range sources {
@@ -116,7 +116,8 @@ func (d *Description) identify() (refused string) {
 	return ""
 }
 
-// Inherit fills the missing elements from the description of the version before.
+// Inherit fills the missing elements from the description of the version before. Its identifiers
+// are not taken: they are the object's already, or were withdrawn from it.
 func (d *Description) Inherit(before erc.Kernel) {
 	before.Where = nil
 	d.Kernel = d.After(before)

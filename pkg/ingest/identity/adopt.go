@@ -12,7 +12,8 @@ import (
 // Adopt adds the identifiers that were found in the package to the job's, after the
 // submission's own are resolved. An ARK must be the one that was submitted; if none was
 // submitted, it names the object. Local ids are added to those of the submission; they
-// never select another object. Adopt returns why the submission is refused, or "".
+// never select another object. Adopt returns why the submission is refused, or "". An error means
+// that it could not be found out; another try may.
 func (r Resolver) Adopt(ctx context.Context, j *ingest.Job,
 	d description.Description) (refused string, err error) {
 	if d.ARK != "" && j.Primary == "" {
@@ -22,15 +23,18 @@ func (r Resolver) Adopt(ctx context.Context, j *ingest.Job,
 		}
 	}
 
+	// After Resolve, so also if the local ids of the submission have named the object.
 	if d.ARK != "" && j.Primary != d.ARK {
 		return fmt.Sprintf("the package's description names %s, but the submission is for %s. Correct one of them",
 			d.ARK, j.Primary), nil
 	}
 
+	// All of them together have locks in one transaction.
 	if _, err := ingest.CleanLocalIDs(slices.Concat(j.Submitted(), d.LocalIDs)); err != nil {
 		return "together with the identifiers in the package's description: " + err.Error(), nil
 	}
 
+	// A second try begins with the submission's own ids again.
 	j.LocalIDs, j.Found = j.Submitted(), 0
 	for _, id := range d.LocalIDs {
 		if slices.Contains(j.LocalIDs, id) {

@@ -36,19 +36,23 @@ type Resolver struct {
 	Draw        func(job string, try int) func(n int) int // numbers for a job's ARK; see Draw
 }
 
-// Foreign refuses a submission for an object of another collection. It names no collection.
+// Foreign refuses a submission for an object of another collection. It names no collection. Whose
+// objects there are is not for other depositors.
 func Foreign(ark string) string {
 	return ark + " is not an object that this submission may change"
 }
 
 // Resolve finds the job's object by the local ids and by the ARK that the depositor
-// gave. It returns why the submission is refused, or "".
+// gave. It returns why the submission is refused, or "". The job's primary identifier is in its
+// canonical form then.
 func (r Resolver) Resolve(ctx context.Context, j *ingest.Job) (refused string, err error) {
 	found, by, refused, err := r.byLocalIDs(ctx, j)
 	if err != nil || refused != "" {
 		return refused, err
 	}
 
+	// A Known one was looked up before the job had its locks: since then it can stand for another
+	// object.
 	if j.Primary == "" || j.Known {
 		j.Primary, j.Known = found, found != ""
 		return "", nil
@@ -133,6 +137,7 @@ func (r Resolver) unused(ctx context.Context, j *ingest.Job,
 	if err != nil {
 		return "", err
 	}
+	// The job's own reservation is of an earlier try.
 	if reserved != nil && reserved.Collection != j.Collection && reserved.Job != j.ID {
 		return Foreign(given.String()), nil
 	}
@@ -148,6 +153,7 @@ func mistaken(given, shoulder ark.ARK) string {
 		return fmt.Sprintf("%s is not on the shoulder %s of this collection; %s", given, shoulder, instead)
 	case given == shoulder:
 		return fmt.Sprintf("%s is the shoulder of this collection, not an object's ARK; %s", given, instead)
+	// NOID's check character finds a wrong character, and two neighbours that are interchanged.
 	case !given.Valid():
 		return fmt.Sprintf("the check character of %s is wrong; correct the ARK, or %s", given, instead)
 	}
@@ -172,6 +178,7 @@ func (r Resolver) Mistyped(ctx context.Context, collection, text string) (string
 		return "", nil
 	}
 
+	// What is stored under such an ARK can still be updated.
 	if _, err = r.Inventory.Object(ctx, given.String()); fault.Is(err, fault.NotFound) {
 		return why, nil
 	}

@@ -29,7 +29,7 @@ func Draw(job string, try int) func(n int) int {
 	}
 }
 
-// draw is the ARK of a job at a try.
+// draw is the ARK of a job at a try. Whether another object has it must be looked up.
 func (r Resolver) draw(shoulder, job string, try int) string {
 	return ark.Mint(r.NAAN, shoulder, r.Draw(job, try)).String()
 }
@@ -45,6 +45,7 @@ func (r Resolver) mint(ctx context.Context, j *ingest.Job,
 
 	for end := try + drawsAtOnce; try < end; try++ {
 		drawn := r.draw(shoulder, j.ID, try)
+		// The storage root is asked, since rows can be lost.
 		version, there, err := r.versionBy(ctx, drawn, j.ID)
 		switch {
 		case err != nil:
@@ -69,7 +70,7 @@ func (r Resolver) mint(ctx context.Context, j *ingest.Job,
 
 // StoredBy finds whether the job's version is stored, and notes the version on the job.
 // The object is the one that the job names; else that of one of its local ids; else one
-// with an ARK that was drawn for the job.
+// with an ARK that was drawn for the job. If it finds none, the job is as before.
 func (r Resolver) StoredBy(ctx context.Context, j *ingest.Job) (found bool, err error) {
 	if j.Primary != "" {
 		_, found, err = r.storedAs(ctx, j, j.Primary)
@@ -87,6 +88,7 @@ func (r Resolver) StoredBy(ctx context.Context, j *ingest.Job) (found bool, err 
 	}
 
 	shoulder, err := r.shoulder(ctx, j.Collection)
+	// The first ARK of which nothing is stored ends the search: mint takes the first of these.
 	for try, there := 0, true; err == nil && there && !found && try < mostDraws; try++ {
 		there, found, err = r.storedAs(ctx, j, r.draw(shoulder, j.ID, try))
 	}

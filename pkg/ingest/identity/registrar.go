@@ -37,6 +37,7 @@ func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Resul
 			return ingest.Fail(false, refused), err
 		}
 
+		// An earlier try has saved all of it.
 		if j.Stamp != 0 && !reserve && len(j.Locks) == len(j.LockKeys()) {
 			return next, nil
 		}
@@ -48,6 +49,7 @@ func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Resul
 		}
 
 		tried := *j
+		// The row does not have what was tried.
 		*j = before
 		if reserve && lost.Failed(inventory.ReservedKey(tried.Primary)) {
 			continue // reserved meanwhile
@@ -66,7 +68,8 @@ func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Resul
 }
 
 // choose draws an ARK for the job, or checks that its collection may use the one that it
-// has. It returns whether the ARK must still be reserved.
+// has. It returns whether the ARK must still be reserved. An ARK that another collection has
+// reserved is refused.
 func (r Registrar) choose(
 	ctx context.Context, j *ingest.Job, mint bool, draws *int,
 ) (reserve bool, refused string, err error) {
@@ -82,7 +85,8 @@ func (r Registrar) choose(
 	return row == nil, refused, err
 }
 
-// saveIdentifiers saves the job's identifiers with its locks and the time of its version.
+// saveIdentifiers saves the job's identifiers with its locks and the time of its version. The time
+// is fixed once, in milliseconds: each try makes the same bytes of it.
 func (r Registrar) saveIdentifiers(ctx context.Context, claim *queue.Claim, reserve bool) error {
 	j := claim.Job
 	if j.Stamp == 0 {
@@ -111,7 +115,8 @@ func (r Registrar) ReserveLocalIDs(ctx context.Context, j *ingest.Job) (refused 
 
 // BringBack restores the missing rows of the local ids of a stored object that has no
 // row of its own: a submission with one of them must find this object. Its other rows
-// are written when the job's version is recorded.
+// are written when the job's version is recorded. If the time is up before all are written, the
+// step continues with them.
 func (r Registrar) BringBack(ctx context.Context, ark string, id aip.Identity,
 	until time.Time) (ingest.Result, error) {
 	if _, err := r.Inventory.Object(ctx, ark); !fault.Is(err, fault.NotFound) {

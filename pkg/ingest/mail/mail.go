@@ -34,7 +34,8 @@ type Composer struct {
 }
 
 // Compose prepares a mail about a batch (see queue.Compose) to the recipients that the
-// submission and the collection's profile name, unless the profile suppresses it.
+// submission and the collection's profile name, unless the profile suppresses it. No recipients and
+// no error mean that there is nothing to send: the mail has ended.
 func (c Composer) Compose(
 	ctx context.Context, b *ingest.Batch, m ingest.Mail,
 ) (to []string, send queue.Send, err error) {
@@ -59,6 +60,7 @@ func (c Composer) Compose(
 		return nil, nil, err
 	}
 
+	// It is that of the mail's row, and so the same at each try.
 	about := fmt.Sprintf("%s.%s.%d", b.ID, m.Kind, m.Exec)
 	return to, func(ctx context.Context,
 		to string) error {
@@ -78,6 +80,7 @@ func (c Composer) send(ctx context.Context, message notify.Mail, about, to strin
 		return err
 	}
 
+	// The date is when the mail became due, the same at each try.
 	raw, err := message.Encode(time.UnixMilli(m.Owed))
 	if err != nil {
 		return err
@@ -152,7 +155,8 @@ func (c Composer) delayed(ctx context.Context, b *ingest.Batch,
 }
 
 // saved reads as much of a batch's report as a mail needs. It is whole if it is small
-// enough to be attached. If the batch has no report, its message is the reason.
+// enough to be attached. If the batch has no report, its message is the reason. A missing report is
+// a NotFound: the mail is tried again.
 func (c Composer) saved(ctx context.Context, b *ingest.Batch,
 	number int) (r notify.Report, whole bool, err error) {
 	if number == 0 {

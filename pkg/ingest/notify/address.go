@@ -57,6 +57,7 @@ func ascii(address string) (string, error) {
 		return bad(fmt.Sprintf("has no valid domain: %q", domain))
 	}
 
+	// Punycode is longer than the name that it stands for.
 	if len(local)+1+len(host) > MaxAddress {
 		return bad(fmt.Sprintf("is longer than %d bytes in its ASCII form", MaxAddress))
 	}
@@ -68,6 +69,7 @@ func wrongLocal(local string) string {
 	switch {
 	case len(local) > maxLocal:
 		return fmt.Sprintf("has more than %d bytes before the @", maxLocal)
+	// A dot-atom (RFC 5322, section 3.2.3).
 	case strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") ||
 		strings.Contains(local, ".."):
 		return "has a dot in a wrong place before the @"

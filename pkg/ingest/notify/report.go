@@ -101,7 +101,8 @@ type Changes struct {
 	Deleted      int `json:"deleted"`
 }
 
-// Count counts a job's change. nextStep is set if its next step is another one.
+// Count counts a job's change. nextStep is set if its next step is another one. No change, "",
+// counts nothing.
 func (c *Changes) Count(change Change, nextStep bool) {
 	switch change {
 	case NowPreserved:
@@ -142,7 +143,8 @@ func (c Changes) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// News is the number of jobs with another result or next step.
+// News is the number of jobs with another result or next step. Without news, no mail is due: see
+// ingest.Mails.
 func (c Changes) News() int { return c.NowPreserved + c.NewlyFailed + c.NextStep + c.Deleted }
 
 // Job is one job's line of a report.
@@ -209,6 +211,7 @@ func ForReport(r Report, whole bool, link string) (m Mail, err error) {
 	}
 
 	m.Subject = subject(r)
+	// The mail then says that it does not list all.
 	cut := max(r.Counts.Failed, r.Counts.Cancelled, r.Counts.Completed, r.Counts.Deleted) > Shown
 	err = m.fill("report", filled{
 		Report:  r,

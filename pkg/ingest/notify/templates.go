@@ -29,6 +29,7 @@ var functions = map[string]any{
 	"title":    func(c Change) string { return strings.ToUpper(string(c[:1])) + string(c[1:]) },
 }
 
+// plain and rich are parsed when the process starts: a template with a mistake stops it at once.
 var (
 	plain = texttemplate.Must(texttemplate.New("").Funcs(functions).ParseFS(files,
 		"templates/*.txt"))

@@ -18,7 +18,8 @@ func Cut(s string, most int) string {
 }
 
 // line is a text within one line: it can neither begin another one nor send
-// control characters to a terminal.
+// control characters to a terminal. Nor can it change the direction of what follows (bidirectional
+// controls of Unicode).
 func line(s string) string {
 	return Cut(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' ||
@@ -87,6 +88,7 @@ func warnings(all []string) []string {
 	return all
 }
 
+// count is a number of things with their name, as in 1 file or 3 files.
 func count[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -84,6 +84,7 @@ func TypeOf(p ingest.Payload, start []byte) (string, error) {
 		return ingest.TypeFile, nil
 	}
 
+	// Only the header counts here: what is wrong with the manifest is found when it is read as one.
 	m, _, _ := checkm.Read(bytes.NewReader(start), checkm.Options{},
 		func(checkm.Row) error { return errSeen })
 	for t, list := range Lists {
@@ -99,7 +100,8 @@ func TypeOf(p ingest.Payload, start []byte) (string, error) {
 var pageExtensions = []string{".html", ".htm", ".xhtml", ".xht", ".shtml"}
 
 // CheckPage returns an error if a web page was received, although the payload's type and
-// name announce something else: many servers send an error page with status 200.
+// name announce something else: many servers send an error page with status 200. It is an
+// Unavailable, since the server may answer with the content later.
 func CheckPage(p ingest.Payload, start []byte) error {
 	named := slices.Contains(pageExtensions, strings.ToLower(path.Ext(p.Filename)))
 	if !isPage(start) || p.Type == ingest.TypeFile || p.Type == "" && named {
@@ -133,6 +135,7 @@ func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, er
 	}
 
 	p := j.Payload
+	// As when the type was detected: a page is accepted under the same names only.
 	p.Type = ""
 	switch kind, err := TypeOf(p, start); {
 	case err != nil:

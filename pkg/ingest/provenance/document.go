@@ -15,7 +15,8 @@ import (
 
 // Document writes what is preserved with a job's version, and what happened to it until
 // now, as PREMIS. Events are about the version as a whole, one for each step. files is
-// read several times, one file at a time.
+// read several times, one file at a time. PREMIS 3.0 has the objects before the events, and these
+// before the agents.
 func (a Archive) Document(w io.Writer, j *ingest.Job, version int,
 	files iter.Seq2[aip.Entry, error]) error {
 	d := premis.New(w)
@@ -72,6 +73,7 @@ func fileID(version premis.Identifier, e aip.Entry) premis.Identifier {
 	return Identifier(version.Value + "/" + e.Path)
 }
 
+// fileIDs are the names of the files of a version, one at a time.
 func fileIDs(version premis.Identifier,
 	files iter.Seq2[aip.Entry, error]) iter.Seq2[premis.Identifier, error] {
 	return func(yield func(premis.Identifier, error) bool) {
@@ -84,7 +86,7 @@ func fileIDs(version premis.Identifier,
 }
 
 // file describes a producer's file. Its SHA-512 is always there, and the digest that the
-// depositor supplied.
+// depositor supplied. The other digests are in the list of files.
 func file(id premis.Identifier, e aip.Entry) premis.Object {
 	o := premis.Object{
 		Category:     premis.File,
@@ -98,6 +100,7 @@ func file(id premis.Identifier, e aip.Entry) premis.Object {
 		}},
 	}
 
+	// The originator is who made the digest that was compared (PREMIS 3.0, 1.5.2.3).
 	if e.Given == "sha512" {
 		o.Fixity[0].Originator = "depositor"
 	} else if e.Given != "" {
@@ -123,6 +126,7 @@ const later = "This document is part of the version that it describes. Later eve
 // events are what happened to a version until it was ready to be stored.
 func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []premis.Event) {
 	add := func(e premis.Event, at int64, detail string, args ...any) {
+		// Numbered within the job, so the ids are the same each time that the document is made.
 		e.ID, e.Time = Identifier(fmt.Sprintf("%s#premis-%d", j.ID, len(events)+1)),
 			time.UnixMilli(at)
 		e.Detail, e.Objects = fmt.Sprintf(detail, args...), []premis.Identifier{version}
@@ -166,6 +170,7 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 		"Digests computed over the %d bytes received: SHA-256, SHA-512 and CRC-64/NVME of each file, "+
 			"and its digest in the algorithm used by the depositor, if any.", j.Bytes)
 
+	// Only what the depositor said can be checked: without that there is no such event.
 	if j.Checked > 0 {
 		add(premis.Event{Type: "fixity check"}, j.Fetched,
 			"The depositor supplied digests for %d of %d files; all of these were verified.",

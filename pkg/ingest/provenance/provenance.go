@@ -66,7 +66,8 @@ func (a Archive) Implementers() (links []premis.Link) {
 	return links
 }
 
-// Submitter is the agent that asked for the ingest. Whether it is a person is not known.
+// Submitter is the agent that asked for the ingest. Whether it is a person is not known. A mail
+// address has an identifier of its own type.
 func Submitter(name string) premis.Agent {
 	a := premis.Agent{
 		ID:   Identifier("submitter:" + name),

@@ -13,7 +13,8 @@ import (
 
 // Object writes the missing rows of one stored object, until a time. It returns whether
 // any were missing, and whether all rows were checked. A Conflict names what could not be
-// written; everything else was.
+// written; everything else was. A damaged object is a *ocfl.DamagedError, and a missing one a
+// NotFound.
 func (x Reindexer) Object(ctx context.Context, ark, actor string,
 	until time.Time) (changed, done bool, err error) {
 	for range 5 {
@@ -44,7 +45,8 @@ type Result struct {
 	Failed  []Failure
 }
 
-// Failure is an object of which some rows could not be written, and why.
+// Failure is an object of which some rows could not be written, and why. A person corrects the
+// cause, and reindexes that object alone.
 type Failure struct {
 	ARK string // "" if the object cannot be read
 	Key string // where it is in the storage bucket
@@ -83,6 +85,7 @@ func (x Reindexer) page(ctx context.Context, keys []string, actor string, until 
 	g.SetLimit(parallel)
 	for i, key := range keys {
 		g.Go(func() error {
+			// The first one always, so that each call makes progress.
 			if i == 0 || x.Now().Before(until) {
 				all[i] = x.objectAt(ctx, key, actor, until)
 			}

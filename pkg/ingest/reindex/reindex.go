@@ -106,6 +106,8 @@ func (x Reindexer) Missing(ctx context.Context, ark string, by By,
 // stored reads an object that can be trusted. A damaged one is a *ocfl.DamagedError: rows that are
 // made from it would vouch for the damage.
 func (x Reindexer) stored(ctx context.Context, ark string, by By) (*ocfl.Stored, error) {
+	// The usual case of Record: one request instead of a judgement. Another digest is judged as
+	// usual.
 	if by.Digest != "" {
 		stored, err := x.Root.Head(ctx, ark)
 		if err == nil && stored.Digest == by.Digest {
@@ -171,7 +173,7 @@ func (x Reindexer) putLocalIDs(ctx context.Context, o *inventory.Object, last in
 }
 
 // versions writes the missing rows of an object's versions but for the last ones, which
-// it returns.
+// it returns. The earlier ones first: what is written when the time is up is not read again.
 func (x Reindexer) versions(
 	ctx context.Context, stored *ocfl.Stored, r inventory.Record, job string, until time.Time,
 ) (last []inventory.Version, err error) {
@@ -200,6 +202,7 @@ func (x Reindexer) versions(
 		last = append(last, row)
 	}
 
+	// All but the newest, whose row goes with that of the object.
 	if n := len(last) - 1; n >= versionsAtLast {
 		if err := x.putVersions(ctx, r, last[:n]); err != nil {
 			return nil, err
@@ -210,7 +213,8 @@ func (x Reindexer) versions(
 }
 
 // version reads the row of a version. If it is not by the job that is recorded now, its
-// job has failed after it stored the version.
+// job has failed after it stored the version. Preserved leaves a job of any other state, or without
+// a row, as it is.
 func (x Reindexer) version(ctx context.Context, stored *ocfl.Stored, n int,
 	job string) (inventory.Version, error) {
 	row, err := aip.Of(x.Root, stored, n).Row(ctx)
@@ -234,6 +238,7 @@ func (x Reindexer) putVersions(ctx context.Context, r inventory.Record,
 	return x.commit(ctx, put)
 }
 
+// commit commits one transaction. A Stale means that a row was written meanwhile.
 func (x Reindexer) commit(ctx context.Context, put func(*table.Tx) error) error {
 	tx := x.Inventory.Table.Begin(x.NewID())
 	if err := put(tx); err != nil {

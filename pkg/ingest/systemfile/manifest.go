@@ -37,7 +37,8 @@ func (v Version) writeManifest(w io.Writer) error {
 }
 
 // writeSubmitted writes the depositor's manifest without credentials and signed queries.
-// If that changes it, the digest of the submitted one is noted.
+// If that changes it, the digest of the submitted one is noted. It reads the manifest twice: the
+// note, which is near its beginning, depends on all of its rows.
 func (v Version) writeSubmitted(w io.Writer) error {
 	clean, sums := true, fetch.NewDigester()
 	if err := v.submitted(func(line string, row *checkm.Row) error {

@@ -64,7 +64,7 @@ func withdrawal(w *inventory.Withdrawal) []anvl.Element {
 func (v Version) where() []string { return append([]string{v.Job.Primary}, v.Job.LocalIDs...) }
 
 // writeERC writes the kernel record (ERC), each value in a line of its own. Elements
-// without one are "(:unas)", unassigned.
+// without one are "(:unas)", unassigned. The first line is the label of such a record.
 func (v Version) writeERC(w io.Writer) error {
 	d := v.Description
 	var elements []anvl.Element
@@ -115,7 +115,8 @@ func (v Version) writeDC(w io.Writer) error {
 }
 
 // Refused returns which value of a job or of its description would not be read from the
-// system files as it was written, or "".
+// system files as it was written, or "". It is asked before anything is reserved, so that nothing
+// is stored that cannot be read again.
 func Refused(j *ingest.Job, d description.Description) string {
 	for _, field := range []struct {
 		name   string
@@ -160,6 +161,7 @@ func reason(j *ingest.Job) []string {
 	return []string{j.Note}
 }
 
+// refusal names the value, at most a hundred characters of it.
 func refusal(name, value, why string) string {
 	return fmt.Sprintf("the %s %.100q %s; correct it and submit again", name, value, why)
 }

@@ -10,7 +10,8 @@ import (
 	"archivist/pkg/kernel/fetch"
 )
 
-// partial is a file that is not complete yet. Its exported fields are saved.
+// partial is a file that is not complete yet. Its exported fields are saved. The bytes of Rest,
+// less than a part, are saved with it: in base64, since it is JSON.
 type partial struct {
 	Upload  *bucket.Upload `json:"upload,omitempty"`
 	Digests fetch.State    `json:"digests"`
@@ -33,7 +34,7 @@ func (p *partial) size() int64 { return p.sums.Size + int64(len(p.Rest)) }
 
 func newDigester(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
 
-// load reads the state of an earlier try, if there is one.
+// load reads the state of an earlier try, if there is one. A size of -1 is not known.
 func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) (*partial, error) {
 	p := &partial{row: row, key: key, noted: noted, sums: newDigester(row), Content: fetch.Content{Size: -1}}
 	if t.First {

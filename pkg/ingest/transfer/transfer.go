@@ -55,13 +55,15 @@ func (f *File) Text() ocfl.Text { return f.text }
 
 // File transfers the file of a row to a key of the work bucket. When the time is up, the
 // state is saved at the key noted, and the error is a fetch.ErrStop. If an earlier try
-// began with another key, the file is at that one.
+// began with another key, the file is at that one. Errors of the source are an Invalid or an
+// Unavailable; those of the work bucket have another kind, or none.
 func (t *Transfer) File(ctx context.Context, row checkm.Row, key, noted string) (*File, error) {
 	p, err := t.load(ctx, row, key, noted)
 	if err != nil {
 		return nil, err
 	}
 
+	// The try before ended between the last part and the end of the upload.
 	if p.All {
 		err = t.Work.Complete(ctx, p.Upload)
 	} else {
@@ -119,6 +121,8 @@ func (t *Transfer) receive(ctx context.Context, p *partial) error {
 
 // stream streams the response into the upload, part by part.
 func (t *Transfer) stream(ctx context.Context, p *partial, st fetch.Stream) error {
+	// The source begins anew: nothing is there yet, it ignores ranges, or its content is another
+	// one.
 	if st.From != p.size() || st.From == 0 {
 		p.ours = t.restart(ctx, p)
 		if p.ours != nil {
@@ -176,8 +180,11 @@ func (t *Transfer) interrupted(ctx context.Context, p *partial, why error) error
 func (t *Transfer) partSize(p *partial, size int64) int {
 	part := t.Work.Limits.PartSize(size)
 	if size >= 0 {
+		// One byte more than is left: the end of a small file is seen without another read.
 		part = min(part, max(size-p.sums.Size, 0)+1)
 	} else if p.Upload != nil {
+		// Parts of 16 MiB, doubled each 2,000 parts, are 256 MiB in the end: 10,000 of them hold
+		// 968 GiB.
 		part <<= len(p.Upload.Parts) / 2000
 	}
 	return int(max(part, int64(len(p.Rest))+1))
@@ -202,6 +209,7 @@ const leastPart = 5 << 20
 // before is an error with its cause.
 func (t *Transfer) late(ctx context.Context, p *partial, cause error) error {
 	data := p.Rest
+	// S3 accepts it as a part of its own; a shorter rest is kept with the state.
 	if len(data) >= leastPart {
 		p.Rest = nil
 		p.ours = t.part(ctx, p, data, false)
@@ -218,6 +226,7 @@ func (t *Transfer) late(ctx context.Context, p *partial, cause error) error {
 	}
 
 	budget := t.Until.Sub(t.Began)
+	// A try that had less time says nothing about the source.
 	if !further && t.Until.Sub(p.since) > budget/2 {
 		p.ours = fmt.Errorf("the source is too slow for a try of %s: %v", budget.Round(time.Second), cause)
 		return p.ours

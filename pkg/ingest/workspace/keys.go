@@ -7,7 +7,9 @@ import (
 	"archivist/pkg/ingest"
 )
 
-// The prefixes of the work bucket. A lifecycle rule removes what is left below each.
+// The prefixes of the work bucket. A lifecycle rule removes what is left below Batches, but not
+// what is below Jobs: a job may wait for ever, and an expiration counts from when a file was
+// written.
 const (
 	Jobs    = "jobs/"    // of one job each: removed when the job ends
 	Batches = "batches/" // of one batch each, while it is unpacked or reported
@@ -25,11 +27,14 @@ func PartialKey(job, what string) string { return Prefix(job) + "partial/" + wha
 
 func segmentPrefix(job string) string { return Prefix(job) + "ledger/" }
 
+// segmentKey is where segment n of the ledger is, from 0. The numbers have six digits, so keys sort
+// as numbers do.
 func segmentKey(job string,
 	n int) string {
 	return fmt.Sprintf("%s%06d.json", segmentPrefix(job), n)
 }
 
+// unfinishedKey is where the files of a segment are noted that are there, until all are.
 func unfinishedKey(job string, n int) string {
 	return fmt.Sprintf("%sunfinished/%06d.json", Prefix(job), n)
 }
@@ -52,6 +57,7 @@ func PlanKey(job string) string { return Prefix(job) + "plan.json" }
 
 func inventoryKey(job, attempt string) string { return planFolder(job, attempt) + "inventory.json" }
 
+// contentKey is where segment n of a plan's new and reused content is.
 func contentKey(job, attempt string, n int) string {
 	return fmt.Sprintf("%scontent/%06d.json", planFolder(job, attempt), n)
 }

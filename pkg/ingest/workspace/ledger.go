@@ -31,7 +31,8 @@ func (s Store) FinishedSegments(ctx context.Context, job string) (map[int]bool, 
 	return done, err
 }
 
-// Entries gives every file of the job's ledger.
+// Entries gives every file of the job's ledger. It reads one segment at a time. A missing one is a
+// NotFound, which ends it.
 func (s Store) Entries(ctx context.Context, j *ingest.Job) iter.Seq2[aip.Entry, error] {
 	return func(yield func(aip.Entry, error) bool) {
 		for n := range (j.Files + SegmentFiles - 1) / SegmentFiles {
@@ -49,7 +50,7 @@ func (s Store) Entries(ctx context.Context, j *ingest.Job) iter.Seq2[aip.Entry, 
 	}
 }
 
-// Segment reads a finished segment of the ledger.
+// Segment reads a finished segment of the ledger. One that is not finished is a NotFound.
 func (s Store) Segment(ctx context.Context, job string, n int) (segment []aip.Entry, err error) {
 	err = s.GetJSON(ctx, segmentKey(job, n), &segment)
 	return segment, err
@@ -71,7 +72,8 @@ func (s Store) Unfinished(ctx context.Context, job string, n, files int) ([]*aip
 	return entries, err
 }
 
-// PutUnfinished saves the files of a segment that are there.
+// PutUnfinished saves the files of a segment that are there. The last write wins: what it leaves
+// out is fetched again.
 func (s Store) PutUnfinished(ctx context.Context, job string, n int, entries []*aip.Entry) error {
 	return s.PutJSON(ctx, unfinishedKey(job, n), entries, bucket.Condition{})
 }
@@ -92,7 +94,7 @@ func Rows(ctx context.Context, j *ingest.Job, manifest ocfl.Text,
 	return err
 }
 
-// FileRow is the row of a payload that is one file.
+// FileRow is the row of a payload that is one file. Its size is -1 if none is given.
 func FileRow(j *ingest.Job) checkm.Row {
 	size := int64(-1)
 	if j.Payload.Size > 0 || j.Payload.Empty {
@@ -117,6 +119,7 @@ func (s Store) Segments(ctx context.Context, j *ingest.Job,
 			return nil
 		}
 		err := each(n, segment)
+		// The slice is used again: each must not keep it.
 		n, segment = n+1, segment[:0]
 		return err
 	})

@@ -19,7 +19,7 @@ const (
 )
 
 // TextWriter writes a text: in memory while it is small, else as a stream to an object in
-// the work bucket.
+// the work bucket. It belongs to one goroutine.
 type TextWriter struct {
 	most  int // bytes in memory
 	begin func() *bucket.Writer
@@ -74,7 +74,8 @@ func InMemory(text []byte) ocfl.Text {
 	}
 }
 
-// Text opens a work file, also several times. A small one is requested once.
+// Text opens a work file, also several times. A small one is requested once. The result is for one
+// goroutine, and a missing file is a NotFound.
 func (s Store) Text(key string) ocfl.Text {
 	var small ocfl.Text
 	return func(ctx context.Context) (io.ReadCloser, error) {

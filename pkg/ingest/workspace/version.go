@@ -136,7 +136,8 @@ func (w *ContentWriter) Add(ctx context.Context, file ocfl.Content) error {
 	return nil
 }
 
-// Close ends the list. One of a single segment is kept in the plan.
+// Close ends the list. One of a single segment is kept in the plan. Otherwise the last segment is
+// written, which has at least one file.
 func (w *ContentWriter) Close(ctx context.Context) error {
 	if w.n == 0 {
 		w.plan.List = w.list
@@ -145,6 +146,7 @@ func (w *ContentWriter) Close(ctx context.Context) error {
 	return w.flush(ctx)
 }
 
+// flush writes a segment under a key of this attempt, so it needs no condition.
 func (w *ContentWriter) flush(ctx context.Context) error {
 	err := w.store.PutJSON(ctx, contentKey(w.job, w.plan.Attempt, w.n), w.list, bucket.Condition{})
 	w.n, w.list = w.n+1, w.list[:0]

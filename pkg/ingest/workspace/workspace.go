@@ -6,6 +6,18 @@
 // files of the version, and the plan for storing it. The next try finds it there. All keys
 // of the bucket are named here (keys.go). When the job ends, its prefix is removed.
 //
+//	jobs/{job}/files/{n}                        the content of file n of the submission
+//	jobs/{job}/ledger/{segment}.json            what is known of 500 files, at most, that are there
+//	jobs/{job}/unfinished/{segment}.json        the same, until all are there
+//	jobs/{job}/partial/{file}.json              an interrupted transfer
+//	jobs/{job}/{attempt}/…                      what one try has written: a manifest, system files
+//	jobs/{job}/version.json                     the list of the version's system files
+//	jobs/{job}/plan.json, plan/{attempt}/…      how the version is stored
+//	batches/{batch}/…                           the manifest, and the pages of a report in progress
+//	reports/{batch}.json, {batch}.{n}.json      saved reports; .summary.json is the part for mails
+//
+// A value is kept as JSON:
+//
 //	work := workspace.Store{Bucket: bucket.Bucket{Client: client, Name: "work", Limits: bucket.DefaultLimits}}
 //	err := work.PutJSON(ctx, workspace.PlanKey(job), plan, bucket.Condition{Absent: true})
 package workspace
@@ -24,7 +36,7 @@ type Store struct {
 	bucket.Bucket
 }
 
-// PutJSON writes a value under a condition.
+// PutJSON writes a value under a condition. A Stale means that the condition did not hold.
 func (s Store) PutJSON(ctx context.Context, key string, v any, c bucket.Condition) error {
 	data, err := json.Marshal(v)
 	if err != nil {
