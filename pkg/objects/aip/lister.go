@@ -48,6 +48,7 @@ func (l *Lister) stored(ctx context.Context, ark string, n int) (*ocfl.Stored, e
 	l.mu.Lock()
 	known := l.known[ark]
 	l.mu.Unlock()
+	// Also one of a later version: it has all that the earlier ones had.
 	if known != nil && known.Head >= n {
 		return known, nil
 	}

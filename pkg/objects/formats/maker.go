@@ -79,7 +79,8 @@ func (m *Maker) Version(ctx context.Context, ark string, n int, until time.Time)
 	return r.Result, nil
 }
 
-// page identifies the next files, and saves their page.
+// page identifies the next files, and saves their page. If one file fails, none of the page is
+// kept.
 func (m *Maker) page(ctx context.Context, v aip.Version, r *record, until time.Time) error {
 	most := cmp.Or(m.most, pageFiles)
 	entries, next, err := v.Files(ctx, r.From, most)

@@ -20,7 +20,8 @@ func (s Store) Exists(ctx context.Context, ark string) (bool, error) {
 }
 
 // Snapshot returns events that say how an object and its versions are now, with the details
-// that the events of their creation have. A missing object is a NotFound.
+// that the events of their creation have. A missing object is a NotFound. The object comes first,
+// then its versions in order. They are made when they are asked for, and not stored.
 func (s Store) Snapshot(ctx context.Context, ark string) ([]envelope.Event, error) {
 	o, err := s.Object(ctx, ark)
 	if err != nil {

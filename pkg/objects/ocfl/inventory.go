@@ -7,6 +7,14 @@
 //	published, err := root.Publish(ctx, prepared, text, owner) // the commit
 //	digest, err := root.Finish(ctx, id, owner, published)      // removes what crashes left behind
 //
+// An object has these keys below its prefix (see [Prefix]):
+//
+//	0=ocfl_object_1.1                                      its declaration
+//	inventory.json, inventory.json.sha512                  of its newest version: the commit
+//	v{n}/inventory.json, v{n}/inventory.json.sha512        of version n, before that the claim of it
+//	v{n}/content/{job}.{attempt}/{path}                    content that version n has added
+//	v{n}/content/{job}.{attempt}/by-digest/{sha512}        the same, if its path is too long
+//
 // New content is copied to keys that only one attempt of one job has. The commit is one
 // conditional put of the object's root inventory, so of two jobs that prepared the same
 // version only one succeeds. Before a claim or content of another job is removed, the lock

@@ -143,6 +143,7 @@ func (w *walk) all(ctx context.Context) error {
 		return err
 	}
 
+	// Inventories of versions that the copy has are not copied again: they do not change.
 	for ; w.Number <= w.Version; w.Number++ {
 		i := ocfl.Inventory(w.ark, w.Number)
 		digest, err := w.Root.SidecarDigest(ctx, i.Sidecar)
@@ -177,7 +178,8 @@ func (w *walk) all(ctx context.Context) error {
 const entriesPage = 500
 
 // content copies the content of the versions that the copy did not have, and what is missing or not the
-// same of the others: a version is copied when all of its content is.
+// same of the others: a version is copied when all of its content is. How far it came is in the
+// run, within a file as well.
 func (w *walk) content(ctx context.Context) error {
 	for {
 		all, err := w.Root.Manifest(ctx, w.ark, ocfl.Place(w.Place), entriesPage)

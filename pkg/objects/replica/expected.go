@@ -13,7 +13,8 @@ import (
 )
 
 // inCopy is the object as its copy must be, and the file of the storage root that is as a file of the copy
-// must be: the copy may be of an earlier version, whose inventory the storage root has in that version's folder.
+// must be: the copy may be of an earlier version, whose inventory the storage root has in that
+// version's folder. A file of a later version is a Conflict.
 func (r *Replica) inCopy(ctx context.Context, object *inventory.Object, key string) (source string, err error) {
 	last, err := r.Last(ctx, object.ARK)
 	if err != nil {

@@ -194,7 +194,8 @@ func (r *Replica) Confirm(ctx context.Context, ark, id, token, by string) (*Repa
 	return row, r.save(ctx, row, false)
 }
 
-// repairing is one call's part of a repair.
+// repairing is one call's part of a repair. The row is saved at the end of the call, whatever
+// happened.
 type repairing struct {
 	*Replica
 	*Repair
@@ -218,7 +219,8 @@ func (s *repairing) sides() (wrong, right side) {
 	return storage, second
 }
 
-// know finds out which digest the file must have, and from which file it is restored.
+// know finds out which digest the file must have, and from which file it is restored. A Conflict or
+// a NotFound of it refuses the repair.
 func (s *repairing) know(ctx context.Context) error {
 	object, err := s.Inventory.Object(ctx, s.ARK)
 	if err == nil && s.Where == fixity.InCopy {
@@ -377,6 +379,8 @@ type Detail struct {
 // another file is there already, it is that of an earlier try, or of another person: it is read back.
 func (s *repairing) replace(ctx context.Context) error {
 	wrong, right := s.sides()
+	// The damaged file is copied below the id of the repair, so that two repairs of one key keep
+	// both.
 	keep := transfer{
 		from:   wrong.Bucket,
 		to:     s.Root.Work,

@@ -57,7 +57,8 @@ type state struct {
 	Run  *run   `dynamo:"in_progress,omitempty"`
 }
 
-// run is a copy in progress: of which state of the object, and its next file.
+// run is a copy in progress: of which state of the object, and its next file. It is thrown away if
+// the object gets another version meanwhile.
 type run struct {
 	Result
 	From   int          `dynamo:"copied_before"` // the newest version that the copy had

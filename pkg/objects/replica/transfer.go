@@ -35,7 +35,8 @@ type note struct {
 	Stream bool   `json:"stream,omitempty"` // through this process
 }
 
-// run copies the file, or the next parts of it: then the error is ErrStopped.
+// run copies the file, or the next parts of it: then the error is ErrStopped. A Stale means that
+// the file is not the one of the ETag any more.
 func (t transfer) run(ctx context.Context) error {
 	info, err := t.from.Head(ctx, t.key)
 	if err != nil {
@@ -83,7 +84,7 @@ func (t transfer) through(ctx context.Context, size int64) error {
 	return t.to.Put(ctx, t.target, data, bucket.Condition{})
 }
 
-// parts copies a file in parts.
+// parts copies a file in parts. The object is at the target only once all parts are.
 func (t transfer) parts(ctx context.Context, size int64) error {
 	u, err := t.upload(ctx, size)
 	for all := false; err == nil && !all; {

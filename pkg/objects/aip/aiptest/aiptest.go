@@ -83,6 +83,7 @@ func (r *Root) Put(id string, files ...ocfl.File) *ocfl.Stored {
 	return stored
 }
 
+// put stores a version in the four steps of package ocfl, as the stage Store does.
 func (r *Root) put(ctx context.Context, id, job string, files []ocfl.File) (*ocfl.Stored, error) {
 	var inventory bytes.Buffer
 	var contents []ocfl.Content

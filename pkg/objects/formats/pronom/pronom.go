@@ -43,7 +43,8 @@ var DefaultLimits = Limits{
 	Ratio:   50,
 }
 
-// Identifier identifies files. It can identify several at once.
+// Identifier identifies files. It can identify several at once. The engine keeps no state of a
+// file.
 type Identifier struct {
 	Limits     Limits
 	Signatures string // their versions
