@@ -65,7 +65,8 @@ func (s Store) filesOf(ctx context.Context, system workspace.SystemFiles) iter.S
 // said is what a submission says of a file that the stored version does not. A date or a digest
 // that is not said again is no difference.
 func said(is, was aip.Entry) (what []string) {
-	if is.MediaType != "" && is.MediaType != was.MediaType {
+	// The type that the name suggests is not one that the depositor has said.
+	if is.MediaType != defaultType(is.Path) && is.MediaType != was.MediaType {
 		what = append(what, fmt.Sprintf("the media type %s (stored: %s)", is.MediaType,
 			cmp.Or(was.MediaType, "none")))
 	}

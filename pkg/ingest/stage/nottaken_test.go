@@ -40,11 +40,19 @@ func TestNotTaken(t *testing.T) {
 	if !slices.EqualFunc(j.FileWarnings, want, func(got, want string) bool { return strings.Contains(got, want) }) {
 		t.Errorf("the warnings are %q", j.FileWarnings)
 	}
+	// A media type that only the name suggests was not said.
 	files["d.txt"] = "d"
-	if j := p.Ended(p.pack(files), 2, false); len(j.FileWarnings) > 0 {
+	p.row = func(r *checkm.Row) { r.MediaType = "text/html" }
+	p.Ended(p.pack(files), 2, false)
+	p.row = func(*checkm.Row) {}
+	if j := p.Ended(p.pack(files), 2, true); len(j.FileWarnings) > 0 {
+		t.Errorf("without media types: %q", j.FileWarnings)
+	}
+	files["e.txt"] = "e"
+	if j := p.Ended(p.pack(files), 3, false); len(j.FileWarnings) > 0 {
 		t.Errorf("a new version: %q", j.FileWarnings)
 	}
-	if j := p.Ended(p.pack(files), 2, true); len(j.FileWarnings) > 0 {
+	if j := p.Ended(p.pack(files), 3, true); len(j.FileWarnings) > 0 {
 		t.Errorf("the new version again: %q", j.FileWarnings)
 	}
 }

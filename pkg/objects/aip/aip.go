@@ -112,6 +112,10 @@ func EachOf(list io.Reader, from int64, each func(e Entry, next int64) error) er
 			return nil
 		}
 
+		if err != nil && !isText(err) {
+			return err // of the reader: the list was not received to its end
+		}
+
 		if err != nil {
 			return fault.New(fault.Invalid,
 				"byte %d of the list of files is not the beginning of a line: %w", from, err)
@@ -122,6 +126,12 @@ func EachOf(list io.Reader, from int64, each func(e Entry, next int64) error) er
 			return err
 		}
 	}
+}
+
+// isText reports whether an error of a JSON decoder is about the text, and not one of its reader.
+func isText(err error) bool {
+	return errors.As(err, new(*json.SyntaxError)) || errors.As(err, new(*json.UnmarshalTypeError)) ||
+		err == io.ErrUnexpectedEOF
 }
 
 // Content is the key in the storage bucket of a file's content. The file is searched for

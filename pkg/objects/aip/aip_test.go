@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/aip"
@@ -162,6 +163,15 @@ func TestBrokenList(t *testing.T) {
 	}
 	if count != 2 || last == nil {
 		t.Errorf("%d entries were read, the last with %v", count, last)
+	}
+	for text, want := range map[io.Reader]fault.Kind{
+		io.MultiReader(strings.NewReader(`{"path":"a"}`+"\n"), iotest.ErrReader(broken)): "", // not of the text
+		strings.NewReader(`ath":"a"}` + "\n"):                                            fault.Invalid,
+	} {
+		err := aip.EachOf(text, 0, func(aip.Entry, int64) error { return nil })
+		if fault.Of(err) != want || (want == "") != errors.Is(err, broken) {
+			t.Errorf("reading gives %v, want the kind %q", err, want)
+		}
 	}
 	root := aiptest.New(t)
 	v := aip.Head(root.Root, root.Put(id, aiptest.File(aip.ListName, "no list")))

@@ -243,7 +243,7 @@ func (w *walk) inventory(ctx context.Context, n int) error {
 		if err := w.finished(ctx, n, ""); err != nil {
 			return err
 		}
-		w.add(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar is missing"})
+		w.addOnce(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar is missing"})
 		return w.check(ctx, i.Key, "")
 	}
 
@@ -252,7 +252,7 @@ func (w *walk) inventory(ctx context.Context, n int) error {
 	}
 
 	if !isDigest(digest) {
-		w.add(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar has no digest"})
+		w.addOnce(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar has no digest"})
 		return w.check(ctx, i.Key, "")
 	}
 

@@ -122,7 +122,11 @@ func (r Root) Copy(ctx context.Context, id string, c Content, more func() bool) 
 			return err
 		}
 	}
-	return r.verify(ctx, key, c.File, info)
+	err = r.verify(ctx, key, c.File, info)
+	if err != nil && c.Size > r.Bucket.Limits.Copy { // its upload is done: the next try begins another one
+		err = errors.Join(err, r.Work.Delete(ctx, c.Source+".copy"))
+	}
+	return err
 }
 
 // Intact reports whether a stored file that a version reuses has the bytes that the draft brings again.

@@ -31,8 +31,9 @@ type preparer struct {
 
 	out    *encoder
 	files  *spill.Sorter[known]
-	state  *spill.Sorter[[]string] // of the new version: it is known while the manifest is written
-	fixity map[string]*spill.Sorter[[]string]
+	state  *spill.Sorter[[]string]            // of the new version: it is known while the manifest is written
+	fixity map[string]*spill.Sorter[[]string] // by algorithm; those of an object of other software are kept
+	sorter func() *spill.Sorter[[]string]
 
 	prev, next hash.Hash // over the files whose change counts, in the head and in the draft
 }
@@ -64,12 +65,13 @@ func (r Root) Prepare(ctx context.Context, d Draft, out io.Writer,
 		files:  spill.New[known](ctx),
 		state:  spill.New[[]string](ctx),
 		fixity: map[string]*spill.Sorter[[]string]{},
+		sorter: func() *spill.Sorter[[]string] { return spill.New[[]string](ctx) },
 		prev:   sha256.New(),
 		next:   sha256.New(),
 	}
 
 	for _, name := range fixityNames {
-		p.fixity[name] = spill.New[[]string](ctx)
+		p.fixity[name] = p.sorter()
 	}
 
 	for f, err := range d.Files {
@@ -157,8 +159,7 @@ func (p *preparer) visitor() visitor {
 		end: func(_ int, v Version) error { return p.out.endVersion(v) },
 		fixity: func(algorithm, digest string, paths []string) error {
 			if p.fixity[algorithm] == nil {
-				return fmt.Errorf("fixity has the algorithm %q; expected md5, sha1 or sha256",
-					algorithm)
+				p.fixity[algorithm] = p.sorter()
 			}
 			return p.fixity[algorithm].Add(digest, paths)
 		},
@@ -342,7 +343,7 @@ func (p *preparer) end() error {
 // endFixity writes the fixity block, which is the last one.
 func (p *preparer) endFixity() error {
 	p.out.begin("fixity")
-	for _, name := range fixityNames {
+	for _, name := range slices.Sorted(maps.Keys(p.fixity)) {
 		p.out.begin(name)
 		for digest, all := range grouped(p.fixity[name].Sorted()) {
 			if all.err != nil {

@@ -181,9 +181,13 @@ func (r Root) At(ctx context.Context, key string) (string, error) {
 		visitor{manifest: func(string, []string) error { return errSeen }})
 	if fault.Is(err, fault.NotFound) {
 		// Not a NotFound: a reindex of the whole root must name such an object.
-		if _, missing := r.Bucket.Head(ctx, prefix+"v1/"+inventoryName); missing == nil {
+		_, missing := r.Bucket.Head(ctx, prefix+"v1/"+inventoryName)
+		switch {
+		case missing == nil:
 			return "", fmt.Errorf("ocfl: %s has versions, but no root inventory: "+
 				"it is lost, or the first version is not committed yet", prefix)
+		case !fault.Is(missing, fault.NotFound):
+			return "", missing
 		}
 	}
 
