@@ -114,6 +114,21 @@ func CheckPage(p ingest.Payload, start []byte) error {
 	return fault.New(fault.Unavailable, "%s: received a web page (HTML); %s", fetch.Redact(p.URL), expected)
 }
 
+// pageText are extensions of names that a file with the text of a web page can have, too.
+var pageText = []string{"", ".xml", ".txt", ".md", ".php", ".asp", ".aspx", ".jsp", ".cgi", ".tpl", ".mht", ".mhtml"}
+
+// PageWarning says that a file that is a web page was received under a name and a media type that say otherwise, ""
+// if it is none: many servers send an error page with status 200.
+func PageWarning(name, mediaType string, start []byte) string {
+	ext := strings.ToLower(path.Ext(name))
+	if slices.Contains(pageExtensions, ext) || slices.Contains(pageText, ext) ||
+		strings.Contains(strings.ToLower(mediaType), "html") || !isPage(start) {
+		return ""
+	}
+	return "its content is a web page (HTML), although its name says otherwise: the source may have sent an error page " +
+		"in place of the file"
+}
+
 // isPage reports whether the beginning of a file is that of a web page.
 func isPage(start []byte) bool {
 	start = bytes.ToLower(bytes.TrimSpace(bytes.TrimPrefix(start[:min(len(start), 1024)],

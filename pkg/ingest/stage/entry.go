@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/payload"
 	"archivist/pkg/ingest/transfer"
 	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/objects/aip"
@@ -58,6 +59,12 @@ func describe(row checkm.Row, came *transfer.File, key string) (aip.Entry, error
 		warnings = append(warnings, fmt.Sprintf("the source sent it with the Content-Encoding %q, "+
 			"which was not asked for; it is kept as it was received",
 			ingest.Cut(came.Encoding, 50)))
+	}
+
+	if row.Digest == "" { // else it is the file that the depositor has
+		if page := payload.PageWarning(row.Name, row.MediaType, came.Start()); page != "" {
+			warnings = append(warnings, page)
+		}
 	}
 
 	e.Warning = strings.Join(warnings, "; ")

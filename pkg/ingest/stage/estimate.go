@@ -127,6 +127,8 @@ func (e Estimate) manifest(
 		Began: e.Now(),
 		Until: claim.Until,
 		First: j.FirstTry(),
+
+		Marked: true, // #%eof
 	}
 
 	row := workspace.FileRow(j)

@@ -190,6 +190,29 @@ func TestSlowSourceThatBeginsAgain(t *testing.T) {
 	}
 }
 
+// TestSourceWithoutEnd: a file that its source ends by closing the connection is taken only if the submission says how
+// long it is: else one that was cut would look whole.
+func TestSourceWithoutEnd(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(out).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.0 200 OK\r\n\r\n")
+		if r.Method == http.MethodGet {
+			fmt.Fprint(conn, "content")
+		}
+	}))
+	t.Cleanup(server.Close)
+	w := newTwins(t)
+	from := func(b *ingest.Batch) { b.URL = server.URL + "/a.txt" }
+	w.stays(w.Submit("a.txt", from), "Content-Length")
+	w.Ended(w.Submit("a.txt", from, func(b *ingest.Batch) { b.Size = 7 }), 1, false)
+	w.Refused(w.Submit("b.txt", from, func(b *ingest.Batch) { b.Size = 9 }), "7 were received")
+}
+
 // TestManifestOfATry: each try keeps the manifest at a key of its own, so that a late
 // worker does not change what another one checked.
 func TestManifestOfATry(t *testing.T) {

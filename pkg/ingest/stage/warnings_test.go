@@ -2,6 +2,7 @@ package stage_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,23 @@ func TestWarnings(t *testing.T) {
 	files := r.Completed[0].FileDetails
 	if len(files) != 3 || files[1].Warning == "" || files[2].Warning == "" || j.Warned != 2 {
 		t.Errorf("%d files have a warning: %+v", j.Warned, files)
+	}
+}
+
+// TestPageInPlaceOfAFile: a web page that came in place of another file is preserved, since that was asked for, and
+// its depositor is told in the job and in the receipt.
+func TestPageInPlaceOfAFile(t *testing.T) {
+	const page = "<!DOCTYPE html><html><body>Please sign in</body></html>"
+	for name, warned := range map[string]bool{"photo.tif": true, "photo.html": false, "readme.txt": false} {
+		w := newTwins(t)
+		server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+			_, _ = out.Write([]byte(page))
+		}))
+		t.Cleanup(server.Close)
+		j := w.Ended(w.Submit(name, func(b *ingest.Batch) { b.URL = server.URL }), 1, false)
+		if got := strings.Contains(strings.Join(j.FileWarnings, " "), "web page"); got != warned {
+			t.Errorf("%s: %q", name, j.FileWarnings)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@
 package transfer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -35,10 +36,15 @@ type Transfer struct {
 	Until time.Time // its end
 	First bool      // the job's first try: nothing can be there yet
 
+	Marked bool // the content has a mark at its end, as a manifest has, by which a cut is found
+
 	// Partly, if set, is called for each file that was received in part: have is how many
 	// of its bytes are there, size how many it has, -1 if the source does not report it.
 	Partly func(row checkm.Row, have, size int64)
 }
+
+// mostStart is how many bytes of a file are kept as its beginning.
+const mostStart = 1024
 
 // File is a file that was transferred completely.
 type File struct {
@@ -47,8 +53,13 @@ type File struct {
 	// Encoding is how the source encoded the file although it was asked not to, or "".
 	Encoding string
 
-	text ocfl.Text
+	text  ocfl.Text
+	start []byte
 }
+
+// Start is the beginning of a file that was received as a whole into memory; nil of a larger one, or of one of an
+// earlier try.
+func (f *File) Start() []byte { return f.start }
 
 // Text opens the file's content.
 func (f *File) Text() ocfl.Text { return f.text }
@@ -84,7 +95,7 @@ func (t *Transfer) File(ctx context.Context, row checkm.Row, key, noted string) 
 
 	f.text = t.Work.Text(f.Key)
 	if p.whole != nil {
-		f.text = workspace.InMemory(p.whole)
+		f.text, f.start = workspace.InMemory(p.whole), bytes.Clone(p.whole[:min(len(p.whole), mostStart)])
 	}
 	return f, nil
 }
@@ -100,7 +111,7 @@ func (t *Transfer) receive(ctx context.Context, p *partial) error {
 	defer cancel()
 	err := t.Fetch.Get(inTime, p.row.URL, have, func(st fetch.Stream) error {
 		p.ours = nil
-		err := st.CheckEnd(p.row.Size >= 0 || p.row.Digest != "")
+		err := st.CheckEnd(t.Marked || p.row.Size >= 0 || p.row.Digest != "")
 		if err == nil {
 			err = t.stream(ctx, p, st)
 		}
