@@ -214,6 +214,8 @@ var golden = map[string]commandLine{
 	"help-search":         {"help object search", ""},
 	"object-reindex":      {"object reindex " + ark1, "objects,failed"},
 	"object-show":         {"object show " + ark1, "ark,localIds,versions"},
+	"preservation-report": {"preservation report /missing/report --key /missing/key.pem", "file"},
+	"preservation-verify": {"preservation verify /missing/report --key /missing/public.pem", "file"},
 	"preservation-status": {"preservation status -c maps", "collection,verified,attention"},
 	"queue":               {"queue", "running,waiting"},
 	"queue-show":          {"queue show", "running"},

@@ -14,6 +14,8 @@ import (
 // PreservationCmd has the commands on all objects together.
 type PreservationCmd struct {
 	Status preservationStatusCmd `cmd:"" help:"Count objects by their verified copies; name those that need attention."`
+	Report preservationReportCmd `cmd:"" help:"Write the status as a signed report, as evidence for an auditor."`
+	Verify preservationVerifyCmd `cmd:"" help:"Verify the signatures of a report."`
 }
 
 // preservationStatusCmd reads all objects of the collections: the archive keeps the last check of each object, and
@@ -54,29 +56,10 @@ func (preservationStatusCmd) Prints() any { return preservationStatus{} }
 
 // Run lists the collections, the sum last. Damage is no failure of the command: the exit code is 0.
 func (c *preservationStatusCmd) Run(a *command.App) error {
-	names := c.Collection
-	if len(names) == 0 {
-		known, err := a.Client.Collections(a.Ctx)
-		if err != nil {
-			return err
-		}
-		names = known
+	all, err := statusOfAll(a, c.Collection)
+	if err != nil {
+		return err
 	}
-
-	all := []preservationStatus{}
-	line := a.StatusTo(a.Errors)
-	defer line.End()
-	for _, name := range names {
-		s, err := statusOf(a, line, name)
-		if err != nil {
-			return err
-		}
-		if s.Objects > 0 || len(c.Collection) > 0 { // a collection can be without objects
-			all = append(all, s)
-		}
-	}
-
-	line.End()
 	return a.Print(all, func(p terminal.Page) {
 		rows := all
 		if p.ForPeople() && len(all) > 1 {
@@ -218,8 +201,11 @@ func worse(a, b needsAttention) int {
 
 // totalStatus is the sum of collections, for people only: a program that adds up would count it twice.
 func totalStatus(all []preservationStatus) preservationStatus {
-	sum := preservationStatus{Collection: "(all)", Verified: make([]int, 3), OldestCheck: all[0].OldestCheck}
-	for _, s := range all {
+	sum := preservationStatus{Collection: "(all)", Verified: make([]int, 3)}
+	for i, s := range all {
+		if i == 0 {
+			sum.OldestCheck = s.OldestCheck
+		}
 		sum.Objects += s.Objects
 		sum.Damaged += s.Damaged
 		sum.NotCopied += s.NotCopied

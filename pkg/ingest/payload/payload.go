@@ -125,8 +125,8 @@ func PageWarning(name, mediaType string, start []byte) string {
 		strings.Contains(strings.ToLower(mediaType), "html") || !isPage(start) {
 		return ""
 	}
-	return "its content is a web page (HTML), although its name says otherwise: the source may have sent an error page " +
-		"in place of the file"
+	return "its content is a web page (HTML), although its name says otherwise: the source may have sent an error " +
+		"page in place of the file"
 }
 
 // isPage reports whether the beginning of a file is that of a web page.
