@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -402,5 +403,48 @@ func TestCountsKeepStopAfter(t *testing.T) {
 	err := w.doctor().Queue.Table.Get(t.Context(), countKey(w.second), &counts)
 	if err != nil || counts.StopAfter != 3 {
 		t.Errorf("%+v, %v", counts, err)
+	}
+}
+
+// TestOtherInventory: the storage root has another inventory of the newest version than the recorded one, so content
+// was replaced. The doctor does not make the two agree: the row keeps its digest, a person is told to restore the
+// content, and keys that only the lost inventory may name are kept.
+func TestOtherInventory(t *testing.T) {
+	w := settled(t)
+	w.set(objectKey(w), "inventory_digest", str("of the lost inventory"))
+	w.store(w.below("v2/content/"+w.deleted+".1/producer/x"), "x")
+	row, keys := w.Rows.Row(objectKey(w)), w.S3.Names("")
+	for _, repair := range []bool{false, true} {
+		for _, f := range w.finds(repair, "storage-recorded "+w.object, "storage-unnamed "+w.object) {
+			if f.Repaired || f.Invariant == "storage-recorded" && !strings.HasPrefix(f.Command, "restore the objects") {
+				t.Errorf("repair %v: %+v", repair, f)
+			}
+		}
+	}
+	if after := w.S3.Names(""); !slices.Equal(keys, after) {
+		t.Errorf("the keys were %q, are %q", keys, after)
+	}
+	if after := w.Rows.Row(objectKey(w)); !reflect.DeepEqual(row, after) {
+		t.Errorf("the row was %v, is %v", row, after)
+	}
+}
+
+// TestManyMissingJobs: the finding about missing jobs lists the first ten, and says how many more there are.
+func TestManyMissingJobs(t *testing.T) {
+	w := newWorld(t)
+	ids, missing := w.jobs(15), 0
+	for _, c := range []struct {
+		missing int
+		says    string
+	}{{10, ": 1 2 3 4 5 6 7 8 9 10"}, {11, ": 1 2 3 4 5 6 7 8 9 10 and 1 more"},
+		{14, ": 1 2 3 4 5 6 7 8 9 10 and 4 more"}} {
+		for ; missing < c.missing; missing++ {
+			w.drop(jobKey(ids[missing]))
+		}
+		for _, f := range w.finds(false, "job-row batch:"+batchOf(ids[0])) {
+			if !strings.HasSuffix(f.Evidence, c.says) {
+				t.Errorf("%d are missing: %s", missing, f.Evidence)
+			}
+		}
 	}
 }

@@ -7,12 +7,36 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestHealthy: a world at rest, and one in the middle of its work, have no findings.
 func TestHealthy(t *testing.T) {
 	settled(t).finds(false)
 	busy(t).finds(false)
+}
+
+// TestHeldIsNotOverdue: a job is not overdue while a worker has its lease, however long ago it was due: something
+// moves it on. Once the lease has ended, it is overdue like all else that nobody sweeps.
+func TestHeldIsNotOverdue(t *testing.T) {
+	w := busy(t)
+	w.set(jobKey(w.running), "holder", str("a worker"))
+	w.set(jobKey(w.running), "until_ms", num(w.now.Add(4*time.Hour).UnixMilli()))
+	others := []string{"overdue " + active(w), "overdue " + op(w), "overdue batch:" + batchOf(w.held),
+		"overdue " + w.waiting()}
+	w.now = w.now.Add(3 * time.Hour)
+	w.finds(false, others...)
+	w.now = w.now.Add(2 * time.Hour)
+	w.finds(false, append(others, "overdue "+running(w))...)
+}
+
+// TestVersionsOfNoJob: other software may store versions, too, and their rows name no job. Two of them in a row are
+// not by one job.
+func TestVersionsOfNoJob(t *testing.T) {
+	w := settled(t)
+	w.set(version(w, 1), "job", nil)
+	w.set(version(w, 2), "job", nil)
+	w.finds(false)
 }
 
 // TestFindingsAreDocumented: every finding that the code can report is explained in the

@@ -1,11 +1,20 @@
 package doctor_test
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/guregu/dynamo/v2/dynamodbiface"
+
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/table"
 	"archivist/pkg/kernel/table/tabletest"
 )
 
@@ -104,4 +113,44 @@ func TestPlaceOfAcceptedBatch(t *testing.T) {
 	if w.Rows.Row(place) != nil {
 		t.Error("the place of a batch that has none is left")
 	}
+}
+
+// reader is a client before whose reads of single rows something happens.
+type reader struct {
+	dynamodbiface.DynamoDBAPI
+	before func(row table.Key)
+}
+
+func (r reader) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+	more ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	part := func(name string) string { return in.Key[name].(*types.AttributeValueMemberS).Value }
+	r.before(key(part("pk"), part("sk")))
+	return r.DynamoDBAPI.GetItem(ctx, in, more...)
+}
+
+// TestBatchRemovedWhileCounted: a batch whose jobs are removed while the doctor counts them has no missing jobs. The
+// removal does not write the counts. A mail that is still to be sent keeps the batch's own row.
+func TestBatchRemovedWhileCounted(t *testing.T) {
+	w := newWorld(t)
+	w.Machine.Queue.Compose = func(context.Context, *ingest.Batch, ingest.Mail) ([]string, queue.Send, error) {
+		return nil, nil, errors.New("no mail can be written now")
+	}
+	job := w.Submit("a.txt")
+	w.Ended(job, 1, false)
+	w.finds(false)
+	var reads atomic.Int64
+	found, err := w.through(reader{w.Rows, func(row table.Key) {
+		// The first read is that of the batch, the second begins the list of its jobs.
+		if row == batchKey(job) && reads.Add(1) == 2 {
+			w.act(ingest.ActCleanUp, "batch:"+batchOf(job))
+			w.Drive() // the sweep removes the jobs
+		}
+	}}).All(t.Context(), false)
+	if err != nil || len(found) > 0 {
+		t.Errorf("%v, found:\n%s", err, text(found))
+	}
+	if b := w.BatchRow(batchOf(job)); b.State != ingest.BatchDeleted || w.Rows.Row(jobKey(job)) != nil {
+		t.Errorf("the batch is %s, or its job was not removed", b.State)
+	}
+	w.finds(false)
 }
