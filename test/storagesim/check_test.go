@@ -77,8 +77,10 @@ func (c *checker) written(op, key string) {
 	if m := rootInventory.FindStringSubmatch(key); m != nil {
 		c.committed(m[1])
 	}
+	now, there := c.w.twin.Object(key)
 	for _, o := range c.objects {
-		if digest, needed := o.needed[key]; needed {
+		// A late worker can try in vain to write what the damage has removed.
+		if digest, needed := o.needed[key]; needed && !c.w.harm.has(key, now, there) {
 			c.present(key, digest)
 		}
 	}

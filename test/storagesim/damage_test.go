@@ -151,13 +151,14 @@ func (w *world) damaged() (keys []string) {
 	if w.harm == nil {
 		return nil
 	}
-	for key, was := range w.harm.keys {
+	for _, key := range slices.Sorted(maps.Keys(w.harm.keys)) {
 		now, there := w.twin.Object(key)
-		o := w.check.object(ark)
-		if digest := o.needed[key]; digest != "" && there && sha(now) == digest {
+		was, o := w.harm.keys[key], w.check.object(ark)
+		_, file, _ := strings.Cut(key, "/")
+		if digest := o.needed[storageRoot+"/"+file]; digest != "" && there && sha(now) == digest {
 			continue
 		}
-		if !there || !bytes.Equal(now, was) {
+		if there != (was != nil) || !bytes.Equal(now, was) {
 			keys = append(keys, key)
 		}
 	}
