@@ -229,6 +229,36 @@ func TestClaimed(t *testing.T) {
 	}
 }
 
+// TestRevokeOfAwaitedFailure: a failure is not revoked while a component works because of it: the result would be
+// based on what does not count. When the component is done, the failure can be revoked.
+func TestRevokeOfAwaitedFailure(t *testing.T) {
+	s := lined(t)
+	define(t, s, Definition{Name: "repair", Event: "Repaired", PastFailure: []string{"Structure"},
+		Future: []string{"Repaired"}, Runnable: Runnable{Function: "x"}})
+	ran(t, s, "structure", "Structure", event.Failure)
+	claim(t, s, "repair", millis(s.Now())+60_000)
+	before := classes(t, s)
+	if before != "repair running, structure failed" {
+		t.Fatalf("before it is revoked: %s", before)
+	}
+	_, err := s.Revoke(t.Context(), roll17, []string{"Structure"}, by(""))
+	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "component repair is working on") {
+		t.Errorf("revoked while a component works because of it: %v", err)
+	}
+	_, err = s.Restart(t.Context(), roll17, "", by(""))
+	if !fault.Is(err, fault.Conflict) {
+		t.Errorf("restarted while a component works because of the failure: %v", err)
+	}
+	if got := classes(t, s); got != before {
+		t.Errorf("it was refused, but the item is changed: %s", got)
+	}
+	ran(t, s, "repair", "Repaired", event.Success)
+	do(t)(s.Revoke(t.Context(), roll17, []string{"Structure"}, by("")))
+	if got := classes(t, s); got != "repair done, structure ready" {
+		t.Errorf("after it was revoked: %s", got)
+	}
+}
+
 // TestRefused: what cannot be done is refused with the field, and changes nothing.
 func TestRefused(t *testing.T) {
 	s := lined(t)

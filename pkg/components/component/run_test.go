@@ -123,6 +123,34 @@ func TestNotYet(t *testing.T) {
 	}
 }
 
+// TestPartEndsWait: a part of the work that was done ends the wait of an item. It is taken again at once, and a wait
+// that comes after that is short again.
+func TestPartEndsWait(t *testing.T) {
+	p := newPlant(t)
+	d := checker("check", "Checked")
+	d.Wake = true
+	define(t, p.Store, d)
+	busy := Result{NotYet: true, Reason: "the scanner is busy"}
+	answers := []Result{busy, busy, busy, {Again: true}, busy, {}}
+	var at []int // the minutes in which it was tried
+	minute := 0
+	p.work = func(context.Context, Work) (Result, error) {
+		if waits := p.item("item:000000").Waits; len(at) == 4 && len(waits) > 0 {
+			t.Errorf("a part was done, and it still waits: %+v", waits)
+		}
+		at = append(at, minute)
+		return answers[len(at)-1], nil
+	}
+	p.receive(1, 0)
+	p.settleAll()
+	for minute = 1; minute < 30; minute++ {
+		p.tick()
+	}
+	if want := []int{0, 1, 3, 7, 7, 8}; !slices.Equal(at, want) || p.line("check") != "" {
+		t.Errorf("it was tried in the minutes %v, want %v; the line: %q", at, want, p.line("check"))
+	}
+}
+
 // TestLostRun: an execution that is lost is given up after its time; the item whose worker died is
 // taken again, and is a failure after some times, with the reason.
 func TestLostRun(t *testing.T) {
@@ -181,6 +209,37 @@ func TestLostRun(t *testing.T) {
 	m := p.item("item:000007").Marks["Checked"]
 	if taken != maxTakes || m.Outcome != event.Failure || p.line("check") != "failed 1" {
 		t.Errorf("taken %d times, %+v, line %s", taken, m, p.line("check"))
+	}
+}
+
+// TestLostRunIsMadeUpFor: a run that a person has started, and that is lost, is followed by another, also if nothing
+// else starts the component. One that a person has interrupted is not.
+func TestLostRunIsMadeUpFor(t *testing.T) {
+	for name, interrupted := range map[string]bool{"lost": false, "interrupted": true} {
+		p := newPlant(t)
+		define(t, p.Store, checker("check", "Checked"))
+		p.receive(1, 0)
+		p.lost = true
+		_, err := p.Start(t.Context(), "check", By{Actor: "ada", Reason: "now"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.lost = false
+		runs, line := 2, ""
+		if interrupted {
+			runs, line = 1, "ready 1"
+			_, err = p.Interrupt(t.Context(), "check", By{Actor: "ada", Reason: "stop"})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 10 {
+			p.tick()
+		}
+		got := p.runs("check")
+		if len(got) != runs || got[0].State != RunInterrupted || p.line("check") != line {
+			t.Errorf("%s: the line is %q, want %q; runs, want %d: %+v", name, p.line("check"), line, runs, got)
+		}
 	}
 }
 
