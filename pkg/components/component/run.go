@@ -200,7 +200,7 @@ type runRow struct {
 	Lanes int `dynamo:"lanes_n"`
 
 	// Seen is how many items were taken before the last round, and Empty how many rounds in a row
-	// nothing was done.
+	// began with that number, the last one too: so nothing was done in those before it.
 	Seen  int64 `dynamo:"seen_n"`
 	Empty int   `dynamo:"empty_n"`
 }

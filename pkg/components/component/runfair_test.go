@@ -122,6 +122,51 @@ func TestRowOfNoPlace(t *testing.T) {
 	}
 }
 
+// TestRoundsWithoutWork: a run ends after three rounds in a row in which nothing was done. Rounds between which an item
+// was done are not in a row.
+func TestRoundsWithoutWork(t *testing.T) {
+	p := newPlant(t)
+	d := checker("check", "Checked")
+	d.Concurrency, d.Timeout = 1, &Timeout{Item: 600} // a round has one item
+	define(t, p.Store, d)
+	p.receive(5, 0)
+	id, err := p.Start(t.Context(), "check", By{Actor: "ada", Reason: "now"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := p.queue[0].Run
+	find := func() Page {
+		t.Helper()
+		page, err := p.Find(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page
+	}
+	for range 3 {
+		find() // the worker of this round dies, and that of the next one
+		find()
+		page := find()
+		if page.Next != NextWork {
+			t.Fatalf("the run ends after two rounds without work; %d items were done", len(p.worked))
+		}
+		if err := p.WorkLane(t.Context(), ref, page.Lanes[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rounds := 0
+	for find().Next == NextWork && rounds < 10 {
+		rounds++
+	}
+	if err := p.End(t.Context(), ref); err != nil {
+		t.Fatal(err)
+	}
+	run := p.status("check", id)
+	if rounds != mostEmpty || run.Why != "nothing was done in 3 rounds" || run.Counts.Done != 3 {
+		t.Errorf("after %d rounds without work: %+v", rounds, run)
+	}
+}
+
 // TestNothingButPassed: a run in which items were only passed, because another run works on them, ends, and
 // the next one waits.
 func TestNothingButPassed(t *testing.T) {

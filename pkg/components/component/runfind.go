@@ -285,7 +285,7 @@ func (r *Runner) round(ctx context.Context, c *compiled, s *slotRow, run *runRow
 	if done == run.Seen {
 		run.Empty++
 	} else {
-		run.Empty = 0
+		run.Empty = 1 // the one that begins
 	}
 
 	run.Seen = done
