@@ -1,0 +1,57 @@
+package revision_test
+
+import (
+	"testing"
+
+	"archivist/pkg/revisions/runner"
+	"archivist/pkg/revisions/workflow"
+)
+
+// followed is an archive of which the second build supersedes the first, and what depends on a build follows.
+const followed = `
+- {name: build, command: x, cancels: [PREV]}
+- {name: deploy, command: x, depends: [build], follow: true}
+`
+
+// TestRepairOfFollower: what waits for an instance that was superseded, and was forgotten, follows the superseder after
+// the repair. If the superseder ends, and all that waits for it is told, while the repair is made, it goes on, too.
+func TestRepairOfFollower(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(2, followed), 1)
+	w.notify("maps", 1)
+	w.pass("maps")
+	w.begin("maps/1/build")
+	w.must(w.store.Table.Rows.Delete("pk", "TASK#maps/1/build").Range("sk", "WAITER#maps/1/deploy").Run(t.Context()))
+	w.notify("maps", 2)
+	w.pass("maps")
+	w.stopped("maps/1/build")
+	w.pass("maps")
+	if got := w.state("maps/1/deploy"); got != workflow.Blocked {
+		t.Fatalf("it is not forgotten, but %s", got)
+	}
+	ended := false
+	w.refusing(func(op, partition string) error {
+		if op == "TransactWriteItems" && partition == "TASK#maps/1/deploy" && !ended {
+			ended = true // the repair has read the superseder, and is about to write
+			w.end("maps/2/build", runner.Succeeded)
+			w.pass("maps")
+		}
+		return nil
+	})
+	rows, _, err := w.store.Table.Scan(t.Context(), "", 1000, "")
+	w.must(err)
+	for _, row := range rows {
+		if row.PK != "TASK#maps/1/deploy" || row.SK != "TASK" {
+			continue
+		}
+		wrong, err := w.store.Examine(t.Context(), row)
+		w.must(err)
+		for _, x := range wrong {
+			w.must(x.Repair(t.Context()))
+		}
+	}
+	w.quiet("maps", runner.Succeeded)
+	if got := w.state("maps/1/deploy"); got != workflow.Success || !ended {
+		t.Errorf("after the repair it is %s; the superseder has ended meanwhile: %t", got, ended)
+	}
+}
