@@ -55,3 +55,26 @@ func TestRepairOfFollower(t *testing.T) {
 		t.Errorf("after the repair it is %s; the superseder has ended meanwhile: %t", got, ended)
 	}
 }
+
+// TestCauseOfFollower: what is skipped because of the end of the superseder that it follows names that as the cause,
+// and not the instance that was superseded.
+func TestCauseOfFollower(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(2, followed), 1)
+	w.notify("maps", 1)
+	w.pass("maps")
+	w.begin("maps/1/build")
+	w.notify("maps", 2)
+	w.pass("maps")
+	w.stopped("maps/1/build")
+	_, err := w.store.Cancel(t.Context(), "maps/2/build", anna) // before a pass has seen that end
+	w.must(err)
+	w.pass("maps")
+	for _, id := range []string{"maps/1/deploy", "maps/2/deploy"} {
+		in, err := w.store.Instance(t.Context(), id)
+		w.must(err)
+		if in.State != workflow.Skipped || in.Root != "maps/2/build" {
+			t.Errorf("%s is %s because of %q (%s)", id, in.State, in.Root, in.Reason)
+		}
+	}
+}

@@ -112,10 +112,11 @@ func (c *change) judge(ended *Instance) error {
 func (c *change) decided(e *Awaits, ended *Instance) error {
 	e.judge(ended.ID, ended.State)
 	if e.Verdict == workflow.Overtaken && c.in().Follow {
-		err := c.follow(e, ended)
+		by, err := c.follow(e, ended)
 		if err != nil {
 			return err
 		}
+		ended = by
 	}
 	return c.blame(e, ended)
 }
@@ -144,16 +145,17 @@ func (c *change) blame(e *Awaits, ended *Instance) error {
 
 // follow moves an edge from an instance that was superseded to its superseder, if the instance
 // follows. If that was superseded, too, its own superseder is taken, and so on; one that has ended
-// decides the edge. The edge stays overtaken if there is no such instance of the same task.
+// decides the edge. The edge stays overtaken if there is no such instance of the same task. It
+// returns the instance whose end the edge is decided on.
 //
 // A superseder has no open edges, so no circle of waits comes from this; and one that waits for a
 // lock is not followed: those behind it could wait for the follower.
-func (c *change) follow(e *Awaits, ended *Instance) error {
+func (c *change) follow(e *Awaits, ended *Instance) (*Instance, error) {
 	by := ended.By
 	for range maxFollow {
 		s, err := c.s.found(c.ctx, by)
 		if err != nil || s.State == "" || s.Task != e.Task {
-			return err
+			return ended, err
 		}
 
 		if s.State == workflow.Superseded {
@@ -163,11 +165,11 @@ func (c *change) follow(e *Awaits, ended *Instance) error {
 
 		if s.State.Over() {
 			e.judge(s.ID, s.State)
-			return nil
+			return &s.Instance, nil
 		}
 
 		if s.Lock != "" && !s.State.Started() {
-			return nil
+			return ended, nil
 		}
 
 		// From now on it waits for the superseder, as if it had depended on that; which must not
@@ -176,9 +178,9 @@ func (c *change) follow(e *Awaits, ended *Instance) error {
 		c.tx.Insert(&lineRow{Head: headOf(waiterKey(s.ID, c.in().ID)), Owner: c.in().ID})
 		c.tx.Require(taskSubject(s.ID).Key(),
 			"attribute_exists(pk) AND attribute_not_exists(over_ms)")
-		return nil
+		return ended, nil
 	}
-	return nil
+	return ended, nil
 }
 
 // maxFollow bounds the superseders of superseders that are followed in one step: each is a read.
