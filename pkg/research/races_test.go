@@ -94,6 +94,23 @@ func TestCatalogMoves(t *testing.T) {
 	}
 }
 
+// TestClipComesMeanwhile: an episode with which nothing is to be compared is closed only if no clip has come since that
+// was decided: the archivist has looked at all closed episodes by then, and would not look again.
+func TestClipComesMeanwhile(t *testing.T) {
+	b := newBench(t)
+	racing := b.raced("RESEARCHLINE#", func() {
+		b.curate(Clip, "c", 0, 0)
+		b.pass()
+	})
+	_, err := racing.Curate(t.Context(), Curated{Project: songs, Kind: Episode, Source: "s", ID: "e",
+		URL: "https://media.example.org/e", Curated: millis(b.clock)}, by)
+	b.must(err)
+	b.pass()
+	if len(b.sent) != 1 {
+		t.Errorf("%d work items were sent for one episode and one clip", len(b.sent))
+	}
+}
+
 // TestSettingsOtherwiseWritten: settings that say the same with other spaces are the same.
 func TestSettingsOtherwiseWritten(t *testing.T) {
 	b := newBench(t)
