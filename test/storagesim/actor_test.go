@@ -143,7 +143,7 @@ func (a *actor) s3(r *http.Request) (*http.Response, error) {
 	if a.direct {
 		err = effect()
 	} else {
-		if op == "PUT object" && rootInventory.MatchString(key) {
+		if op == "PUT object" && rootInventory.MatchString(key) && a.job != "" { // not a repair
 			a.w.check.sent(a)
 		}
 		err = a.do(op, key, effect)

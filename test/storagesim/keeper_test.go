@@ -137,12 +137,14 @@ func (k keeper) check(root string) (done bool) {
 }
 
 // unfinished reports whether a check has found only what crashes and late workers leave, and the next deposit or the
-// doctor removes: a stale sidecar of the root, if a version was recorded whose job is gone, and files of jobs that no
-// version names.
+// doctor removes: files of jobs that no version names and, if a version was recorded whose job is gone, a stale
+// sidecar of the root, and the sidecar of a version that another job had claimed before.
 func unfinished(r fixity.Result) bool {
+	stale := slices.ContainsFunc(r.Problems, func(p fixity.Problem) bool {
+		return p.Kind == fixity.BadSidecar && p.Key == ocfl.Inventory(ark, 0).Sidecar
+	})
 	return !slices.ContainsFunc(r.Problems, func(p fixity.Problem) bool {
-		sidecar := p.Kind == fixity.BadSidecar && p.Key == ocfl.Inventory(ark, 0).Sidecar
-		return !sidecar && p.Kind != fixity.Unnamed
+		return p.Kind != fixity.Unnamed && !(stale && !strings.Contains(p.Key, "/content/"))
 	})
 }
 

@@ -165,13 +165,23 @@ func (w *walk) all(ctx context.Context) error {
 	root := ocfl.Inventory(w.ark, 0)
 	err := w.inventory(ctx, root.Key)
 	if err == nil {
-		err = w.To.Put(ctx, root.Sidecar, ocfl.Sidecar(w.Digest), bucket.Condition{})
+		err = w.sidecar(ctx, root.Sidecar)
 	}
 
 	if err == nil {
 		err = w.SecondRoot().Declare(ctx, w.ark)
 	}
 	return unavailable(err)
+}
+
+// sidecar replaces the sidecar of the root inventory, on the condition that it is the one that is there: a request that
+// comes late must not replace that of a later version.
+func (w *walk) sidecar(ctx context.Context, key string) error {
+	was, err := w.To.Head(ctx, key)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return w.To.Put(ctx, key, ocfl.Sidecar(w.Digest), bucket.Condition{Absent: was.ETag == "", ETag: was.ETag})
 }
 
 // entriesPage is how many entries of a manifest are read at once.

@@ -114,7 +114,7 @@ func inManifest(ctx context.Context, root ocfl.Root, ark, path string) (string, 
 // newer says why a root inventory or its sidecar is not damaged although it is not as recorded, "" if it is damaged:
 // a version is committed that is not on record yet, or is being copied.
 func (s *repairing) newer(ctx context.Context) (why string, err error) {
-	if root := ocfl.Inventory(s.ARK, 0); s.File != root.Key && s.File != root.Sidecar {
+	if !s.ofRoot() {
 		return "", nil
 	}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -421,7 +422,43 @@ func (s *repairing) replace(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.ofRoot() {
+		return s.rewrite(ctx, wrong, right)
+	}
 	return restore.run(ctx)
+}
+
+// ofRoot reports whether the file is the root inventory or its sidecar. Other files are written once; these are of
+// another version after the next commit.
+func (s *repairing) ofRoot() bool {
+	root := ocfl.Inventory(s.ARK, 0)
+	return s.File == root.Key || s.File == root.Sidecar
+}
+
+// rewrite puts the right file into the place of the one that was found wrong, on the condition that it still is that
+// one: a request that comes late must not replace what a later commit has written. Whatever is there instead is read
+// back.
+func (s *repairing) rewrite(ctx context.Context, wrong, right side) error {
+	body, info, err := right.Open(ctx, s.Second.Key)
+	if err != nil {
+		return err
+	}
+
+	defer body.Close()
+	if info.ETag != s.Second.ETag {
+		return fault.New(fault.Stale, "%s was replaced since the plan was made", s.Second.Key)
+	}
+
+	to := wrong.Writer(ctx, s.File, bucket.Condition{Absent: s.First.ETag == "", ETag: s.First.ETag})
+	if _, err := io.Copy(to, body); err != nil {
+		return errors.Join(err, to.Abort())
+	}
+
+	err = to.Close()
+	if fault.Is(err, fault.Stale) {
+		return nil
+	}
+	return err
 }
 
 // tries of a transaction: the object's row has other writers.
