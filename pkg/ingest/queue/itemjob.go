@@ -55,7 +55,7 @@ func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage,
 	res ingest.Result) (verdict, error) {
 	q := c.q
 	next := q.Rules.Next(*c.Job, res, q.Now())
-	// It would wait at gate 2 for space that there is not.
+	// It would wait at gate 2 for more space than the whole space has.
 	if why := next.TooLarge(q.Settings.Space); next.State == ingest.Provisioning && why != "" {
 		res = ingest.Fail(true, why)
 		next = q.Rules.Next(*c.Job, res, q.Now())

@@ -391,6 +391,6 @@ func unavailable(err error) error {
 	return fault.New(fault.Unavailable, "%w", err)
 }
 
-// final are the kinds that callers tell apart. A Stale is none of them: it means that something
+// final are the kinds that callers tell apart. A Stale is not among them: it means that something
 // changed meanwhile, and the work begins again.
 var final = []fault.Kind{fault.Invalid, fault.NotFound, fault.Conflict, fault.Unavailable}
