@@ -76,6 +76,7 @@ func (w *walk) declaration(ctx context.Context) error {
 // rootInventory checks the root inventory by its sidecar. If it cannot be read as an inventory, or is not the one
 // that is on record, nothing else can be checked: the files of an object that was put back would be called unnamed.
 func (w *walk) rootInventory(ctx context.Context) error {
+	before := w.Result
 	if err := w.inventory(ctx, 0); err != nil {
 		return err
 	}
@@ -91,7 +92,12 @@ func (w *walk) rootInventory(ctx context.Context) error {
 		return fault.New(fault.Unavailable, "%w", err)
 	}
 	if other {
-		return w.judged(ctx)
+		damaged, err := w.judged(ctx)
+		if err == nil && !damaged { // it got a version since it was read
+			w.Result, w.Part = before, partRoot
+			err = fault.New(fault.Unavailable, "%s got a version during its check: %w", w.ark, ErrStopped)
+		}
+		return err
 	}
 
 	w.Number, w.Part = 1, partVersions
@@ -188,7 +194,8 @@ func (w *walk) keys(ctx context.Context) error {
 		switch {
 		case w.Key != "":
 		case w.Outcome == OK:
-			return w.judged(ctx)
+			_, err := w.judged(ctx)
+			return err
 		default:
 			w.Part = partEnd
 			return nil
@@ -198,17 +205,18 @@ func (w *walk) keys(ctx context.Context) error {
 
 // judged ends a check: it asks whether the object is the one that is on record. One that was put back to an earlier
 // version, or changed as a whole, agrees with itself.
-func (w *walk) judged(ctx context.Context) error {
+func (w *walk) judged(ctx context.Context) (damaged bool, err error) {
 	v, err := w.Root.Judge(ctx, w.ark)
 	if err != nil {
-		return fault.New(fault.Unavailable, "%w", err)
+		return false, fault.New(fault.Unavailable, "%w", err)
 	}
 
 	w.Part = partEnd
-	if v.Trust == ocfl.Damaged {
+	damaged = v.Trust == ocfl.Damaged
+	if damaged {
 		w.addOnce(Problem{Key: ocfl.Inventory(w.ark, 0).Key, Kind: BadRecord, Reason: cut(v.Why)})
 	}
-	return nil
+	return damaged, nil
 }
 
 // addOnce adds what is wrong with a file, unless something is already.
