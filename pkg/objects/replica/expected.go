@@ -127,9 +127,31 @@ func (s *repairing) newer(ctx context.Context) (why string, err error) {
 	}
 
 	v, err := s.Root.Judge(ctx, s.ARK)
-	if err != nil || v.Trust == ocfl.Damaged || !v.Newer() {
+	if err != nil || !v.Newer() {
 		return "", err
+	}
+
+	if v.Trust == ocfl.Damaged {
+		return s.committed(ctx, v.Object)
 	}
 	return fmt.Sprintf("version %d of %s is stored, and not on record yet: this file is of it. Its job records it, "+
 		"or: archivist reindex %s", v.Object.Head, s.ARK, s.ARK), nil
+}
+
+// committed is newer of an object that is damaged: its root inventory is none the less that of a version which is
+// committed, if it is the one of the version's folder. Then its sidecar is what is wrong.
+func (s *repairing) committed(ctx context.Context, stored *ocfl.Stored) (why string, err error) {
+	if s.File != ocfl.Inventory(s.ARK, 0).Key {
+		return "", nil
+	}
+
+	digest, err := s.Root.SidecarDigest(ctx, ocfl.Inventory(s.ARK, stored.Head).Sidecar)
+	if fault.Is(err, fault.NotFound) || err == nil && digest != stored.Digest {
+		return "", nil
+	}
+	if err != nil {
+		return "", unavailable(err)
+	}
+	return fmt.Sprintf("version %d of %s is stored, and not on record yet: this file is of it, and right. Repair its "+
+		"sidecar: archivist object repair %s inventory.json.sha512 --reason TEXT", stored.Head, s.ARK, s.ARK), nil
 }
