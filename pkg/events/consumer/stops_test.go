@@ -1,8 +1,11 @@
 package consumer_test
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/smithy-go"
 
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/kernel/table/tabletest"
@@ -124,5 +127,40 @@ func TestPausedDuringRun(t *testing.T) {
 		if got := b.handled(); got != "a.1" {
 			t.Errorf("paused after call %d of %d: handled %q", at, calls, got)
 		}
+	}
+}
+
+// TestReplaySaysThatItRepeats: a replay whose write fails after the target was called has perhaps repeated events, and
+// says so, although its process goes on.
+func TestReplaySaysThatItRepeats(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c", func(d *consumer.Definition) { d.Start = consumer.StartLatest }))
+	b.add("maps", "a")
+	if err := b.store.Reset(t.Context(), "c", "maps", consumer.StartLatest, bob); err != nil {
+		t.Fatal(err)
+	}
+	p := b.replay("", consumer.Range{})
+	failed := false
+	m := newMortal(b, 1<<30, false)
+	m.store = b.storeOn(tabletest.Through(b.fake, func(op string, call func() error) error {
+		writes := strings.HasPrefix(op, "Put") || strings.HasPrefix(op, "Transact") || strings.HasPrefix(op, "Update")
+		if len(b.got) > 0 && writes && !failed {
+			failed = true
+			return &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "not now"}
+		}
+		return call()
+	}))
+	m.store.Handlers, m.runtime.Store = b.store.Handlers, m.store
+	b.woken = nil
+	_ = m.runtime.Tick(t.Context(), b.now.Add(time.Minute))
+	for len(b.woken) > 0 && !failed {
+		name, partition, _ := strings.Cut(b.woken[0], " ")
+		b.woken = b.woken[1:]
+		_, _ = m.runtime.Run(t.Context(), name, partition, b.now.Add(time.Minute))
+	}
+	b.now = b.now.Add(10 * time.Minute) // the flag of the run counts as lost
+	b.settle()
+	if got := b.show(p.ID); !failed || got.Repeats != 1 {
+		t.Errorf("the write failed: %v; handled %q, %d repeats", failed, b.handled(), got.Repeats)
 	}
 }
