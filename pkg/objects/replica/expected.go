@@ -135,7 +135,7 @@ func (s *repairing) newer(ctx context.Context) (why string, err error) {
 		return s.committed(ctx, v.Object)
 	}
 	return fmt.Sprintf("version %d of %s is stored, and not on record yet: this file is of it. Its job records it, "+
-		"or: archivist reindex %s", v.Object.Head, s.ARK, s.ARK), nil
+		"or: archivist object reindex %s", v.Object.Head, s.ARK, s.ARK), nil
 }
 
 // committed is newer of an object that is damaged: its root inventory is none the less that of a version which is
