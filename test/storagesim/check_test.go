@@ -125,6 +125,9 @@ func (c *checker) committed(prefix string) {
 	}
 	prev := len(o.versions)
 	versions := parse(inv)
+	if c.w.harm.cameBack(prefix+"inventory.json", len(versions)) {
+		return
+	}
 	for i, v := range o.versions {
 		if i >= len(versions) || versions[i].text != v.text {
 			c.fail("%s: v%d was committed by %s, and is another now", prefix, i+1, v.job)

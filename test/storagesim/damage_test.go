@@ -146,6 +146,16 @@ func (h *harm) has(key string, now []byte, there bool) bool {
 	return harmed && there == (bad != nil) && bytes.Equal(now, bad)
 }
 
+// cameBack reports whether a root inventory that the damage has removed is there again with fewer versions than it
+// had: the condition of an early commit, that there is none, holds for a request that comes late.
+func (h *harm) cameBack(key string, versions int) bool {
+	if h == nil {
+		return false
+	}
+	bad, harmed := h.bad[key]
+	return harmed && bad == nil && versions < h.versions
+}
+
 // damaged are the keys that are not as they were before the damage, and that no later commit has replaced.
 func (w *world) damaged() (keys []string) {
 	if w.harm == nil {
