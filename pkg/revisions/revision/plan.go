@@ -321,7 +321,7 @@ func (w *planner) tryFinish(ctx context.Context, a *archiveRow, fill bool) error
 	}
 
 	next := *a
-	next.Trouble = a.Trouble.ended(n)
+	next.Trouble = nil
 	if fill {
 		next.Backfill = a.Backfill.after(n, w.done)
 	} else {

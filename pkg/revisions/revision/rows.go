@@ -115,14 +115,6 @@ type Trouble struct {
 	Next int64 `json:"next"`
 }
 
-// ended is the trouble that is left when a revision needs not be read any more: that of another one goes on.
-func (t *Trouble) ended(revision int64) *Trouble {
-	if t == nil || t.Revision == revision {
-		return nil
-	}
-	return t
-}
-
 // schedule is one schedule of a task, and when it fires next, in milliseconds since 1970. Next is
 // raised in the transaction that starts the run: so one occurrence is fired once, and a missed
 // stretch once.
