@@ -79,6 +79,7 @@ func (a *App) grantComponents(p FunctionProps) {
 	f := a.Component
 	grantRows(f, p.Data, nil)
 	grantSearch(f, p.Data)
+	grantBatches(f, p.Data) // it compares rows of a line, of which nothing could be done, with their items
 	a.grantRuns(f)
 	grantObjects(f, p.Data.Storage, "*", get)
 	grantObjects(f, p.Data.Derived, formats.Folder+"*", put)

@@ -68,6 +68,7 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"consumer", "states:", ":Archivist-component-run", "a change of a subject can make an item ready"},
 	{"consumer", "lambda:InvokeFunction", ":" + stationLambda, "one setting names what consumers and components call"},
 	{"component", "lambda:InvokeFunction", ":" + ownLambda, "as above"},
+	{"component", "dynamodb:BatchGetItem", "", "rows of a line are compared with their items if nothing is done"},
 	{"scheduler", "dynamodb:BatchGetItem", "", "items of components are compared with their lines once an hour"},
 	{"scheduler", "s3:DeleteObject", "/jobs/", "the work files of jobs that failed long ago"},
 	{"scheduler", "s3:GetObject", "-storage", "whether the version of such a job is committed"},
