@@ -190,7 +190,8 @@ func (w *world) restore(a *actor) {
 	for _, key := range bad {
 		name := key[strings.LastIndexByte(key, '/')+1:]
 		top := strings.TrimPrefix(key, "storage/"+prefixOf(ark)) == name
-		if top && followed && len(root) > 0 {
+		now, there := w.twin.Object(key)
+		if top && followed && len(root) > 0 && !w.harm.has(key, now, there) {
 			continue // the root's own files are those of a later version
 		}
 		w.log("RESTORED %s", key)
