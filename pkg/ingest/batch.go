@@ -27,7 +27,12 @@ type Batch struct {
 	Related   []string `dynamo:"related_locks,omitempty"` // see Job.Related
 	// InLine: since its submission the batch has the places in line of its only job. A batch
 	// of an earlier release has none.
-	InLine bool  `dynamo:"in_line,omitempty"`
+	InLine bool `dynamo:"in_line,omitempty"`
+	// AsManifest: since its submission the batch has a place among the manifests of its depositor in its
+	// collection, until all of its rows are jobs. It can name any object.
+	AsManifest bool `dynamo:"in_manifest_line,omitempty"`
+	// Behind: see Job.Behind.
+	Behind bool  `dynamo:"behind_manifest,omitempty"`
 	Hold   *Hold `dynamo:"held_by,omitempty"` // of a Held batch: what stops it
 	Work
 	Unpacked   int      `dynamo:"unpacked"` // jobs made so far
@@ -57,13 +62,29 @@ type Batch struct {
 // in line until then, so that jobs for one object run in the order in which their submissions
 // were accepted, not in that in which these are unpacked. A batch that is held, or that has
 // ended, has none; nor has one whose jobs are made.
+//
+// Of a batch that can list many objects it stands for the manifest, as row 0.
 func (b *Batch) First() Job {
-	j := Job{ID: JobID(b.ID, 1), Collection: b.Collection, Batch: b.ID, Primary: b.Primary, LocalIDs: b.LocalIDs,
-		Withdrawn: b.Withdrawn, Related: b.Related}
-	if b.InLine && b.Unpacked == 0 && b.State == BatchPending {
+	j := Job{ID: JobID(b.ID, 1), Collection: b.Collection, Submitter: b.Submitter, Batch: b.ID, Primary: b.Primary,
+		LocalIDs: b.LocalIDs, Withdrawn: b.Withdrawn, Related: b.Related}
+	inLine := b.InLine && b.Unpacked == 0
+	if b.AsManifest {
+		j.ID, j.Related, inLine = JobID(b.ID, 0), []string{j.ManifestLine()}, true
+	}
+	if inLine && b.State == BatchPending {
 		j.State = Pending
 	}
 	return j
+}
+
+// MayList reports whether the payload of a new batch can list objects that the submission does not name. The type
+// may not be known yet.
+func (b *Batch) MayList() bool {
+	switch b.Payload.Type {
+	case "", TypeBatchManifest, TypeSingleFileBatch:
+		return b.ForOneObject() == ""
+	}
+	return false
 }
 
 // Stops returns why none of the batch's jobs starts or continues at a gate, "" if they may: it is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"archivist/pkg/events/envelope"
 )
@@ -119,6 +120,10 @@ type Job struct {
 	// Follows is the ETag of the root inventory on which the system files are based;
 	// "" if the object is new.
 	Follows string `dynamo:"follows,omitempty"`
+
+	// Behind: when it was submitted, the same depositor had manifests in the collection that were not read yet. They
+	// can name its object, so they are waited for, for ManifestPatience at most.
+	Behind bool `dynamo:"behind_manifest,omitempty"`
 
 	// Permitted is the newest version of a later submission that a person has confirmed
 	// this job may replace.
@@ -239,6 +244,22 @@ func ARKLock(ark string) string { return "ark#" + ark }
 // LocalLock is the lock key of a local id. Another collection can have the same id for another
 // object.
 func LocalLock(collection, id string) string { return "local#" + collection + "#" + id }
+
+// ManifestLine is the line in which the manifests of the job's depositor stand in its collection until they are read.
+// No job takes it as a lock.
+func (j *Job) ManifestLine() string { return "manifest#" + j.Collection + "#" + j.Submitter }
+
+// ManifestPatience is how long a job waits for manifests that were submitted before it: the source of one can fail to
+// answer for days. A row that is read later than that fails as overtaken, if the job had its object.
+const ManifestPatience = time.Hour
+
+// AwaitsManifests reports whether a job at gate 2 waits for those manifests that are not read yet.
+func (j *Job) AwaitsManifests(now time.Time) bool {
+	return j.Behind && j.State == Provisioning && !j.Parked && now.Before(j.ManifestsUntil())
+}
+
+// ManifestsUntil is the end of the wait.
+func (j *Job) ManifestsUntil() time.Time { return time.UnixMilli(j.Created).Add(ManifestPatience) }
 
 // MaxRelated is the largest number of a job's related lock keys. All of its locks are taken in
 // one transaction, which has at most 100 rows.

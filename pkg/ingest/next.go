@@ -219,6 +219,7 @@ func (r Rules) Provision(j Job, now time.Time) Job {
 		to, j.LastSuccessful = Downloading, Provisioning
 	}
 	j.Exec++
+	j.Behind = false
 	j.HasSlot, j.HasSpace, j.Locks = true, j.HasSpace || j.NeedsSpace(), j.QueuedLocks()
 	return r.resume(j, to, now)
 }

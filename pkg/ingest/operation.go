@@ -158,6 +158,9 @@ type Operation struct {
 	Cursor   string `dynamo:"reached,omitempty"` // the last candidate, item or page of the doctor that is done
 	Progress string `dynamo:"progress,omitempty"`
 	Tally    Tally  `dynamo:"tally"`
+	// FromEnd: it acts on its last items first. The gates admit the first, so both rarely want the same job. One that
+	// was started by an earlier release goes on from the front.
+	FromEnd bool `dynamo:"from_end,omitempty"`
 
 	// Execution is the name of the execution that a person has started and that runs it first;
 	// "" if the system has started one.

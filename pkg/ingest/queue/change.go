@@ -152,7 +152,7 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, missing mi
 	}
 
 	q.writeBatch(tx, row, changed)
-	if next.Unpacked == 0 { // else its job has the places in line, see Unpack
+	if next.Unpacked == 0 || next.AsManifest { // else its job has the places in line, see Unpack
 		reserve(tx, prev.First(), next.First(), missing)
 	}
 	q.addMails(tx, prev, next)

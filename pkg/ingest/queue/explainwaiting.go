@@ -158,7 +158,14 @@ func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, 
 
 	x.Waits, x.On = OnLock, owner
 	_, err = q.Job(ctx, owner)
-	if fault.Is(err, fault.NotFound) {
+	switch {
+	case lock == j.ManifestLine():
+		x.On, _, _ = strings.Cut(owner, "-")
+		x.Why = fmt.Sprintf("batch %s was submitted before it by the same depositor, and can list the same object. Its "+
+			"manifest is not read yet. This job continues when it is, at the latest at %s.", x.On,
+			ingest.Timestamp(j.ManifestsUntil().UnixMilli()))
+		return x, nil
+	case fault.Is(err, fault.NotFound):
 		x.On, _, _ = strings.Cut(owner, "-")
 		x.Why = fmt.Sprintf("batch %s was submitted for the same object before, and is not read yet. This job "+
 			"continues when that submission has ended.", x.On)
@@ -232,6 +239,8 @@ func (q *Queue) explainHolder(ctx context.Context, x *Explanation, most ingest.H
 	switch {
 	case row.Job.Deferred():
 		until = fmt.Sprintf("is tried again after %s, because its source asks to wait", ingest.Timestamp(row.Due))
+	case row.Job.Parked && row.Job.Waits == ingest.WaitsForTurn:
+		until = "was requeued, waits to continue, and keeps its work files"
 	case row.Job.Uncleaned():
 		until = fmt.Sprintf("is %s and keeps its work files, at the latest until %s", row.State,
 			ingest.Timestamp(row.Due))

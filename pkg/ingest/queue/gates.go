@@ -268,10 +268,17 @@ func mayStart(batch string) func(*table.Tx) error {
 	}
 }
 
-// hold stops a job at its gate. A Pending one becomes Held; any other keeps what it has, and continues once the
-// hold is lifted.
+// hold stops a job at its gate. A Pending one becomes Held. A requeued one keeps its work files and their space, and
+// continues once the hold is lifted, unless that takes longer than failed jobs may keep theirs: then it has failed
+// again.
 func (p *pass) hold(ctx context.Context, row *Job, h *Hold) error {
-	if row.State != ingest.Pending {
+	kept := p.q.Now().Sub(time.UnixMilli(row.Entered))
+	switch {
+	case row.State != ingest.Pending && row.HasSpace && kept > p.q.Rules.FailedRetention:
+		p.fail(ctx, row, fault.New(fault.Held, "it was requeued, but did not continue: %s. It would keep its work space "+
+			"for ever. Requeue it again once it may continue", h.Description()))
+		return nil
+	case row.State != ingest.Pending:
 		return nil
 	}
 

@@ -28,10 +28,17 @@ const linePrefix = "WAITS#"
 // that are in these lines already: the clocks of two processes may differ.
 //
 // A batch of many objects names none of them: its jobs enter their lines when it is unpacked.
+// Until then it is in the line of its depositor's manifests, and jobs behind it wait: see
+// ingest.Job.AwaitsManifests.
 func (q *Queue) joinLines(ctx context.Context, b *ingest.Batch) error {
 	own := b.First()
 	lines := lines{q: q, batch: b, own: own.LockKeys()}
+	if err := lines.manifests(ctx, &own); err != nil {
+		return err
+	}
+
 	if len(lines.own) == 0 {
+		b.AsManifest, b.ID = b.MayList(), idAfter(b.ID, lines.newest)
 		return nil
 	}
 
@@ -103,6 +110,21 @@ func (l *lines) ofObject(ctx context.Context) error {
 		for _, id := range o.LocalIDs {
 			l.add(ingest.LocalLock(o.Collection, id))
 		}
+	}
+	return nil
+}
+
+// manifests notes whether the depositor has manifests in the collection that are not read yet.
+func (l *lines) manifests(ctx context.Context, own *ingest.Job) error {
+	var rows []Reservation
+	query := table.Query{PK: LockKey(own.ManifestLine()).PK, Prefix: linePrefix, Desc: true, Limit: 1}
+	if _, err := l.q.Table.Page(ctx, query, &rows); err != nil {
+		return err
+	}
+
+	for _, row := range rows {
+		l.batch.Behind = true
+		l.newest, _, _ = strings.Cut(row.Owner, "-")
 	}
 	return nil
 }

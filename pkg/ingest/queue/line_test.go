@@ -149,3 +149,128 @@ func TestLostPlaceInLine(t *testing.T) {
 		}
 	}
 }
+
+// acceptList submits a batch that lists objects, which is not unpacked.
+func (b *bench) acceptList(submitter string) *queue.Batch {
+	b.Helper()
+	in := ingest.Batch{Collection: "c", Mode: "add", Submitter: submitter,
+		Payload: ingest.Payload{Type: ingest.TypeBatchManifest}}
+	row, err := b.q.Submit(b.Context(), in, "", nil, "me")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return row
+}
+
+// unpackList unpacks the rows of a list from one row to another, of as many as it has in all. The first has the local
+// id x.
+func (b *bench) unpackList(row *queue.Batch, from, to, all int) {
+	b.Helper()
+	m := queue.Message{Batch: row.Batch.ID, Exec: 1, Step: "unpack", Token: "t"}
+	b.handle(m, func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+		var jobs []ingest.Job
+		for n := from; n <= to; n++ {
+			j := ingest.Job{Collection: "c", Priority: 5, SizeKnown: true}
+			if n == 1 {
+				j.LocalIDs = []string{"x"}
+			}
+			jobs = append(jobs, j)
+		}
+		if err := claim.Unpack(ctx, jobs, all); err != nil || to < all {
+			return ingest.Result{Outcome: ingest.StepContinue}, err
+		}
+		return ingest.Result{Outcome: ingest.StepNext}, nil
+	})
+}
+
+// atGate2 brings a job to the gate at which it takes its locks, and tries to admit it.
+func (b *bench) atGate2(id string) {
+	b.Helper()
+	b.tick()
+	b.handle(queue.Message{Job: id, Exec: b.job(id).Exec, State: string(ingest.Estimating), Token: "t"}, sized(1))
+	b.tick()
+}
+
+// TestJobsWaitForEarlierManifests: an object that is submitted after a manifest waits until all of its rows are jobs,
+// because one of them can be of the same object. Another depositor's does not.
+func TestJobsWaitForEarlierManifests(t *testing.T) {
+	b := newBench(t)
+	b.q.Settings.MaxInFlight = 10
+	before := b.unpackOne(b.accept("", "y"))
+	list := b.acceptList("")
+	after := b.unpackOne(b.accept("", "x"))
+	for _, id := range []string{before, after} {
+		b.atGate2(id)
+	}
+	if !b.runs(before) || b.runs(after) {
+		t.Errorf("the job before the manifest runs: %v, the one after it: %v", b.runs(before), b.runs(after))
+	}
+	b.explains(after, queue.OnLock, list.Batch.ID, "by the same depositor", "Its manifest is not read yet")
+
+	b.unpackList(list, 1, 1, 2)
+	b.tick()
+	b.explains(after, queue.OnLock, ingest.JobID(list.Batch.ID, 1), "works on the same object")
+	b.unpackList(list, 2, 2, 2)
+	b.atGate2(ingest.JobID(list.Batch.ID, 1))
+	if b.runs(after) || !b.runs(ingest.JobID(list.Batch.ID, 1)) {
+		t.Errorf("the later job runs: %v, before that of the manifest", b.runs(after))
+	}
+	if got := b.line("manifest#c#"); len(got) > 0 {
+		t.Errorf("among the manifests are still %v", got)
+	}
+}
+
+// TestManifestsOfOthers: a manifest does not delay those who did not submit it, nor one that was submitted before it,
+// nor its own rows.
+func TestManifestsOfOthers(t *testing.T) {
+	b := newBench(t)
+	b.q.Settings.MaxInFlight = 10
+	b.acceptList("somebody else")
+	first := b.acceptList("")
+	second := b.acceptList("")
+	b.unpackList(first, 1, 1, 2)
+	b.unpackList(second, 1, 2, 2)
+	own, later := ingest.JobID(first.Batch.ID, 1), ingest.JobID(second.Batch.ID, 2)
+	for _, id := range []string{own, later} {
+		b.atGate2(id)
+	}
+	if !b.runs(own) || b.runs(later) {
+		t.Errorf("the row of the first manifest runs: %v; that of the second: %v", b.runs(own), b.runs(later))
+	}
+	b.unpackList(first, 2, 2, 2)
+	if b.tick(); !b.runs(later) {
+		t.Errorf("the second manifest's does not run after the first is read: %+v", b.job(later))
+	}
+}
+
+// TestManifestThatIsNotRead: a manifest that cannot be read, is on hold, or was given up, delays others for an hour
+// at most.
+func TestManifestThatIsNotRead(t *testing.T) {
+	for name, end := range map[string]func(b *bench, list *queue.Batch){
+		"an hour later": func(b *bench, _ *queue.Batch) { b.now = b.now.Add(ingest.ManifestPatience) },
+		"refused": func(b *bench, list *queue.Batch) {
+			m := queue.Message{Batch: list.Batch.ID, Exec: 1, Step: "unpack", Token: "t"}
+			b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
+				return ingest.Fail(false, "it is no manifest"), nil
+			})
+		},
+		"on hold": func(b *bench, list *queue.Batch) {
+			b.did(ingest.ActHold, list.Batch.ID)
+			m := queue.Message{Batch: list.Batch.ID, Exec: 1, Step: "unpack", Token: "t"}
+			b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) { panic("it is on hold") })
+		},
+	} {
+		b := newBench(t)
+		b.q.Settings.MaxInFlight = 10
+		list := b.acceptList("")
+		after := b.unpackOne(b.accept("", "x"))
+		b.atGate2(after)
+		if b.runs(after) {
+			t.Errorf("%s: the job runs before that", name)
+		}
+		end(b, list)
+		if b.tick(); !b.runs(after) {
+			t.Errorf("%s: the job does not run: %+v", name, b.job(after))
+		}
+	}
+}

@@ -275,6 +275,30 @@ func TestBulkRestarted(t *testing.T) {
 	b.history(id, "operation.started", "operation.repaired", "operation.interrupted")
 }
 
+// TestBulkFromTheEnd: an operation acts on its last items first. One of an earlier release goes on from the front.
+func TestBulkFromTheEnd(t *testing.T) {
+	for _, fromEnd := range []bool{true, false} {
+		b := newBench(t)
+		batch := b.failed(60)
+		d := queue.Admin{Queue: b.q}
+		op := b.operate(ingest.Bulk{Name: ingest.ActRequeue, Filter: ingest.Filter{Batch: batch}}, "", false)
+		op.FromEnd = fromEnd
+		b.save(op)
+		for range 2 { // plans, and acts on the first page
+			if _, err := d.RunPage(t.Context(), op.Operation.ID, 1, b.now.Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first, last := b.job(ingest.JobID(batch, 1)), b.job(ingest.JobID(batch, 60))
+		if (last.State == ingest.Pending) != fromEnd || (first.State == ingest.Pending) == fromEnd {
+			t.Errorf("from the end %v: the first job is %s, the last %s", fromEnd, first.State, last.State)
+		}
+		if done := b.finish(op.Operation.ID); done.Tally != (ingest.Tally{Planned: 60, Done: 60}) {
+			t.Errorf("from the end %v: %+v", fromEnd, done.Tally)
+		}
+	}
+}
+
 // TestBulkItemFails: an item that cannot be done now is tried again; in the end it is refused
 // with the cause, and the others are done.
 func TestBulkItemFails(t *testing.T) {
@@ -284,7 +308,7 @@ func TestBulkItemFails(t *testing.T) {
 		b.edit(ingest.JobID(batch, row), func(j *queue.Job) { j.State = ingest.Storing })
 	}
 	b.q.Stored = func(_ context.Context, j *ingest.Job) error {
-		if j.ID == ingest.JobID(batch, 1) {
+		if j.ID == ingest.JobID(batch, 2) {
 			return errors.New("the storage does not answer")
 		}
 		return nil

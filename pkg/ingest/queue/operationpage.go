@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,8 +100,14 @@ func (d Admin) plan(ctx context.Context, row *Operation) error {
 func (q *Queue) items(ctx context.Context,
 	o *ingest.Operation) (page []receipt, end bool, err error) {
 	query := table.Query{PK: receiptPK(o.ID), From: o.Cursor + " ", To: "~", Limit: itemPage}
+	if o.FromEnd {
+		// A range includes its ends, so the item at the cursor is read again, and left out.
+		query.From, query.To, query.Desc, query.Limit = " ", cmp.Or(o.Cursor, "~"), true, itemPage+1
+	}
+
 	next, err := q.Table.Page(ctx, query, &page)
-	return page, next == "", err
+	page = slices.DeleteFunc(page, func(r receipt) bool { return r.SK == o.Cursor })
+	return page[:min(len(page), itemPage)], next == "" && len(page) <= itemPage, err
 }
 
 // runItems acts on the next page of items. Those that were done by an earlier run of the

@@ -62,7 +62,7 @@ func (q *Queue) Operation(ctx context.Context, id string) (*Operation, error) {
 // newOperation gives an operation its id and its row, which is not inserted yet. Its rev is 0 until
 // it is.
 func (q *Queue) newOperation(o ingest.Operation) *Operation {
-	o.ID = q.NewID()
+	o.ID, o.FromEnd = q.NewID(), true
 	row := &Operation{Head: head(operationKey(o.ID))}
 	row.Operation = o
 	return row

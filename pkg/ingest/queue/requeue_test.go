@@ -103,3 +103,31 @@ func TestRequeueRespectsHolds(t *testing.T) {
 		}
 	}
 }
+
+// TestRequeuedUnderALastingHold: a requeued job keeps its work files under a hold, but no longer than failed jobs keep
+// theirs. Then it has failed again, with the hold as the cause.
+func TestRequeuedUnderALastingHold(t *testing.T) {
+	b := newBench(t)
+	batch := b.submit(2, "")
+	id := ingest.JobID(batch, 1)
+	b.tick()
+	b.handle(queue.Message{Job: id, Exec: 1, State: string(ingest.Estimating), Token: "t"}, sized(10))
+	b.tick()
+	b.handle(queue.Message{Job: id, Exec: b.job(id).Exec, State: string(ingest.Downloading), Token: "t"}, fails(true))
+	b.do(ingest.ActHold, collectionC)
+	b.requeue(id)
+	b.now = b.now.Add(23 * time.Hour)
+	if b.tick(); b.job(id).State == ingest.Failed || !b.job(id).HasSpace {
+		t.Fatalf("before the time has ended: %+v", b.job(id))
+	}
+	b.now = b.now.Add(2 * time.Hour)
+	b.tick()
+	if j := b.job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "is on hold") {
+		t.Errorf("after it: %+v", j)
+	}
+	b.do(ingest.ActRelease, collectionC)
+	b.requeue(id)
+	if b.tick(); !b.runs(id) {
+		t.Errorf("requeued after the hold, it does not run: %+v", b.job(id))
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
@@ -171,14 +172,39 @@ func (r reserver) names(had, has []string, row func(name string) Reservation) {
 }
 
 // blockedBy returns the first of the locks that the job needs and cannot have now, and the
-// job that owns it or is in line before this one.
+// job that owns it or is in line before this one. The owner of a place in a line of manifests is row 0 of its batch.
 func (q *Queue) blockedBy(ctx context.Context, j *ingest.Job) (lock, owner string, err error) {
 	for _, l := range j.QueuedLocks() {
 		if owner, err = q.jobAhead(ctx, l, j.ID); err != nil || owner != "" {
 			return l, owner, err
 		}
 	}
-	return "", "", nil
+
+	if !j.AwaitsManifests(q.Now()) {
+		return "", "", nil
+	}
+	owner, err = q.manifestAhead(ctx, j)
+	if err != nil || owner == "" {
+		return "", "", err
+	}
+	return j.ManifestLine(), owner, nil
+}
+
+// manifestAhead returns the first manifest of the job's depositor that is not read yet, if it was submitted before
+// the job; "" if there is none.
+func (q *Queue) manifestAhead(ctx context.Context, j *ingest.Job) (owner string, err error) {
+	var rows []Reservation
+	query := table.Query{PK: LockKey(j.ManifestLine()).PK, Prefix: linePrefix, Limit: 1}
+	if _, err := q.Table.Page(ctx, query, &rows); err != nil {
+		return "", err
+	}
+
+	for _, row := range rows {
+		if batch, _, _ := strings.Cut(row.Owner, "-"); batch < j.Batch {
+			return row.Owner, nil
+		}
+	}
+	return "", nil
 }
 
 // waitsForLock reports whether a job needs a lock that it cannot have now. It costs a read of the

@@ -132,7 +132,7 @@ func (q *Queue) makeJobs(tx *table.Tx, b *ingest.Batch,
 	for _, j := range jobs {
 		b.Unpacked++
 		j.Row, j.ID, j.Batch = b.Unpacked, ingest.JobID(b.ID, b.Unpacked), b.ID
-		j.Cause = b.Cause
+		j.Cause, j.Behind = b.Cause, b.Behind
 		before := ingest.Job{ID: j.ID}
 		if first.ID == j.ID {
 			before = first
