@@ -132,6 +132,7 @@ func (a *actor) administrate(ctx context.Context, submitted *int) {
 		b := ingest.Batch{Collection: a.w.s.plans[*submitted][0].collection, Mode: "add", Note: fmt.Sprint(*submitted),
 			StopAfter: a.w.s.stopAfter}
 		a.w.s.identify(&b, *submitted)
+		a.w.ahead[b.Note] = a.w.check.unread(b.Collection)
 		*submitted++
 		_, _ = a.q.Submit(ctx, b, fmt.Sprint("key", *submitted), []byte("body"), "sim")
 		return

@@ -188,7 +188,7 @@ func (c *checker) operationRow(o ingest.Operation) {
 	for sk, outcome := range c.receipts[o.ID] {
 		is.Planned++
 		switch {
-		case o.Planning || sk > o.Cursor:
+		case o.Planning || o.Cursor == "" || sk < o.Cursor: // it acts on the last items first
 		case outcome == queue.ItemDone:
 			is.Done++
 		case outcome == queue.ItemRefused:

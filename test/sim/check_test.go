@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
@@ -35,6 +36,7 @@ type checker struct {
 	closed     map[string]closing        // batch → its last job
 	tick       tick
 	repaired   []string        // executions that the tick under way replaced
+	rested     map[string]bool // batches that were on hold before they were unpacked: others may pass them
 	oldest     string          // the first job that was made
 	mails      map[string]int  // rows of pending mails by batch
 	late       bool            // a job reached Storing
@@ -51,7 +53,7 @@ type checker struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, jobs: map[string]queue.Job{}, batches: map[string]queue.Batch{},
+	return &checker{w: w, jobs: map[string]queue.Job{}, batches: map[string]queue.Batch{}, rested: map[string]bool{},
 		items:  map[string]tabletest.Item{},
 		counts: map[string]ingest.Counts{},
 		slots:  ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
@@ -228,6 +230,7 @@ func (c *checker) jobRow(next queue.Job, there bool, events map[string]event.Row
 	switch {
 	case next.HasSlot && !prev.HasSlot && e.Component == "scheduler":
 		c.granted(prev.Job, next.Job)
+		c.manifestsFirst(&prev.Job, &next.Job)
 		c.unheld(&prev.Job, &next.Job)
 	case next.HasSlot && !prev.HasSlot:
 		c.fail("job %s got a slot from %s, past the gates", id, e.Component)
@@ -368,6 +371,7 @@ func (c *checker) batch(prev, next queue.Batch, e event.Row) {
 	if prev.Cancelled == nil && next.Cancelled != nil {
 		c.w.Met("cancelled: " + strings.TrimRight(next.Cancelled.Actor, "01"))
 	}
+	c.rested[next.Batch.ID] = c.rested[next.Batch.ID] || next.State == ingest.BatchHeld
 	c.stopped("batch "+next.Batch.ID, next.State == ingest.BatchHeld, next.Hold)
 	if next.State == ingest.BatchDeleted && prev.State != next.State {
 		c.retires(prev, next)
@@ -430,14 +434,56 @@ func (c *checker) agrees(id string) {
 
 // queued lists the locks for which a batch of one object is in line for its only job: from its submission until it is
 // unpacked, unless it is on hold or has ended.
+//
+// One that lists objects is in line among the manifests of its depositor until all of them are jobs.
 func (c *checker) queued(job string) []string {
 	b := c.batches[strings.Split(job, "-")[0]]
+	if listsObjects(&b) && job == ingest.JobID(b.Batch.ID, 0) && b.State == ingest.BatchPending {
+		return []string{"manifest#" + b.Collection + "#" + b.Submitter}
+	}
 	if job != ingest.JobID(b.Batch.ID, 1) || b.State != ingest.BatchPending || b.Unpacked > 0 {
 		return nil
 	}
 	c.w.Met("in line before it is unpacked")
 	j := ingest.Job{Collection: b.Collection, Primary: b.Primary, LocalIDs: b.LocalIDs, Related: b.Related}
 	return j.LockKeys()
+}
+
+// listsObjects reports whether the objects of a batch are not known before it is unpacked.
+func listsObjects(b *queue.Batch) bool { return b.Primary == "" && len(b.LocalIDs) == 0 }
+
+// unread lists the manifests of a collection that are not read yet. The simulation has one depositor.
+func (c *checker) unread(collection string) (ids []string) {
+	for id, b := range c.batches {
+		if b.Collection == collection && listsObjects(&b) && b.State == ingest.BatchPending {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// mayAwaitManifests reports whether a job may wait at gate 2 because an earlier manifest is not read.
+func (c *checker) mayAwaitManifests(j *ingest.Job) bool {
+	return j.Behind && j.State == ingest.Provisioning &&
+		slices.ContainsFunc(c.unread(j.Collection), func(batch string) bool { return batch < j.Batch })
+}
+
+// manifestsFirst checks that a job that was submitted after manifests does not take its object before they are
+// read, for an hour at most.
+func (c *checker) manifestsFirst(prev, next *ingest.Job) {
+	waited := time.Since(time.UnixMilli(prev.Created)) + 2*c.w.s.skew
+	if prev.State != ingest.Provisioning || prev.RetryCount > 0 || waited >= time.Hour {
+		return
+	}
+	for _, id := range c.w.ahead[c.batches[next.Batch].Note] {
+		b := c.batches[id]
+		// Rows of other collections than their batch's are of the simulation only.
+		if b.State == ingest.BatchPending && !c.rested[id] && b.Collection == next.Collection {
+			c.fail("job %s passed the gate although the manifest of batch %s, which was submitted before, is not read",
+				next.ID, id)
+		}
+		c.w.Met("passes after an earlier manifest")
+	}
 }
 
 // inLine lists the locks for which a job is in line: those of its identifiers, from its

@@ -43,6 +43,9 @@ func (l ledger) set(job string, is reserved, there, byGate bool) {
 	switch {
 	case byGate && there:
 		is.least, is.gate = is.n, true
+		if !r.there {
+			is.most += is.n // the tick may have counted a row of the job that it gave back since, and counts its grant
+		}
 	case r.gate:
 		is.least = r.least // the tick counts its own grants, even if they are given back
 	case r.there:
@@ -182,6 +185,9 @@ func (c *checker) passedOver(id string, on ingest.Job) bool {
 			return false // the space may be reserved for a job before it
 		}
 	}
+	if c.mayAwaitManifests(&j) {
+		return false
+	}
 	for _, lock := range j.LockKeys() {
 		if c.locks[lock] != "" || c.turned[lock] > c.tick.began || c.first(lock) != id {
 			return false
@@ -214,12 +220,14 @@ func (c *checker) behind(job string) (n int64) {
 				continue
 			}
 			chain := inLine(&j.Job)
-			if j.State == ingest.Failed && c.changed[id] > c.tick.began { // the tick may have found it waiting
+			// The tick may have found it waiting, and read a line after it had left that: then it seemed to be last.
+			left := j.State == ingest.Failed && c.changed[id] > c.tick.began
+			if left {
 				chain = j.LockKeys()
 			}
 			for _, lock := range chain {
 				for other := range c.lines[lock] {
-					if other < id && wait[other] && !wait[id] {
+					if (left || other < id) && wait[other] && !wait[id] {
 						wait[id], grew = true, true
 					}
 				}

@@ -53,6 +53,7 @@ type world struct {
 	calmed   time.Time // when the faults stopped
 	wakes    int
 	asked    map[string][]time.Time // until when the sources of jobs asked to wait
+	ahead    map[string][]string    // note of a batch → manifests that were unread before it was submitted
 	refused  map[string]bool        // jobs and batches that a dependency has refused since then
 	metrics  map[string]float64
 	mailed   map[string]int            // mail and recipient → how often it was sent
@@ -103,7 +104,7 @@ func newWorld(seed uint64, m mutant) *world {
 	w := &world{World: adversary.New(seed, 1), fake: tabletest.New(), mutant: m, started: map[string]bool{},
 		stopped: map[string]bool{}, ended: map[string]bool{}, metrics: map[string]float64{}, mailed: map[string]int{},
 		reported: map[string]tabletest.Item{},
-		asked:    map[string][]time.Time{}, refused: map[string]bool{}}
+		asked:    map[string][]time.Time{}, refused: map[string]bool{}, ahead: map[string][]string{}}
 	w.s = draw(w.Rng)
 	w.Log("%+v", w.s)
 	w.began = time.Now()
