@@ -312,3 +312,31 @@ func (o object) repairs(want int) {
 		o.Errorf("the history has %d repairs, %v; expected %d", got, err, want)
 	}
 }
+
+// TestReportOfDamaged: the files of a preserved job are not told from an object that is not as the job stored it. The
+// report says so instead.
+func TestReportOfDamaged(t *testing.T) {
+	w := newTwins(t)
+	s := newSource(t, "one", "two")
+	s.given.Store(map[string]string{"one": "good"})
+	batch := w.deposit(s, "/batch", ingest.TypeBatchManifest)
+	ark := w.Job(ingest.JobID(batch, 1)).Primary
+	o := object{w, ark, ocfl.Prefix(ark)}
+	bad := o.keys()
+	bad[invJSON] = without(t, bad[invJSON], "producer/a.txt")
+	bad[sideJSON] = sidecarOf(bad[invJSON])
+	if first := w.report(batch); len(first.Completed) != 1 || len(first.Completed[0].FileDetails) != 1 {
+		t.Fatalf("before the damage: %+v", first)
+	}
+	o.set(bad)
+	s.given.Store(map[string]string{"one": "good", "two": "good"})
+	w.requeue(batch, 2)
+	w.Drive()
+	w.updateReport(batch)
+	w.Drive()
+	now := w.report(batch)
+	if len(now.Completed) != 2 || len(now.Completed[1].FileDetails) != 1 || len(now.Completed[0].FileDetails) > 0 ||
+		!strings.Contains(now.Completed[0].Problem, "is damaged in the storage root") {
+		t.Errorf("after it: %+v", now.Completed)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/objects/aip"
 	"archivist/pkg/objects/ocfl"
@@ -227,8 +228,8 @@ func (m *reporting) reportLines(ctx context.Context, jobs []queue.Job) ([]json.R
 	return lines, side.Wait()
 }
 
-// line makes the line of a job, with its files if they are few. After several tries, the line
-// states that the files cannot be read, instead of an error. So one object that cannot be read does
+// line makes the line of a job, with its files if they are few. After several tries, or if the object is damaged, the
+// line states that the files cannot be read, instead of an error. So one object that cannot be read does
 // not hold back the report of all others.
 func (m *reporting) line(ctx context.Context, j *ingest.Job) (json.RawMessage, error) {
 	line := reportLine(j)
@@ -240,7 +241,7 @@ func (m *reporting) line(ctx context.Context, j *ingest.Job) (json.RawMessage, e
 		var err error
 		line.FileDetails, err = m.fileDetails(ctx, j)
 		switch {
-		case err != nil && m.batch.Tries > lenientAfter:
+		case err != nil && (m.batch.Tries > lenientAfter || fault.Is(err, fault.Conflict)): // a damaged object stays so
 			line.Problem = "the files could not be listed: " + err.Error()
 		case err != nil:
 			return nil, err
@@ -281,12 +282,23 @@ func reportLine(j *ingest.Job) notify.Job {
 	return line
 }
 
+// isAsStored reports whether an object has the version of a job, as far as the job's row shows it. It costs no request:
+// of an object with a later version, the inventory's digest says nothing.
+func isAsStored(o *ocfl.Stored, j *ingest.Job) bool {
+	return o.Head > j.ObjectVersion || o.Head == j.ObjectVersion && (j.Inventory == "" || o.Digest == j.Inventory)
+}
+
 // fileDetails lists a job's preserved files from the stored object. The row does not have them: a
-// version is described by what is stored of it.
+// version is described by what is stored of it, unless that is not as the job has stored it. A Conflict says so.
 func (r Report) fileDetails(ctx context.Context, j *ingest.Job) ([]notify.File, error) {
 	stored, err := r.Root.Head(ctx, j.Primary)
 	if err != nil {
 		return nil, err
+	}
+
+	if !isAsStored(stored, j) {
+		v, err := r.Root.Judge(ctx, j.Primary)
+		return nil, cmp.Or(err, v.Err(), fault.New(fault.Conflict, "%s is not as this job has stored it", j.Primary))
 	}
 
 	entries, _, err := aip.Of(r.Root, stored, j.ObjectVersion).Files(ctx, 0, detailed+1)
