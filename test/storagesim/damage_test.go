@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/objects/ocfl"
 	"archivist/test/adversary"
 )
 
@@ -172,7 +173,19 @@ func (w *world) damaged() (keys []string) {
 			keys = append(keys, key)
 		}
 	}
-	return keys
+	return slices.DeleteFunc(keys, func(key string) bool { return w.sidecarAnew(key, keys) })
+}
+
+// sidecarAnew reports whether a key is that of a sidecar which was written again since, for an inventory that is not
+// damaged: what was there before the damage may have been a late worker's.
+func (w *world) sidecarAnew(key string, damaged []string) bool {
+	inventory, is := strings.CutSuffix(key, ".sha512")
+	if !is || slices.Contains(damaged, inventory) {
+		return false
+	}
+	now, _ := w.twin.Object(key)
+	of, there := w.twin.Object(inventory)
+	return there && bytes.Equal(now, ocfl.Sidecar(ocfl.SHA512(of)))
 }
 
 // restore is what an operator does about the damage: what is not as it was is put back. What was healed, or
