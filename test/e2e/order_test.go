@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
 )
@@ -19,8 +21,9 @@ type inOrder struct {
 	jobs  []string // in the order in which they were accepted
 }
 
-// TestOrderOfSubmissions: 8 clients submit 30 objects 300 times, by whatever of their identifiers; each object's
-// versions are in the order in which the submissions were accepted, and none fails as overtaken.
+// TestOrderOfSubmissions: 8 clients submit 30 objects 300 times, by whatever of their identifiers, alone or in a
+// manifest; each object's versions are in the order in which the submissions were accepted, and none fails as
+// overtaken.
 func TestOrderOfSubmissions(t *testing.T) {
 	begin(t)
 	const clients, objects, each = 8, 30, 10
@@ -39,7 +42,7 @@ func TestOrderOfSubmissions(t *testing.T) {
 		running.Go(func() {
 			for n := range turns {
 				url := src.put(fmt.Sprintf("/order/%d.txt", n), fmt.Appendf(nil, "content %d", n))
-				if err := all[n%objects].submit(t, url); err != nil {
+				if err := all[n%objects].submit(t, src, url); err != nil {
 					t.Error(err)
 					return
 				}
@@ -53,8 +56,8 @@ func TestOrderOfSubmissions(t *testing.T) {
 }
 
 // submit submits the object once more, by some of its identifiers: its ARK, once that is known, or a local id. The
-// first submission has both local ids.
-func (o *inOrder) submit(t *testing.T, url string) error {
+// first submission has both local ids. Some are rows of a manifest, whose objects are not known before it is read.
+func (o *inOrder) submit(t *testing.T, src *source, url string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	ids := v1.Identifiers{Local: o.local}
@@ -64,6 +67,9 @@ func (o *inOrder) submit(t *testing.T, url string) error {
 			return err
 		}
 		ids.Local = o.local[:1]
+		if len(o.jobs)%4 == 3 {
+			return o.list(t, src, url)
+		}
 		switch ark := job.Identifiers.Primary; rand.IntN(3) {
 		case 0:
 			ids.Local = o.local[1:]
@@ -77,6 +83,18 @@ func (o *inOrder) submit(t *testing.T, url string) error {
 		Payload: v1.Payload{URL: url, Type: "file"}}, "")
 	if err == nil {
 		o.jobs = append(o.jobs, ingest.JobID(b.ID, 1))
+	}
+	return err
+}
+
+// list submits the object as the second row of a manifest.
+func (o *inOrder) list(t *testing.T, src *source, url string) error {
+	rows := []checkm.Row{{URL: url, Name: "other.txt", Size: -1}, {URL: url, Name: "a.txt", Local: o.local[:1], Size: -1}}
+	list := src.list(t, url[strings.LastIndexByte(url, '/'):]+".checkm", "mrt-single-file-batch-manifest", rows...)
+	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: "e2e", Submitter: t.Name(),
+		Payload: v1.Payload{URL: list, Type: ingest.TypeSingleFileBatch}}, "")
+	if err == nil {
+		o.jobs = append(o.jobs, ingest.JobID(b.ID, 2))
 	}
 	return err
 }
