@@ -19,6 +19,7 @@ import (
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/ocfl"
 )
 
 // Root lists the stored objects; an ocfl.Root is one. The methods are explained there.
@@ -119,6 +120,11 @@ func (r Reader) object(ctx context.Context, key string) ([]consumer.Snapshot, er
 	}
 
 	if damaged(ctx, err) {
+		unrecorded, failure := r.unrecorded(ctx, key)
+		if failure != nil || unrecorded {
+			return readable(nil), failure
+		}
+
 		e := envelope.Event{
 			ID:      fmt.Sprintf("%s.%s", envelope.Snapshot, key),
 			Type:    envelope.Snapshot,
@@ -141,6 +147,21 @@ func (r Reader) object(ctx context.Context, key string) ([]consumer.Snapshot, er
 		return nil, nil // it has no row
 	}
 	return readable(events), err
+}
+
+// unrecorded reports whether an object that cannot be read has no row, if its key tells its id. A job may be writing
+// its first version just now.
+func (r Reader) unrecorded(ctx context.Context, key string) (bool, error) {
+	id := ocfl.IDOf(ocfl.Folder(key))
+	if id == "" {
+		return false, nil
+	}
+
+	_, err := r.Inventory.Object(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return true, nil
+	}
+	return false, err
 }
 
 // damaged reports whether an error of the storage root is about what is stored, not about S3 or the
