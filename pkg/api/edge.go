@@ -36,7 +36,7 @@ func bounded(_ huma.Context, _ string, v any) (any, error) {
 
 	e.Detail = ingest.Cut(fetch.RedactText(e.Detail), mostMessage)
 	if n := len(e.Errors); n > mostDetails {
-		more := v1.FieldError{Message: fmt.Sprintf("%d more errors", n-mostDetails)}
+		more := v1.FieldError{Message: ingest.Counted(n-mostDetails, "more error")}
 		e.Errors = append(e.Errors[:mostDetails:mostDetails], more)
 	}
 

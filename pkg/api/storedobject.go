@@ -55,8 +55,8 @@ func (a *API) stored(ctx context.Context,
 		return nil, nil, err
 	}
 	if in.Version > o.HeadOf {
-		return nil, nil,
-			fault.New(fault.NotFound, "%s has %d versions, not %d", o.ARK, o.HeadOf, in.Version)
+		return nil, nil, fault.New(fault.NotFound, "%s has no version %d; its newest is version %d", o.ARK, in.Version,
+			o.HeadOf)
 	}
 	stored, err := a.head(ctx, o.ARK)
 	return o, stored, err

@@ -61,8 +61,9 @@ func (b *Batch) ForOneObject() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return strings.Join(names, ", ") +
-		" name one object, but the payload lists several; give them in the rows of the manifest"
+	// How many objects it lists is not known before its rows are read: it may be one.
+	return strings.Join(names, ", ") + " name one object, but the payload is a list of objects; leave them out, " +
+		"and give identifiers in the columns of the manifest"
 }
 
 // Refused is a shortened job for a row that cannot be ingested: enough to find the row in

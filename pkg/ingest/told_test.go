@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,5 +106,22 @@ func TestProgressOfOperation(t *testing.T) {
 	o = rules.ContinueOperation(o, time.UnixMilli(1000))
 	if o.Stuck() || o.Tries != 0 || o.Due <= 1000 {
 		t.Errorf("%+v", o.Work)
+	}
+}
+
+// TestOneIsNotSeveral: what a person is told of one thing is in the singular.
+func TestOneIsNotSeveral(t *testing.T) {
+	var w Warnings
+	for range MaxWarnings + 1 {
+		w.Add("a warning")
+	}
+	if last := w.List("look there")[MaxWarnings]; last != "1 more warning: look there" {
+		t.Errorf("the last line is %q", last)
+	}
+
+	b := Batch{IfVersion: 2}
+	why := b.ForOneObject()
+	if strings.Contains(why, "several") || !strings.HasPrefix(why, "ifVersion name one object") {
+		t.Errorf("of a manifest with one row or more: %q", why)
 	}
 }

@@ -1,9 +1,6 @@
 package ingest
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // MaxWarnings is the number of warnings of a manifest, or of a job's files, that a row
 // keeps. The manifest check and the receipt have all of them.
@@ -31,7 +28,7 @@ func (w *Warnings) Add(text string) {
 // find them. others says where that is.
 func (w *Warnings) List(others string) []string {
 	if left := w.count - len(w.first); left > 0 {
-		return append(slices.Clip(w.first), fmt.Sprintf("%d more warnings: %s", left, others))
+		return append(slices.Clip(w.first), Counted(left, "more warning")+": "+others)
 	}
 	return w.first
 }

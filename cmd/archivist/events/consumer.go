@@ -100,7 +100,7 @@ func showConsumer(a *command.App, c v1.Consumer) error {
 			"wakes", wakes(c),
 			"order", c.Order, "on failure", c.OnFailure, "version", strconv.Itoa(c.Version),
 			"changed", c.Changed,
-			"behind", fmt.Sprintf("%d events, %d seconds", c.Behind, c.LagSeconds),
+			"behind", terminal.Count(int(c.Behind), "event")+", "+terminal.Count(int(c.LagSeconds), "second"),
 			"parked", strconv.FormatInt(c.Parked, 10))
 		if len(c.Partitions) > 0 {
 			fmt.Fprintln(p)

@@ -247,8 +247,8 @@ func decideCleanUpBatch(ctx context.Context, q *Queue, row *Batch,
 
 	d.next = q.removed(batch, a)
 	d.by = origin{event: "batch.state", actor: a.Actor, component: "admin", reason: a.Reason}
-	d.summary = fmt.Sprintf("the rows of batch %s and its %s jobs are removed; their history is kept", batch.ID,
-		ingest.Number(batch.Unpacked))
+	d.summary = fmt.Sprintf("the rows of batch %s and of %s are removed; their history is kept", batch.ID,
+		ingest.Counted(batch.Unpacked, "job"))
 	d.warnings = []string{"its jobs and their receipts can then no longer be listed"}
 	return d, nil
 }

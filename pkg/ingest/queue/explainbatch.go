@@ -77,8 +77,8 @@ func reading(b *ingest.Batch) string {
 	if b.Unpacked == 0 {
 		return "Reading the submission"
 	}
-	return fmt.Sprintf("Reading the submission (%s of %s jobs made)", ingest.Number(b.Unpacked),
-		ingest.Number(b.Expected))
+	return fmt.Sprintf("Reading the submission (%s of %s made)", ingest.Number(b.Unpacked),
+		ingest.Counted(b.Expected, "job"))
 }
 
 // ended lists the numbers of jobs by how they ended.

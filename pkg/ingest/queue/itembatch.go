@@ -139,8 +139,8 @@ func (q *Queue) reported(ctx context.Context,
 
 	next.Message = next.CutShort()
 	if next.Message == "" && counts.Deleted > 0 {
-		next.Message = fmt.Sprintf("%d of %d jobs were deleted by a person; this batch has stored nothing of them",
-			counts.Deleted, counts.Sum())
+		next.Message = fmt.Sprintf("a person has deleted %s of %s; this batch has stored nothing of what was deleted",
+			ingest.Number(counts.Deleted), ingest.Counted(counts.Sum(), "job"))
 	}
 	return q.Rules.EnterBatch(next, to, q.Now()), more, nil
 }

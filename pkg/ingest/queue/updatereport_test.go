@@ -221,7 +221,7 @@ func TestDeletedJobsAreTold(t *testing.T) {
 	}
 	b.handle(b.last(), saves(1))
 	if got := b.batch(batch); got.State != ingest.BatchCompleted ||
-		!strings.HasPrefix(got.Message, "1 of 1 jobs were deleted by a person") {
+		!strings.HasPrefix(got.Message, "a person has deleted 1 of 1 job; ") {
 		t.Errorf("the batch is %s: %q", got.State, got.Message)
 	}
 }

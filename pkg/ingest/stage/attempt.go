@@ -104,7 +104,7 @@ func (a *attempt) progress() string {
 	if a.job.Files == 1 && a.partly != "" {
 		return a.partly
 	}
-	text := fmt.Sprintf("%s of %s files", ingest.Number(a.got), ingest.Number(a.job.Files))
+	text := fmt.Sprintf("%s of %s", ingest.Number(a.got), ingest.Counted(a.job.Files, "file"))
 	if a.partly != "" {
 		text += ", " + a.partly
 	}
@@ -134,7 +134,7 @@ func (a *attempt) failure() ingest.Result {
 	}
 
 	if left := a.job.Files - a.got - len(whys); left > 0 {
-		text += fmt.Sprintf("; %d files were not tried", left)
+		text += "; not tried: " + ingest.Counted(left, "file")
 	}
 
 	switch {

@@ -67,7 +67,7 @@ func (m *Maker) Version(ctx context.Context, ark string, n int, until time.Time)
 
 	if n > stored.Head {
 		return r.Result,
-			fault.New(fault.NotFound, "%s has %d versions, not %d", ark, stored.Head, n)
+			fault.New(fault.NotFound, "%s has no version %d; its newest is version %d", ark, n, stored.Head)
 	}
 
 	v := aip.Of(m.Root, stored, n)
