@@ -195,8 +195,8 @@ func (r Rules) UpdateReport(b Batch, c Counts, now time.Time) (Batch, error) {
 			b.State.Becomes())
 	case c.Sum() == 0:
 		return b, fault.New(fault.Conflict,
-			"batch %s has no jobs, so there is nothing to report: %s. Correct the "+
-				"submission and submit it again", b.ID, strings.TrimSuffix(b.Message, "."))
+			"batch %s has no jobs, so there is nothing to report: %s. Correct the cause, "+
+				"then submit it again", b.ID, strings.TrimSuffix(b.Message, "."))
 	case c.Open() > 0:
 		return b, fault.New(fault.Conflict,
 			"batch %s cannot report. Jobs that have not ended: %s of %s, %s of them "+

@@ -116,7 +116,7 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 	case StepDefer:
 		j.AskedToWait += res.After.Milliseconds()
 		if j.AskedToWait > MaxDeferred.Milliseconds() {
-			return r.Failed(j, askedTooLong(res), true, now)
+			return r.Failed(j, j.askedTooLong(res), true, now)
 		}
 		j.Parked, j.Waits, j.WaitsOn, j.Entered = true, "", "", now.UnixMilli()
 		j.Turn = r.turn(j)
@@ -132,10 +132,19 @@ func (r Rules) Next(j Job, res Result, now time.Time) Job {
 }
 
 // askedTooLong is why a job fails whose source has asked to wait for too long.
-func askedTooLong(res Result) string {
+func (j *Job) askedTooLong(res Result) string {
 	return Cut(fmt.Sprintf("the source has asked to wait for more than %d days in all, the last time with: %s. "+
-		"Requeue the job once the source delivers", int(MaxDeferred.Hours()/24), strings.TrimSuffix(res.Reason, ".")),
+		"Once the source delivers, %s", int(MaxDeferred.Hours()/24), strings.TrimSuffix(res.Reason, "."), j.Again()),
 		MaxReason)
+}
+
+// Again is what to do with a failed job once its source is right. A payload whose type was never detected may be a
+// batch manifest: only its submission makes jobs of the rows, so a requeue of this one job would fail.
+func (j *Job) Again() string {
+	if j.Detected && j.Payload.Type == "" {
+		return "requeue the job; if its URL is that of a batch manifest, submit that again instead, with its type"
+	}
+	return "requeue the job"
 }
 
 // Failed is the job after it failed for a reason.

@@ -246,7 +246,7 @@ func failedBatch(row *Batch, counts ingest.Counts) string {
 	case row.Cancelled != nil && counts.Open() == 0:
 		return cancelledBatch(row, counts, report)
 	case counts.Sum() == 0:
-		return fmt.Sprintf("It has no jobs: %s Correct the submission and submit it again.",
+		return fmt.Sprintf("It has no jobs: %s Correct the cause, then submit it again.",
 			sentence(row.Message))
 	case counts.Open() > 0:
 		return fmt.Sprintf("Jobs that are open again: %s of %s, failed: %s. When all have ended, %s",

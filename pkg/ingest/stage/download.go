@@ -111,8 +111,7 @@ func (d Download) startOver(ctx context.Context, claim *queue.Claim,
 		j.Payload.Type = ""
 	}
 
-	why += ". Correct the source if the content is wrong, then requeue the job; it starts over"
-	return ingest.Fail(true, why), nil
+	return ingest.Fail(true, why+". Correct the source if the content is wrong, then "+j.Again()), nil
 }
 
 // finish replaces the estimate by the exact figures. It reads the ledger if earlier tries

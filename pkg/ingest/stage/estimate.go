@@ -143,7 +143,7 @@ func (e Estimate) manifest(
 	}
 
 	if err != nil {
-		res, err := failed(fmt.Errorf("the manifest cannot be fetched: %w", err))
+		res, err := failed(j, fmt.Errorf("the manifest cannot be fetched: %w", err))
 		return nil, res, err
 	}
 
@@ -154,7 +154,7 @@ func (e Estimate) manifest(
 	}
 
 	if err := payload.CheckPage(j.Payload, start); err != nil {
-		res, _ := failed(err)
+		res, _ := failed(j, err)
 		return nil, res, e.Work.Delete(ctx, noted) // so that it is fetched again
 	}
 
@@ -199,18 +199,17 @@ func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job,
 // now. A batch manifest is refused: only Unpack can make jobs of it.
 func (e Estimate) detect(ctx context.Context, j *ingest.Job,
 	until time.Time) (ingest.Result, error) {
-	j.Payload.Type = ""
-	kind, err := e.Payloads.Type(ctx, j.Payload, until)
+	p := j.Payload
+	p.Type = "" // a web page is then judged as in Unpack
+	kind, err := e.Payloads.Type(ctx, p, until)
 	if err != nil {
-		return failed(fmt.Errorf("the payload's type cannot be detected: %w", err))
+		return failed(j, fmt.Errorf("the payload's type cannot be detected: %w", err))
 	}
 
 	if _, many := payload.Lists[kind]; many {
 		return ingest.Fail(false,
-			fmt.Sprintf("%s: the payload is a batch manifest, which could not be fetched when "+
-				"the submission was unpacked. Submit it again with the type %s",
-				fetch.Redact(j.URL),
-				kind)), nil
+			fmt.Sprintf("%s: the payload is a batch manifest. It was not, or could not be fetched, when the "+
+				"submission was unpacked. Submit it again with the type %s", fetch.Redact(j.URL), kind)), nil
 	}
 
 	j.Payload.Type = kind

@@ -11,7 +11,7 @@ import (
 // failed turns an error of fetching into a result: content that cannot be fetched fails
 // the job. It can be requeued once the source is corrected, unless its address is refused.
 // A source that asks to wait is asked again later.
-func failed(err error) (ingest.Result, error) {
+func failed(j *ingest.Job, err error) (ingest.Result, error) {
 	switch {
 	case !unfetched(err):
 		return ingest.Result{}, err
@@ -21,7 +21,7 @@ func failed(err error) (ingest.Result, error) {
 	if after := fetch.AskedToWait(err); after > 0 && after <= ingest.MaxDefer {
 		return ingest.Defer(after, err.Error()), nil
 	}
-	return ingest.Fail(true, err.Error()+". Correct the source, then requeue the job"), nil
+	return ingest.Fail(true, err.Error()+". Correct the source, then "+j.Again()), nil
 }
 
 // unfetched reports whether an error is the source's, not our own. Errors of our own storage have
