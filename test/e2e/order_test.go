@@ -89,7 +89,10 @@ func (o *inOrder) submit(t *testing.T, src *source, url string) error {
 
 // list submits the object as the second row of a manifest.
 func (o *inOrder) list(t *testing.T, src *source, url string) error {
-	rows := []checkm.Row{{URL: url, Name: "other.txt", Size: -1}, {URL: url, Name: "a.txt", Local: o.local[:1], Size: -1}}
+	rows := []checkm.Row{
+		{URL: url, Name: "other.txt", Size: -1},
+		{URL: url, Name: "a.txt", Local: o.local[:1], Size: -1},
+	}
 	list := src.list(t, url[strings.LastIndexByte(url, '/'):]+".checkm", "mrt-single-file-batch-manifest", rows...)
 	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: "e2e", Submitter: t.Name(),
 		Payload: v1.Payload{URL: list, Type: ingest.TypeSingleFileBatch}}, "")

@@ -132,7 +132,8 @@ func TestDeferredTooLong(t *testing.T) {
 	}
 
 	if j := b.job(id); j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message,
-		"asked to wait for more than 7 days in all, the last time with: the source answered 503. Once the source delivers, requeue") {
+		"asked to wait for more than 7 days in all, the last time with: the source answered 503. Once the source "+
+			"delivers, requeue") {
 		t.Errorf("in the end it is %s: %s", j.State, j.Message)
 	}
 	b.now = b.now.Add(time.Hour)

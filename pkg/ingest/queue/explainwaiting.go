@@ -161,8 +161,8 @@ func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, 
 	switch {
 	case lock == j.ManifestLine():
 		x.On, _, _ = strings.Cut(owner, "-")
-		x.Why = fmt.Sprintf("batch %s was submitted before it by the same depositor, and can list the same object. Its "+
-			"manifest is not read yet. This job continues when it is, at the latest at %s.", x.On,
+		x.Why = fmt.Sprintf("batch %s was submitted before it by the same depositor, and can list the same object. "+
+			"Its manifest is not read yet. This job continues when it is, at the latest at %s.", x.On,
 			ingest.Timestamp(j.ManifestsUntil().UnixMilli()))
 		return x, nil
 	case fault.Is(err, fault.NotFound):

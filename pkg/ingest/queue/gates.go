@@ -275,8 +275,8 @@ func (p *pass) hold(ctx context.Context, row *Job, h *Hold) error {
 	kept := p.q.Now().Sub(time.UnixMilli(row.Entered))
 	switch {
 	case row.State != ingest.Pending && row.HasSpace && kept > p.q.Rules.FailedRetention:
-		p.fail(ctx, row, fault.New(fault.Held, "it was requeued, but did not continue: %s. It would keep its work space "+
-			"for ever. Requeue it again once it may continue", h.Description()))
+		p.fail(ctx, row, fault.New(fault.Held, "it was requeued, but did not continue: %s. It would keep its work "+
+			"space for ever. Requeue it again once it may continue", h.Description()))
 		return nil
 	case row.State != ingest.Pending:
 		return nil

@@ -238,7 +238,8 @@ func TestManifestsOfOthers(t *testing.T) {
 		t.Errorf("the row of the first manifest runs: %v; that of the second: %v", b.runs(own), b.runs(later))
 	}
 	b.unpackList(first, 2, 2, 2)
-	if b.tick(); !b.runs(later) {
+	b.tick()
+	if !b.runs(later) {
 		t.Errorf("the second manifest's does not run after the first is read: %+v", b.job(later))
 	}
 }
@@ -269,7 +270,8 @@ func TestManifestThatIsNotRead(t *testing.T) {
 			t.Errorf("%s: the job runs before that", name)
 		}
 		end(b, list)
-		if b.tick(); !b.runs(after) {
+		b.tick()
+		if !b.runs(after) {
 			t.Errorf("%s: the job does not run: %+v", name, b.job(after))
 		}
 	}

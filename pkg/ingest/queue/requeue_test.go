@@ -117,7 +117,8 @@ func TestRequeuedUnderALastingHold(t *testing.T) {
 	b.do(ingest.ActHold, collectionC)
 	b.requeue(id)
 	b.now = b.now.Add(23 * time.Hour)
-	if b.tick(); b.job(id).State == ingest.Failed || !b.job(id).HasSpace {
+	b.tick()
+	if b.job(id).State == ingest.Failed || !b.job(id).HasSpace {
 		t.Fatalf("before the time has ended: %+v", b.job(id))
 	}
 	b.now = b.now.Add(2 * time.Hour)
@@ -127,7 +128,8 @@ func TestRequeuedUnderALastingHold(t *testing.T) {
 	}
 	b.do(ingest.ActRelease, collectionC)
 	b.requeue(id)
-	if b.tick(); !b.runs(id) {
+	b.tick()
+	if !b.runs(id) {
 		t.Errorf("requeued after the hold, it does not run: %+v", b.job(id))
 	}
 }

@@ -249,7 +249,8 @@ func (u *unreliable) recover(t *testing.T, name, stage, says string) {
 			t.Errorf("the job says %q; expected %q and what to do", j.Message, says)
 		}
 		// A requeue cannot make jobs of a batch manifest: as long as it may be one, both ways are named.
-		if untyped := j.Payload.Type == ""; strings.Contains(j.Message, "batch manifest, submit that again") != untyped {
+		untyped := j.Payload.Type == ""
+		if strings.Contains(j.Message, "batch manifest, submit that again") != untyped {
 			t.Errorf("the type is %q, and the job says %q", j.Payload.Type, j.Message)
 		}
 		if _, err := queuetest.Requeue(u.Context(), u.Machine.Queue, j.Job.ID, "the source works again",
