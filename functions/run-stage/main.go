@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"archivist/pkg/app/boot"
+	"archivist/pkg/objects/formats/pronom"
 )
 
 func main() {
@@ -15,7 +16,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := system.Stage()
+	handler, err := system.Stage(pronom.OpenBrief)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,7 +5,7 @@
 // A function's main is three calls:
 //
 //	system, err := boot.New(ctx, os.Getenv)
-//	handler, err := system.Stage()
+//	handler, err := system.Stage(pronom.OpenBrief)
 //	boot.Start(handler.Handle)
 //
 // Everything is wired once, when a process of a function starts, and used by all of its
@@ -274,6 +274,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		SendMail: (&ses.Mailer{Client: awsses.NewFromConfig(cfg)}).Send,
 		Secret:   (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
 
+	s.stages.Identify = s.identifyReceived()
 	s.stages.Serve(s.queue)
 	if s.stages.MailFrom != "" {
 		s.queue.Compose = s.stages.Mail().Compose

@@ -9,11 +9,13 @@ import (
 	"archivist/pkg/app/lambda"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/objects/formats"
 )
 
 // Stage is the function of the stage that the environment names. One program is deployed for
 // all stages. An error is a mistake of the deployment.
-func (s *System) Stage() (*lambda.Stage, error) {
+func (s *System) Stage(open formats.Open) (*lambda.Stage, error) {
+	s.open = open
 	name := s.env(EnvStage)
 	st, known := ingest.StageNamed(name)
 	step, implemented := s.stages.Steps()[name]

@@ -1,6 +1,10 @@
 package boot
 
 import (
+	"context"
+	"io"
+	"sync"
+
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"archivist/pkg/components/preservation"
@@ -51,7 +55,23 @@ func (s *System) preservation() preservation.Services {
 	}
 }
 
-// signatures loads the signatures of formats, which only one function has.
+// identifyReceived identifies received files. The signatures are loaded once, when the first file comes: most stages
+// receive none.
+func (s *System) identifyReceived() formats.Identify {
+	load := sync.OnceValues(func() (formats.Identify, error) {
+		identify, _, err := s.signatures()
+		return identify, err
+	})
+	return func(ctx context.Context, name string, content io.ReaderAt, size int64) ([]formats.Match, error) {
+		identify, err := load()
+		if err != nil {
+			return nil, err
+		}
+		return identify(ctx, name, content, size)
+	}
+}
+
+// signatures loads the signatures of formats, which only the functions of stages and of components have.
 func (s *System) signatures() (formats.Identify, string, error) {
 	if s.open == nil {
 		return nil, "", preservation.ErrNoSignatures

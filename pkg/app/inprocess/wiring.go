@@ -104,7 +104,7 @@ var makers = map[string]maker{
 
 // runStage is the main of all stages.
 func runStage(s *boot.System, _ boot.OpenIndex) (any, error) {
-	st, err := s.Stage()
+	st, err := s.Stage(pronom.OpenBrief)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ type attempt struct {
 	transfer.Transfer
 	job      *ingest.Job
 	parallel int
+	early    *early
 
 	own  bool // this try wrote the whole ledger
 	came tally
@@ -260,5 +261,5 @@ func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, e
 	if why != "" {
 		return aip.Entry{}, &changedError{why}
 	}
-	return describe(row, came, key)
+	return describe(row, came, key, a.early.warning(ctx, row.Name, came, a.Work))
 }

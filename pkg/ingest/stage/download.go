@@ -26,6 +26,8 @@ type Download struct {
 	Work     workspace.Store
 	Now      func() time.Time
 	Parallel int // files at once: each has a part in memory
+
+	early *early // nil: no formats are identified
 }
 
 // errStopped ends the reading of the rows.
@@ -43,6 +45,7 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	a := &attempt{
 		job:      j,
 		parallel: d.Parallel,
+		early:    d.early,
 		Transfer: transfer.Transfer{
 			Fetch: d.Fetch,
 			Work:  d.Work,

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"cmp"
 	"fmt"
 	"mime"
 	"path"
@@ -17,7 +18,8 @@ import (
 
 // describe compares a received file with what the depositor stated. A file with a wrong
 // digest is refused; one with a wrong size is refused only if no digest matched.
-func describe(row checkm.Row, came *transfer.File, key string) (aip.Entry, error) {
+// mismatch is what its content says against its name, or "".
+func describe(row checkm.Row, came *transfer.File, key, mismatch string) (aip.Entry, error) {
 	sums, digests := came.Sums, came.Sums.Sums()
 	e := aip.Entry{
 		URL:       fetch.Redact(row.URL),
@@ -62,9 +64,11 @@ func describe(row checkm.Row, came *transfer.File, key string) (aip.Entry, error
 	}
 
 	if row.Digest == "" { // else it is the file that the depositor has
-		if page := payload.PageWarning(row.Name, row.MediaType, came.Start()); page != "" {
-			warnings = append(warnings, page)
-		}
+		mismatch = cmp.Or(payload.PageWarning(row.Name, row.MediaType, came.Start()), mismatch)
+	}
+
+	if mismatch != "" {
+		warnings = append(warnings, mismatch)
 	}
 
 	e.Warning = strings.Join(warnings, "; ")

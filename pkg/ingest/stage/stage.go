@@ -32,6 +32,7 @@ import (
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/objects/formats"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
@@ -54,6 +55,9 @@ type Stages struct {
 	API         string // URL of the API before /v1, for links in mails; "" = no links
 	SendMail    func(ctx context.Context, raw []byte) error
 	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
+
+	// Identify identifies the formats of received files; nil: their depositors are not told of mismatches.
+	Identify formats.Identify
 
 	rooted atomic.Bool // the storage root was seen
 }
@@ -95,6 +99,7 @@ func (s *Stages) Steps() map[string]queue.Step {
 			Work:     s.Work,
 			Now:      s.Now,
 			Parallel: s.Parallel,
+			early:    &early{identify: s.Identify},
 		}.Run),
 		"process": stored.Or(Process{Packager: packager, Identity: s.registrar()}.Run),
 		"store": stored.Or(Store{

@@ -54,12 +54,21 @@ type File struct {
 	Encoding string
 
 	text  ocfl.Text
-	start []byte
+	whole []byte
 }
 
 // Start is the beginning of a file that was received as a whole into memory; nil of a larger one, or of one of an
 // earlier try.
-func (f *File) Start() []byte { return f.start }
+func (f *File) Start() []byte { return f.whole[:min(len(f.whole), mostStart)] }
+
+// Whole is the content of a file that was received as a whole into memory; nil of a larger one, or of one of an
+// earlier try.
+func (f *File) Whole() io.ReaderAt {
+	if f.whole == nil {
+		return nil
+	}
+	return bytes.NewReader(f.whole)
+}
 
 // Text opens the file's content.
 func (f *File) Text() ocfl.Text { return f.text }
@@ -95,7 +104,7 @@ func (t *Transfer) File(ctx context.Context, row checkm.Row, key, noted string) 
 
 	f.text = t.Work.Text(f.Key)
 	if p.whole != nil {
-		f.text, f.start = workspace.InMemory(p.whole), bytes.Clone(p.whole[:min(len(p.whole), mostStart)])
+		f.text, f.whole = workspace.InMemory(p.whole), p.whole
 	}
 	return f, nil
 }

@@ -73,6 +73,17 @@ func Open() (formats.Identify, string, error) {
 	return d.Identify, d.Signatures, nil
 }
 
+// OpenBrief is Open for files that are just received: less is read of each, and less of it is in memory. What cannot
+// be decided with that has a warning.
+func OpenBrief() (formats.Identify, string, error) {
+	d, err := New()
+	if err != nil {
+		return nil, "", err
+	}
+	d.Limits.Read, d.Limits.Listing, d.Limits.Entry = 4<<20, 1<<20, 16<<20
+	return d.Identify, d.Signatures, nil
+}
+
 // Identify identifies a file by its content, its structure if it is a container, and its name. A
 // file of no known format has one match, Unknown, whose warning says why. Only an error of content
 // is an error. If the library has no result at all, that is an Invalid.
