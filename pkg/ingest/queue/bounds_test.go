@@ -102,7 +102,7 @@ func TestRowsAtTheCap(t *testing.T) {
 			put, err := inventory.Store{Table: b.q.Table}.Prepare(ctx,
 				inventory.Record{Versions: []inventory.Version{{Number: 1}},
 					Object: inventory.Object{ARK: capArk, Collection: "c", LocalIDs: claim.Job.LocalIDs, HeadOf: 1}}, 1)
-			claim.OnCommit(put)
+			claim.OnCommit(func(_ context.Context, tx *table.Tx) error { return put(tx) })
 			return ingest.Result{Outcome: ingest.StepNext}, err
 		})
 	})
@@ -135,7 +135,7 @@ func TestSubmitRefusesBadIdentifiers(t *testing.T) {
 // recorded, the lease is released, and the tries come to an end.
 func TestTryThatCannotCommit(t *testing.T) {
 	tooMany := func(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
-		claim.OnCommit(func(tx *table.Tx) error {
+		claim.OnCommit(func(_ context.Context, tx *table.Tx) error {
 			for i := range table.MaxActions {
 				tx.Require(table.Key{PK: "x", SK: fmt.Sprint(i)}, "attribute_not_exists(pk)")
 			}

@@ -66,7 +66,7 @@ type Claim struct {
 
 	q        *Queue
 	item     item
-	onCommit []func(*table.Tx) error
+	onCommit []func(context.Context, *table.Tx) error
 	remark   string
 	refused  error // why the batch's jobs cannot be created
 	// uncompleted: see Uncompleted.
@@ -154,8 +154,17 @@ func (c *Claim) CheckLease(ctx context.Context) error {
 	return err
 }
 
-// OnCommit adds rows to the transaction that ends the step, if the step succeeds.
-func (c *Claim) OnCommit(add func(*table.Tx) error) { c.onCommit = append(c.onCommit, add) }
+// OnCommit adds rows to the transaction that ends the step, if the step succeeds. The context is that of the
+// transaction: that of the step has ended by then.
+func (c *Claim) OnCommit(add func(context.Context, *table.Tx) error) { c.onCommit = append(c.onCommit, add) }
+
+// added are the rows of OnCommit, for a transaction that is committed with a context.
+func (c *Claim) added(ctx context.Context) (rows []func(*table.Tx) error) {
+	for _, add := range c.onCommit {
+		rows = append(rows, func(tx *table.Tx) error { return add(ctx, tx) })
+	}
+	return rows
+}
 
 // Uncompleted says that the report has jobs which failed or are open. The batch does not become Completed then, even
 // if a requeue has completed them since their lines were read: its state says what its report says, and the action

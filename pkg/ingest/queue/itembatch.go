@@ -100,7 +100,7 @@ func (row *Batch) end(ctx context.Context, c *Claim, res ingest.Result) error {
 		event:     "batch.state",
 		component: "unpack",
 		reason:    res.Reason,
-	}, c.onCommit
+	}, c.added(ctx)
 
 	if res.Outcome != ingest.StepFail {
 		var err error
@@ -120,7 +120,7 @@ func (row *Batch) end(ctx context.Context, c *Claim, res ingest.Result) error {
 // reported is a batch whose report is saved, with the other parts of its transaction.
 func (q *Queue) reported(ctx context.Context,
 	c *Claim) (next ingest.Batch, more []func(*table.Tx) error, err error) {
-	next, more = *c.Batch, c.onCommit
+	next, more = *c.Batch, c.added(ctx)
 	counts, err := q.Counts(ctx, next.ID)
 	if err != nil {
 		return next, more, err

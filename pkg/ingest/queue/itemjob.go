@@ -66,7 +66,7 @@ func (row *Job) finish(ctx context.Context, c *Claim, s ingest.Stage,
 	var v verdict
 	switch res.Outcome {
 	case ingest.StepNext:
-		more = c.onCommit
+		more = c.added(ctx)
 	case ingest.StepContinue:
 		by.event = "job.continued"
 	case ingest.StepDefer, ingest.StepFail:

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/ingest/reindex"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -52,7 +53,7 @@ func (r Record) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	case err != nil:
 		return ingest.Result{}, err
 	case put != nil:
-		claim.OnCommit(put)
+		claim.OnCommit(func(_ context.Context, tx *table.Tx) error { return put(tx) })
 	}
 	return next, nil
 }

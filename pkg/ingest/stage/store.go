@@ -62,7 +62,7 @@ func (s Store) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, erro
 		var res ingest.Result
 		res, err = s.follow(ctx, claim, plan)
 		if err == nil {
-			s.tell(ctx, claim, res)
+			s.tell(claim, res)
 			return res, nil
 		}
 	}
@@ -334,7 +334,7 @@ func (s Store) copyFile(ctx context.Context, claim *queue.Claim, plan *workspace
 }
 
 // tell adds to the end of the step the event of the object that its damaged files were replaced.
-func (s Store) tell(ctx context.Context, claim *queue.Claim, res ingest.Result) {
+func (s Store) tell(claim *queue.Claim, res ingest.Result) {
 	j := claim.Job
 	if res.Outcome != ingest.StepNext || j.Healed == nil || j.Healed.Told {
 		return
@@ -343,7 +343,7 @@ func (s Store) tell(ctx context.Context, claim *queue.Claim, res ingest.Result) 
 	told := *j.Healed
 	told.Told = true
 	j.Healed = &told
-	claim.OnCommit(func(tx *table.Tx) error {
+	claim.OnCommit(func(ctx context.Context, tx *table.Tx) error {
 		err := s.Objects.Happened(ctx, tx, j.Primary, event.New{
 			Type:      inventory.EventRepair,
 			Time:      s.Now().UnixMilli(),
