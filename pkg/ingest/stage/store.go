@@ -396,7 +396,6 @@ func owner(q *queue.Queue, claim *queue.Claim, planned int64) ocfl.Owner {
 		Job:   claim.Job.ID,
 		Fence: claim.CheckLease,
 		Ended: q.JobEnded,
-		First: claim.Job.FirstTry(),
 		Alone: func() bool { return q.Ended(planned) },
 	}
 }

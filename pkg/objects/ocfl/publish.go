@@ -25,10 +25,6 @@ type Owner struct {
 	// write.
 	Ended func(ctx context.Context, job string) (bool, error)
 
-	// First is set if the object is new and no earlier try of the job can have committed a version of
-	// it: then the record is not asked.
-	First bool
-
 	// Alone reports whether every worker of the job that prepared the version differently
 	// must have ended.
 	Alone func() bool
@@ -65,10 +61,9 @@ type Published struct {
 // worker is never taken over: S3 has no fence, and what a late worker commits must match
 // its claim.
 func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Published, error) {
-	if p.Follows != "" || !o.First {
-		if err := r.notOnRecord(ctx, p); err != nil {
-			return nil, err
-		}
+	// Also of a new object: it can have got a version since, and have lost it again.
+	if err := r.notOnRecord(ctx, p); err != nil {
+		return nil, err
 	}
 
 	prefix := Prefix(p.ID)
