@@ -228,8 +228,8 @@ var consumerExample = v1.Consumer{
 
 var replayExample = v1.Replay{ID: operationID, Consumer: "search",
 	From: "time:2026-11-01T00:00:00Z", Until: "latest",
-	Filter: "Object+Modify", State: v1.ReplayRunning, Partitions: 2, PartitionsDone: 1, Read: 1200,
-	Total:  4000,
+	Filter: "Object+Modify", State: v1.ReplayRunning, Partitions: new(2), PartitionsDone: new(1),
+	Read: new(int64(1200)), Total: new(int64(4000)),
 	Reason: "The function had a bug.", Actor: operator, Started: timeExample}
 
 var parkedExample = v1.ParkedEvent{Partition: "maps", Seq: 1842, Key: "Object#" + arkExample,

@@ -141,25 +141,21 @@ func (a *API) replay(ctx context.Context, id string) (v1.Replay, error) {
 // get on: its consumer is paused, or a partition has stopped; "" otherwise.
 func wireReplay(p consumer.Replay, at consumer.Progress) v1.Replay {
 	out := v1.Replay{
-		ID:             p.ID,
-		Consumer:       p.Consumer,
-		Into:           p.Into,
-		Rebuild:        p.Rebuild,
-		Partition:      p.Range.Partition,
-		From:           p.Range.From,
-		Until:          p.Range.Until,
-		Filter:         p.Range.Filter,
-		State:          v1.ReplayRunning,
-		Partitions:     at.Partitions,
-		PartitionsDone: at.Finished,
-		Read:           at.Read,
-		Total:          at.Total,
-		Failed:         at.Failed,
-		Repeats:        at.Repeats,
-		Reason:         p.Reason,
-		Actor:          p.Actor,
-		Started:        timestamp(p.Created),
-		Ended:          timestamp(p.Ended),
+		ID:        p.ID,
+		Consumer:  p.Consumer,
+		Into:      p.Into,
+		Rebuild:   p.Rebuild,
+		Partition: p.Range.Partition,
+		From:      p.Range.From,
+		Until:     p.Range.Until,
+		Filter:    p.Range.Filter,
+		State:     v1.ReplayRunning,
+		Failed:    at.Failed,
+		Repeats:   at.Repeats,
+		Reason:    p.Reason,
+		Actor:     p.Actor,
+		Started:   timestamp(p.Created),
+		Ended:     timestamp(p.Ended),
 	}
 
 	switch {
@@ -171,6 +167,13 @@ func wireReplay(p consumer.Replay, at consumer.Progress) v1.Replay {
 		out.Waiting = "the consumer " + p.Consumer + " is paused"
 	case len(at.Stops) > 0:
 		out.Waiting = at.Stops[0].Reason
+	}
+
+	if out.State == v1.ReplayRunning {
+		out.Partitions, out.PartitionsDone, out.Read = &at.Partitions, &at.Finished, &at.Read
+		if !p.Rebuild {
+			out.Total = &at.Total
+		}
 	}
 
 	for _, f := range p.Failures {

@@ -182,14 +182,16 @@ func (a *API) explainPair(ctx context.Context,
 	in *PairInput) (out v1.ResearchExplanation, err error) {
 	x, err := a.Research.Explain(ctx, in.Project, in.Episode, in.Clip)
 	out = v1.ResearchExplanation{
-		Episode:        wireMedia(x.Episode),
-		Clip:           wireMedia(x.Clip),
-		Due:            x.Due,
-		Why:            x.Why,
-		Results:        each(x.Results, wireResult),
-		EpisodesBefore: x.EpisodesBefore,
-		MoreBefore:     x.MoreBefore,
-		ClipsBefore:    x.ClipsBefore,
+		Episode:    wireMedia(x.Episode),
+		Clip:       wireMedia(x.Clip),
+		Due:        x.Due,
+		Why:        x.Why,
+		Results:    each(x.Results, wireResult),
+		MoreBefore: x.MoreBefore,
+	}
+
+	if x.Due {
+		out.EpisodesBefore, out.ClipsBefore = &x.EpisodesBefore, &x.ClipsBefore
 	}
 
 	if x.Lease != nil {

@@ -132,9 +132,10 @@ func replayText(r v1.Replay) string {
 		text = "cancelled"
 	// How much is stored is not known before its end, so there is no share.
 	case r.State == v1.ReplayRunning && r.Rebuild:
-		text = fmt.Sprintf("%d snapshots, %d of %d parts", r.Read, r.PartitionsDone, r.Partitions)
+		text = fmt.Sprintf("%d snapshots, %d of %d parts", known(r.Read), known(r.PartitionsDone),
+			known(r.Partitions))
 	case r.State == v1.ReplayRunning:
-		text = fmt.Sprintf("%d of %d events looked at", r.Read, r.Total)
+		text = fmt.Sprintf("%d of %d events looked at", known(r.Read), known(r.Total))
 	}
 
 	if r.Failed > 0 {
@@ -219,6 +220,14 @@ func followReplay(a *command.App, id string) error {
 	return err
 }
 
+// known is a number of a replay that runs, 0 if it is not known.
+func known[N int | int64](n *N) N {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
 // replaySight summarizes a replay. It fails if it was cancelled, or if events failed: a replay parks nothing, so
 // they are nowhere else.
 func replaySight(r v1.Replay) command.Sight {
@@ -227,8 +236,8 @@ func replaySight(r v1.Replay) command.Sight {
 		State:  r.State,
 		Text:   replayText(r),
 		Bar:    true,
-		Done:   r.Read,
-		Of:     r.Total,
+		Done:   known(r.Read),
+		Of:     known(r.Total),
 		Over:   r.State != v1.ReplayRunning,
 	}
 

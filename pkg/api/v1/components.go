@@ -130,7 +130,7 @@ type ComponentFilling struct {
 	// The number of items that were looked at.
 	Items int64 `json:"items" example:"18750"`
 	// The number of items whose rows are damaged.
-	Failed int64 `json:"failed,omitempty" example:"0"`
+	Failed int64 `json:"failed" example:"0"`
 	// When it began.
 	Since string `json:"since" format:"date-time" example:"2026-11-22T09:30:00Z"`
 }

@@ -88,9 +88,9 @@ type ConsumerPartition struct {
 	// The number of rows of parked events.
 	Parked int64 `json:"parked" example:"0"`
 	// The number of order keys whose events wait until they are quiet.
-	Waiting int64 `json:"waiting,omitempty" example:"0"`
+	Waiting int64 `json:"waiting" example:"0"`
 	// The number of redrives that are not finished.
-	Redrives int `json:"redrives,omitempty" example:"0"`
+	Redrives int `json:"redrives" example:"0"`
 	// Why the consumer does not go on in this partition. Absent if it does.
 	Problem string `json:"problem,omitempty"`
 	// The number of the event before which it stands, if it does not go on.
@@ -111,13 +111,13 @@ type Consumer struct {
 	// The number of rows of parked events.
 	Parked int64 `json:"parked" example:"0"`
 	// The number of order keys whose events wait until they are quiet.
-	Waiting int64 `json:"waiting,omitempty" example:"0"`
+	Waiting int64 `json:"waiting" example:"0"`
 	// For scheduled: when it wakes next.
 	NextRun string `json:"nextRun,omitempty" format:"date-time" example:"2026-11-22T10:00:00Z"`
 	// The id of the replay that rebuilds it: it does not run before the end of that.
 	Rebuild string `json:"rebuild,omitempty" example:"01M3XA6Z0000000000000000BF"`
 	// The number of resets that are not finished: it does not run before.
-	Resets int `json:"resets,omitempty" example:"0"`
+	Resets int `json:"resets" example:"0"`
 	// Its place in each partition of the log.
 	Partitions []ConsumerPartition `json:"partitions"`
 }

@@ -278,10 +278,10 @@ type ReportJob struct {
 	LocalIDs []string `json:"localIds,omitempty" example:"[\"map-1851\"]"`
 	// The title.
 	Title string `json:"title,omitempty" example:"Map of the harbour"`
-	// The number of deposited files.
-	Files int `json:"files,omitempty" example:"3"`
-	// The total size of these files in bytes.
-	Bytes int64 `json:"bytes,omitempty" example:"3145728"`
+	// The number of deposited files, once it is known. Reports from before 2026-11-27 have none if it is 0.
+	Files int `json:"files" required:"false" example:"3"`
+	// The total size of these files in bytes, once it is known. Reports from before 2026-11-27 have none if it is 0.
+	Bytes int64 `json:"bytes" required:"false" example:"3145728"`
 	// Warnings about the manifest and the files, at most the first few. The depositor should check them.
 	// Reports from before 2026-11-22 have a number here.
 	Warnings notify.Warnings `json:"warnings,omitempty" example:"[\"file a.tif: size differs, digest matched\"]"`

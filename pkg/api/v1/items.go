@@ -19,7 +19,7 @@ type ItemMark struct {
 	// The number of the event among those of the item, or of what it follows.
 	Number int64 `json:"number" example:"4"`
 	// The number of failures in a row, with this one.
-	Failures int `json:"failures,omitempty" example:"2"`
+	Failures int `json:"failures" example:"2"`
 }
 
 // ItemLine is where an item is in the line of a component.

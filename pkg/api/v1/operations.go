@@ -89,11 +89,11 @@ type OperationCounts struct {
 	// The jobs that are neither done nor refused yet.
 	Left int `json:"left" example:"37"`
 	// For doctor: the rows and files that were checked.
-	Checked int `json:"checked,omitempty" example:"4200"`
+	Checked int `json:"checked" example:"4200"`
 	// For doctor: the findings.
-	Findings int `json:"findings,omitempty" example:"2"`
+	Findings int `json:"findings" example:"2"`
 	// For doctor: the findings that were repaired.
-	Repaired int `json:"repaired,omitempty" example:"1"`
+	Repaired int `json:"repaired" example:"1"`
 }
 
 // OperationAction is a request to interrupt or to continue an operation.

@@ -32,7 +32,7 @@ type FixityCheck struct {
 	// What is wrong: the first 20 files.
 	Problems []FixityProblem `json:"problems,omitempty"`
 	// The number of the other files with which something is wrong.
-	More int `json:"moreProblems,omitempty" example:"3"`
+	More int `json:"moreProblems" example:"3"`
 }
 
 // FixityProblem is what is wrong with a stored file.

@@ -58,13 +58,13 @@ type Replay struct {
 	// Why it does not go on now.
 	Waiting string `json:"waiting,omitempty" example:"the consumer mine is paused"`
 	// While it runs: the number of partitions, or of parts of what is stored, that it reads.
-	Partitions int `json:"partitions,omitempty" example:"16"`
+	Partitions *int `json:"partitions,omitempty" example:"16"`
 	// While it runs: the number of those that are read.
-	PartitionsDone int `json:"partitionsDone,omitempty" example:"4"`
+	PartitionsDone *int `json:"partitionsDone,omitempty" example:"4"`
 	// While it runs: the number of events that were looked at, or of snapshots.
-	Read int64 `json:"read,omitempty" example:"1200"`
+	Read *int64 `json:"read,omitempty" example:"1200"`
 	// While it runs: the number of events to look at. It is not known for a rebuild.
-	Total int64 `json:"total,omitempty" example:"4000"`
+	Total *int64 `json:"total,omitempty" example:"4000"`
 	// The number of events that failed. They are not parked: replay them again, with a filter.
 	Failed int64 `json:"failed" example:"1"`
 	// The first of those that failed, at most 20, once it has ended.

@@ -276,11 +276,11 @@ type ResearchExplanation struct {
 	// The lease that covers it.
 	Lease *ResearchLease `json:"lease,omitempty"`
 	// Of a pair that is due: how many episodes come first.
-	EpisodesBefore int `json:"episodesBefore,omitempty" example:"2"`
+	EpisodesBefore *int `json:"episodesBefore,omitempty" example:"2"`
 	// Whether there are more than that.
 	MoreBefore bool `json:"moreBefore,omitempty"`
 	// Of a pair that is due: how many clips of the same episode come first.
-	ClipsBefore int `json:"clipsBefore,omitempty" example:"31"`
+	ClipsBefore *int `json:"clipsBefore,omitempty" example:"31"`
 }
 
 // ResearchOffset is a place where a clip occurs in an episode.

@@ -24,9 +24,9 @@ type ResearchFeedState struct {
 	// The number of its entries with a recording, when it was read last.
 	Entries int `json:"entries" example:"312"`
 	// The number of its entries that the next look stores.
-	Left int `json:"left,omitempty" example:"0"`
+	Left int `json:"left" example:"0"`
 	// The number of its entries without a date. That of the first look is theirs.
-	Undated int `json:"undated,omitempty" example:"0"`
+	Undated int `json:"undated" example:"0"`
 	// Its entries that are not taken, by reason.
 	Skipped []ResearchSkipped `json:"skipped,omitempty"`
 	// Where the feed is now permanently, as its server says. Change the definition.
@@ -34,7 +34,7 @@ type ResearchFeedState struct {
 	// Whether its server says that it has ended (410).
 	Gone bool `json:"gone,omitempty"`
 	// The number of looks that failed since the last that succeeded.
-	Failures int `json:"failures,omitempty" example:"0"`
+	Failures int `json:"failures" example:"0"`
 	// Why the newest look failed.
 	Problem string `json:"problem,omitempty" example:"https://example.org/feed.xml answered 404 Not Found"`
 }

@@ -129,7 +129,7 @@ type Batch struct {
 	// The path of its report, relative to the API's URL. Absent until the report exists.
 	Report string `json:"report,omitempty" example:"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6/report"`
 	// The number of its saved reports. The path has the newest; with `?number=1` it has the first.
-	Reports int `json:"reports,omitempty" example:"1"`
+	Reports int `json:"reports" example:"1"`
 	// The reason for its failure, or the message of its last step.
 	Message string `json:"message,omitempty"`
 	// The number of failed jobs after which it is cancelled. Absent if there is none.
@@ -235,9 +235,9 @@ type Explanation struct {
 	// For operators: the execution in Step Functions that drives it.
 	Execution string `json:"execution,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001-2"`
 	// For operators: how often a worker claimed it since the last progress.
-	Tries int `json:"tries,omitempty" example:"1"`
+	Tries int `json:"tries" example:"1"`
 	// For operators: the number of executions that were restarted because they made no progress.
-	Repairs int `json:"repairs,omitempty" example:"0"`
+	Repairs int `json:"repairs" example:"0"`
 	// For operators: the time at which the worker's lease ends.
 	Leased string `json:"leasedUntil,omitempty" format:"date-time" example:"2026-11-22T09:35:00Z"`
 	// For operators: the time of the next check if there is no progress.

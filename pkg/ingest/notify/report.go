@@ -160,8 +160,8 @@ type Job struct {
 	InventoryDigest string   `json:"inventoryDigest,omitempty"` // sha512 of the OCFL inventory
 	LocalIDs        []string `json:"localIds,omitempty"`
 	Title           string   `json:"title,omitempty"`
-	Files           int      `json:"files,omitempty"`
-	Bytes           int64    `json:"bytes,omitempty"`
+	Files           int      `json:"files"` // 0 until it is known, or since there are none
+	Bytes           int64    `json:"bytes"`
 	Warnings        Warnings `json:"warnings,omitempty"`    // the first of its manifest and of its files
 	FileDetails     []File   `json:"fileDetails,omitempty"` // of jobs of a few files
 	Receipt         string   `json:"receipt,omitempty"`     // path of the API with all files

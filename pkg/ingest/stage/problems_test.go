@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/workspace"
 )
 
 // manifestOf submits an object manifest; a function makes its rows from the URL of the
@@ -165,4 +166,15 @@ func TestSizeZero(t *testing.T) {
 	w := newTwins(t)
 	w.Refused(w.Submit("a.txt", func(b *ingest.Batch) { b.Empty = true }),
 		"the depositor's size is 0 bytes, but 17 were received")
+}
+
+// TestReportOfNothing: the report of an empty file says that it has 0 bytes.
+func TestReportOfNothing(t *testing.T) {
+	w := newTwins(t)
+	w.Source.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	j := w.Ended(w.Submit("empty.txt"), 1, false)
+	report, _, err := w.Stages.Work.Read(t.Context(), workspace.ReportKey(j.Batch, 1))
+	if err != nil || !strings.Contains(string(report), `"files":1,"bytes":0,`) {
+		t.Errorf("the report is %s, %v", report, err)
+	}
 }
