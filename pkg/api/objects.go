@@ -85,6 +85,13 @@ func (a *API) content(ctx context.Context, in *ContentInput) (string, error) {
 	}
 
 	to, err := a.Root.Bucket.Presign(ctx, key, path.Base(in.Path), contentFor)
+	if fault.Is(err, fault.NotFound) {
+		a.Log.Error("a stored file is missing", "ark", o.ARK, "path", in.Path, "error", err)
+		err = fault.New(fault.NotFound,
+			"%q of %s v%d is missing in the storage: the object is damaged, and an operator has to repair it",
+			in.Path, o.ARK, in.Version)
+	}
+
 	if err != nil {
 		return to, err
 	}

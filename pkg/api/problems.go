@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 
+	"github.com/aws/smithy-go"
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
@@ -84,8 +85,9 @@ var (
 		"Endpoint request timed out"}
 )
 
-// The details for a defect, for a service that does not respond, and for an unknown path.
+// The details for a defect, for a file that is missing, for a service that does not respond, and for an unknown path.
 const (
+	lost    = "a stored file that this needs is missing; the operator finds its name in the log"
 	defect  = "something went wrong here; the operator finds the cause in the log"
 	notNow  = "the archive cannot answer right now; try again in a minute"
 	noRoute = "there is no route at this path; /openapi.json lists all"
@@ -175,6 +177,12 @@ func (a *API) problem(err error) error {
 
 	if errors.Is(err, ingest.ErrUnconfirmed) {
 		return newRefusal(unconfirmed, err.Error())
+	}
+
+	// What a route looks for is a row. A file of the storage that is missing besides is not what was asked for.
+	if missing := new(smithy.OperationError); fault.Is(err, fault.NotFound) && errors.As(err, &missing) {
+		a.Log.Error("a stored file is missing", "error", err)
+		return newRefusal(notFound, lost)
 	}
 
 	var e *fault.Error

@@ -188,23 +188,17 @@ func (a *API) thumbnail(ctx context.Context, in *ContentInput) (string, error) {
 	return derivatives.Presign(ctx, a.Derived, a.Root, stored, in.Version, in.Path, contentFor)
 }
 
-// manifest is the signed URL of an object's packaging manifest. It is looked for first: a signed URL of
-// what is not there would answer with an error of S3.
+// manifest is the signed URL of an object's packaging manifest.
 func (a *API) manifest(ctx context.Context, in *ARKInput) (string, error) {
 	o, err := a.Inventory.Object(ctx, in.ark())
 	if err != nil {
 		return "", err
 	}
 
-	key := manifest.Key(o.ARK)
-	_, err = a.Derived.Head(ctx, key)
+	to, err := a.Derived.Presign(ctx, manifest.Key(o.ARK), "manifest.checkm", contentFor)
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.NotFound,
 			"%s has no packaging manifest yet; it is made some minutes after a change", o.ARK)
 	}
-
-	if err != nil {
-		return "", err
-	}
-	return a.Derived.Presign(ctx, key, "manifest.checkm", contentFor)
+	return to, err
 }

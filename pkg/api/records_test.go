@@ -24,8 +24,10 @@ import (
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table/tabletest"
+	"archivist/pkg/objects/aip"
 	"archivist/pkg/objects/aip/aiptest"
 	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/views/derivatives"
 	"archivist/pkg/views/history"
 	"archivist/pkg/views/inventorycache"
@@ -193,6 +195,33 @@ func TestDownloadDoesNotWait(t *testing.T) {
 	status, to := location(t, client.URL+"/v1/objects/99999/fk4x/versions/1/content?path=producer/b.txt")
 	if status != http.StatusFound || h.hung == 0 {
 		t.Errorf("%d %s after %d writes", status, to, h.hung)
+	}
+}
+
+// TestMissingFile: who asks for a file that the storage has lost, or that needs such a file, is told so in words, not
+// by the XML of S3, nor by the message of its client.
+func TestMissingFile(t *testing.T) {
+	_, client, root := kept(t)
+	stored, err := root.Root.Head(t.Context(), "ark:/99999/fk4x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := aip.Of(root.Root, stored, 1).Content(t.Context(), "producer/b.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ gone, says string }{
+		{file, `producer/b.txt\" of ark:/99999/fk4x v1 is missing in the storage`},
+		{ocfl.Inventory(stored.ID, 0).Key, "a stored file that this needs is missing"},
+	} {
+		if err := root.Bucket.Delete(t.Context(), c.gone); err != nil {
+			t.Fatal(err)
+		}
+		status, text := location(t, client.URL+"/v1/objects/99999/fk4x/versions/1/content?path=producer/b.txt")
+		if status != http.StatusNotFound || !strings.Contains(text, c.says) || strings.Contains(text, "RequestID") ||
+			strings.Contains(text, c.gone) {
+			t.Errorf("%d %s; expected %q", status, text, c.says)
+		}
 	}
 }
 

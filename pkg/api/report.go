@@ -44,7 +44,11 @@ func (a *API) report(ctx context.Context, in *ReportInput) (string, error) {
 		key = workspace.ReportKey(in.ID, in.Number)
 		name = fmt.Sprintf("%s-report-%d.json", in.ID, in.Number)
 	}
-	return a.Work.Presign(ctx, key, name, contentFor)
+	to, err := a.Work.Presign(ctx, key, name, contentFor)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "the saved report of batch %s is missing; its jobs are still listed", in.ID)
+	}
+	return to, err
 }
 
 // reportPath is the API's path of a batch's report, "" if there is none.

@@ -357,8 +357,12 @@ func (a *API) taskOutput(ctx context.Context, in *OutputInput) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			return a.Work.Presign(ctx, t.Prefix(in.ID)+runner.OutputFolder+in.Path,
+			to, err := a.Work.Presign(ctx, t.Prefix(in.ID)+runner.OutputFolder+in.Path,
 				path.Base(in.Path), contentFor)
+			if fault.Is(err, fault.NotFound) {
+				err = fault.New(fault.NotFound, "path: the file %q of the task %s is missing", in.Path, in.ID)
+			}
+			return to, err
 		}
 	}
 	return "", fault.New(fault.NotFound, "path: the task %s has left no file %q", in.ID, in.Path)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -74,9 +75,38 @@ func (c *Client) do(ctx context.Context, method, path string, in any,
 			req.URL.Redacted(), err)
 	case resp.StatusCode >= 400:
 		defer resp.Body.Close()
+		if origin(resp.Request.URL) != origin(req.URL) {
+			return nil, notGivenOut(resp)
+		}
 		return nil, problem(resp)
 	}
 	return resp, nil
+}
+
+// notGivenOut makes an error of the answer of a server to which the API has redirected: the storage, or a proxy
+// before it. Its text, often XML with names of buckets and keys, is for nobody; its code, if there is one, is for
+// operators. It says nothing about the caller's key: that is not sent there.
+func notGivenOut(resp *http.Response) error {
+	var answer struct{ Code string }
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
+	code := ""
+	if xml.Unmarshal(data, &answer) == nil && answer.Code != "" {
+		code = " (" + ingest.Cut(answer.Code, 50) + ")"
+	}
+
+	host := resp.Request.URL.Host
+	switch {
+	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone:
+		return fault.New(fault.NotFound, "the storage at %s does not have the content any more%s",
+			host, code)
+	case resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusUnauthorized:
+		return fault.New(fault.Unavailable,
+			"the storage at %s refuses the link that the API has made for this download%s. "+
+				"Try again: a link ends after some minutes. If it is refused again, tell the operator",
+			host, code)
+	}
+	return fault.New(fault.Unavailable, "the storage at %s answers %s%s; try again in a minute",
+		host, resp.Status, code)
 }
 
 // request is a request with a value as its body, unless it is nil.

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"archivist/pkg/kernel/fault"
 )
 
 // TestKeyStaysWithTheAPI: after a redirect to another scheme, host or port, neither that
@@ -85,5 +87,35 @@ func TestOrigin(t *testing.T) {
 	}
 	if u, _ := url.Parse("http://[::1]:80/"); !strings.HasSuffix(origin(u), "::1:80") {
 		t.Error(origin(u))
+	}
+}
+
+// TestStorageRefuses: an error of the storage to which the API redirects is told in words, without XML that names
+// buckets and keys. It is not the caller's key that is refused: the storage does not get it.
+func TestStorageRefuses(t *testing.T) {
+	const text = "<?xml version='1.0'?><Error><Code>%s</Code><Key>0a1/ark</Key><BucketName>b</BucketName></Error>"
+	for _, c := range []struct {
+		status int
+		body   string
+		kind   fault.Kind
+		says   string
+	}{
+		{404, fmt.Sprintf(text, "NoSuchKey"), fault.NotFound, "does not have the content any more (NoSuchKey)"},
+		{403, fmt.Sprintf(text, "AccessDenied"), fault.Unavailable, "for this download (AccessDenied). Try again"},
+		{503, "<html>busy 0a1", fault.Unavailable, "answers 503 Service Unavailable; try again in a minute"},
+	} {
+		storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		}))
+		api := httptest.NewServer(http.RedirectHandler(storage.URL+"/b/0a1?X-Amz-Signature=s", http.StatusFound))
+		client := &Client{URL: api.URL, Key: "the-key", HTTP: http.DefaultClient}
+		_, err := client.Content(t.Context(), "ark:/99999/fk4", 1, "producer/a")
+		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "0a1") ||
+			strings.Contains(err.Error(), "the key") {
+			t.Errorf("%d: %v; expected %q", c.status, err, c.says)
+		}
+		storage.Close()
+		api.Close()
 	}
 }

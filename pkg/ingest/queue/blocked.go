@@ -22,7 +22,7 @@ func (q *Queue) block(ctx context.Context, job, batch string, exec int64, what s
 		return
 	}
 	q.Metric(Stuck, 1)
-	err := q.recordBlocked(ctx, job, batch, exec, ingest.Cut(what+": "+causeOf(cause), maxBlocked))
+	err := q.recordBlocked(ctx, job, batch, exec, ingest.Cut(what+": "+CauseOf(cause), maxBlocked))
 	if err != nil && !fault.Is(err, fault.Stale) {
 		q.Log.Warn("a refused call could not be recorded", "job", job, "batch", batch, "error", err)
 	}
@@ -39,7 +39,7 @@ func (q *Queue) blockOperation(ctx context.Context, id string, exec int64, what 
 	row, err := q.Operation(ctx, id)
 	if err == nil && row.RunsAs(exec) {
 		next := row.Operation
-		next.Blocked = ingest.Cut(what+": "+causeOf(cause), maxBlocked)
+		next.Blocked = ingest.Cut(what+": "+CauseOf(cause), maxBlocked)
 		err = q.changeOperation(ctx, row, next, origin{})
 	}
 

@@ -21,10 +21,10 @@ type resource interface {
 	Resource() string
 }
 
-// causeOf explains for people why a try failed: which service refused, with which code, and
+// CauseOf explains for people why a try failed: which service refused, with which code, and
 // what to do. An error that is not from AWS stays unchanged. The text is stored on rows, and shown
 // to depositors.
-func causeOf(err error) string {
+func CauseOf(err error) string {
 	var api smithy.APIError
 	var op *smithy.OperationError
 	var network net.Error
@@ -32,6 +32,8 @@ func causeOf(err error) string {
 	case errors.Is(err, errTimeUp):
 		return "the function ran out of time" + during(err) +
 			". It will be tried again; if it happens each time, raise the time-out of the function"
+	case fault.Is(err, fault.NotFound): // of S3: its message says what is missing, without S3's text
+		return err.Error()
 	case errors.As(err, &api):
 		return subject(err) + " " + explainCode(api, operation(err))
 	case errors.As(err, &op) && errors.As(err, &network):

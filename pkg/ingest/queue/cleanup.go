@@ -67,7 +67,7 @@ func (q *Queue) uncleanable(ctx context.Context, row *Job, why error) error {
 	tx := q.Table.Begin(q.NewID())
 	next := *row
 	next.Release()
-	next.Blocked = ingest.Cut(causeOf(why), ingest.MaxReason)
+	next.Blocked = ingest.Cut(CauseOf(why), ingest.MaxReason)
 	q.writeJob(tx, row, next)
 	return tx.Commit(ctx)
 }

@@ -113,7 +113,7 @@ func (q *Queue) try(ctx context.Context, b *ingest.Batch, m ingest.Mail,
 	to, send, err := q.Compose(inTime, b, m)
 	if err != nil {
 		q.Metric(MailFailures, 1)
-		m.Problem, m.Ended = ingest.Cut(causeOf(err), maxProblem), m.Tries >= ingest.MailTries
+		m.Problem, m.Ended = ingest.Cut(CauseOf(err), maxProblem), m.Tries >= ingest.MailTries
 		return m
 	}
 

@@ -195,7 +195,7 @@ func (w *Worker) retry(ctx context.Context, c *Claim, cause error) time.Duration
 	log := q.Log.With("stage", w.Stage.Name).With(c.item.logged()...)
 	log.Warn("a try failed", "error", cause)
 	err := q.rewrite(ctx, c.item, func(row common) {
-		*row.Message = causeOf(cause)
+		*row.Message = CauseOf(cause)
 		if c.Job != nil {
 			row.Checkpoint = c.Job.Checkpoint
 		}

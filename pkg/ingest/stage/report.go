@@ -242,7 +242,7 @@ func (m *reporting) line(ctx context.Context, j *ingest.Job) (json.RawMessage, e
 		line.FileDetails, err = m.fileDetails(ctx, j)
 		switch {
 		case err != nil && (m.batch.Tries > lenientAfter || fault.Is(err, fault.Conflict)): // a damaged object stays so
-			line.Problem = "the files could not be listed: " + err.Error()
+			line.Problem = "the files could not be listed: " + queue.CauseOf(err)
 		case err != nil:
 			return nil, err
 		}

@@ -402,3 +402,25 @@ func TestTrueCauseOfBatch(t *testing.T) {
 		})
 	}
 }
+
+// TestReportWithoutFiles: a report that cannot list the files of a job says why, in our words.
+func TestReportWithoutFiles(t *testing.T) {
+	u := newTroubled(t)
+	u.stage, u.bucket = "report", func(op, name string) int {
+		if strings.HasPrefix(op, "GET") && strings.HasPrefix(name, "storage/") {
+			return http.StatusForbidden
+		}
+		return 0
+	}
+	b, err := u.Machine.Queue.Submit(t.Context(),
+		ingest.Batch{Collection: "bench", Mode: "add", Payload: u.payload}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.drive(func() {})
+	report := u.report(b.Batch.ID)
+	if len(report.Completed) != 1 || !strings.HasPrefix(report.Completed[0].Problem,
+		"the files could not be listed: the bucket storage refused GetObject: AccessDenied. Check the permissions") {
+		t.Errorf("%+v", report)
+	}
+}

@@ -59,7 +59,8 @@ type Info struct {
 // wrap turns an error of S3 into an error with a kind. A missing bucket is not a missing
 // object: it is a fault of the deployment, and stays an *Error. A ConditionalRequestConflict
 // (409) means that another conditional write of the key was under way; the caller does the
-// same as after a failed condition, it reads again.
+// same as after a failed condition, it reads again. The messages of these two have nothing of
+// S3's answer: they can get to people, whom its request ids and XML do not help.
 func (b Bucket) wrap(op, key string, err error) error {
 	if err == nil {
 		return nil
@@ -70,10 +71,11 @@ func (b Bucket) wrap(op, key string, err error) error {
 	switch {
 	case errors.As(err, &api) && api.ErrorCode() == "NoSuchBucket":
 	case errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusNotFound:
-		return fault.New(fault.NotFound, "s3: %s %s: there is no such object: %w", op, key, err)
+		return &fault.Error{Kind: fault.NotFound, Msg: fmt.Sprintf("s3: %s %s: there is no such object", op, key),
+			Err: err}
 	case errors.As(err, &resp) && resp.HTTPStatusCode() == http.StatusPreconditionFailed,
 		errors.As(err, &api) && api.ErrorCode() == "ConditionalRequestConflict":
-		return fault.New(fault.Stale, "s3: %s %s: the object has changed: %w", op, key, err)
+		return &fault.Error{Kind: fault.Stale, Msg: fmt.Sprintf("s3: %s %s: the object has changed", op, key), Err: err}
 	}
 	return &Error{b.Name, op, key, err}
 }
@@ -85,8 +87,19 @@ type Error struct {
 	Err             error
 }
 
-// Error names the operation and the key.
-func (e *Error) Error() string { return fmt.Sprintf("s3: %s %s: %v", e.Op, e.Key, e.Err) }
+// Error names the operation and the key, and what S3 answered: its code and its message, without what the SDK adds
+// (the type of the error, ids of the request), since reasons that people read are made of it.
+func (e *Error) Error() string {
+	var api smithy.APIError
+	if !errors.As(e.Err, &api) || api.ErrorCode() == "" {
+		return fmt.Sprintf("s3: %s %s: %v", e.Op, e.Key, e.Err)
+	}
+	text := fmt.Sprintf("s3: %s %s: %s", e.Op, e.Key, api.ErrorCode())
+	if m := api.ErrorMessage(); m != "" && m != api.ErrorCode() {
+		text += ": " + m
+	}
+	return text
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
@@ -428,12 +441,16 @@ func (b Bucket) deletePage(ctx context.Context, prefix string, page []types.Obje
 	return nil
 }
 
-// Presign returns a URL that reads one object for ttl, under a file name. It makes no
-// request: whether the object exists is not known. The URL has the rights of the client's
-// credentials, and ends with them if that is earlier. The name is encoded as RFC 5987 says,
-// so that any character may be in it.
+// Presign returns a URL that reads one object for ttl, under a file name. A missing object is a
+// NotFound: it is asked for first, since whoever follows a URL of what is not there gets S3's XML.
+// The URL has the rights of the client's credentials, and ends with them if that is earlier. The
+// name is encoded as RFC 5987 says, so that any character may be in it.
 func (b Bucket) Presign(ctx context.Context, key, filename string,
 	ttl time.Duration) (string, error) {
+	if _, err := b.Head(ctx, key); err != nil {
+		return "", err
+	}
+
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key}
 	if filename != "" {
 		in.ResponseContentDisposition = aws.String("attachment; filename*=UTF-8''" +

@@ -100,7 +100,12 @@ func (l *Logs) Link(ctx context.Context, prefix, file string, ttl time.Duration)
 	if !slices.ContainsFunc(all, func(o Output) bool { return o.Path == file }) {
 		return "", fault.New(fault.NotFound, "the run has no output %q; it has %s", file, few(all))
 	}
-	return l.Bucket.Presign(ctx, outputKey(prefix, file), path.Base(file), ttl)
+
+	to, err := l.Bucket.Presign(ctx, outputKey(prefix, file), path.Base(file), ttl)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "the output %q is missing", file)
+	}
+	return to, err
 }
 
 // few names some outputs.

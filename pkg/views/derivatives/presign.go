@@ -30,17 +30,12 @@ func Presign(ctx context.Context, derived bucket.Bucket, root ocfl.Root, stored 
 	}
 
 	digest := f.Digests["sha512"]
-	_, err = derived.Head(ctx, Key(digest))
+	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
+	to, err := derived.Presign(ctx, Key(digest), base+".thumbnail.jpg", ttl)
 	if fault.Is(err, fault.NotFound) {
 		return "", whyNone(ctx, derived, digest, name)
 	}
-
-	if err != nil {
-		return "", err
-	}
-
-	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
-	return derived.Presign(ctx, Key(digest), base+".thumbnail.jpg", ttl)
+	return to, err
 }
 
 // whyNone says why the image with a sha512 has no thumbnail: always an error. It is a NotFound with the stored
