@@ -156,7 +156,9 @@ func (c *Claim) CheckLease(ctx context.Context) error {
 
 // OnCommit adds rows to the transaction that ends the step, if the step succeeds. The context is that of the
 // transaction: that of the step has ended by then.
-func (c *Claim) OnCommit(add func(context.Context, *table.Tx) error) { c.onCommit = append(c.onCommit, add) }
+func (c *Claim) OnCommit(add func(context.Context, *table.Tx) error) {
+	c.onCommit = append(c.onCommit, add)
+}
 
 // added are the rows of OnCommit, for a transaction that is committed with a context.
 func (c *Claim) added(ctx context.Context) (rows []func(*table.Tx) error) {

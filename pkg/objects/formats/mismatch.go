@@ -45,23 +45,28 @@ func Mismatch(name string, matches []Match) string {
 func (m Match) fits(ext string) bool {
 	announced := slices.Contains(signed, ext)
 	carries := slices.Contains(carriers, m.MediaType) || strings.HasPrefix(m.MediaType, "text/")
-	other, partly := false, false
-	for part := range strings.SplitSeq(m.Warning, "; ") {
-		switch {
-		case part == otherExtension:
-			other = true
-		case part != textOnly && part != noMatch && !strings.HasPrefix(part, onlyByName):
-			partly = true // why the content was not examined as a whole: what carries others may carry one
-		}
-	}
-
+	other, partly := m.doubts()
 	switch {
 	case m.ID == Unknown:
 		return !announced || partly
-	case other && partly:
+	case other && partly: // what carries others may carry one
 		return !announced || carries
 	case other:
 		return !announced && carries
 	}
 	return true
+}
+
+// doubts tells from the warning whether the extension is that of other formats, and whether the content was examined
+// in part only.
+func (m Match) doubts() (other, partly bool) {
+	for part := range strings.SplitSeq(m.Warning, "; ") {
+		switch {
+		case part == otherExtension:
+			other = true
+		case part != textOnly && part != noMatch && !strings.HasPrefix(part, onlyByName):
+			partly = part != ""
+		}
+	}
+	return other, partly
 }
