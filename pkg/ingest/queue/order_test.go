@@ -128,7 +128,10 @@ func TestFailedStepWritesNothing(t *testing.T) {
 		b.tick()
 		k := table.Key{PK: "OBJECT#x", SK: "OBJECT"}
 		b.handle(b.last(), func(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
-			claim.OnCommit(func(_ context.Context, tx *table.Tx) error { tx.Insert(&table.Head{PK: k.PK, SK: k.SK}); return nil })
+			claim.OnCommit(func(_ context.Context, tx *table.Tx) error {
+				tx.Insert(&table.Head{PK: k.PK, SK: k.SK})
+				return nil
+			})
 			return end, nil
 		})
 		var row table.Head

@@ -202,13 +202,15 @@ func (x *exam) recompute(c *change) error {
 		return nil
 	}
 
+	// A repair comes later than the examination, whose context may have ended.
+	now := &exam{Store: x.Store, ctx: c.ctx}
 	for i := range in.Edges {
 		e := &in.Edges[i]
 		if e.ID == "" {
 			continue
 		}
 
-		a, found, err := x.awaited(e.ID)
+		a, found, err := now.awaited(e.ID)
 		if err != nil {
 			return err
 		}
