@@ -285,6 +285,10 @@ type Result struct {
 	// Again: likewise, at once: a part of long work is done.
 	Again bool `json:"again,omitempty"`
 
+	// AgainAfter: likewise, if the item got an event of this name while it was worked on. Then there is work that the
+	// function has perhaps not seen. "": none.
+	AgainAfter string `json:"-"`
+
 	// Changed: the content of the item was changed, so that components with it in old work on it
 	// again.
 	Changed bool   `json:"changed,omitempty"`

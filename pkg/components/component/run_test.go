@@ -151,6 +151,31 @@ func TestPartEndsWait(t *testing.T) {
 	}
 }
 
+// TestAgainAfter: a request that comes while a component works is work for another turn, and the last turn is recorded.
+func TestAgainAfter(t *testing.T) {
+	p := newPlant(t)
+	d := checker("check", "Checked")
+	d.Wake, d.Future = true, []string{"Checked"}
+	define(t, p.Store, d)
+	turns := 0
+	p.work = func(ctx context.Context, w Work) (Result, error) {
+		turns++
+		if turns < 3 {
+			_, err := p.Store.Register(ctx, w.Item, "Requested", event.Success, by(""))
+			if err == nil { // nothing counts that could be revoked
+				_, err = p.Store.Revoke(ctx, w.Item, []string{"Checked"}, by(""))
+			}
+			return Result{AgainAfter: "Requested"}, err
+		}
+		return Result{AgainAfter: "Requested"}, nil
+	}
+	p.receive(1, 0)
+	p.settleAll()
+	if it := p.item("item:000000"); turns != 3 || p.line("check") != "" || it.Marks["Checked"].Outcome != event.Success {
+		t.Errorf("%d turns; the line: %q; the item: %+v", turns, p.line("check"), it)
+	}
+}
+
 // TestLostRun: an execution that is lost is given up after its time; the item whose worker died is
 // taken again, and is a failure after some times, with the reason.
 func TestLostRun(t *testing.T) {

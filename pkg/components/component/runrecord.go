@@ -198,6 +198,7 @@ func (r *Runner) record(c *change, ref RunRef, lane int, t Taken, result Result)
 	o.Cause = t.Cause
 	c.ctx = event.From(c.ctx, o)
 	it, name := c.item(), ref.Component
+	result.Again = result.Again || t.outdated(it, result.AgainAfter)
 	row := newRunItem(ref, t, c.now, result)
 	switch {
 	case result.NotYet:
@@ -231,6 +232,12 @@ func (r *Runner) record(c *change, ref RunRef, lane int, t Taken, result Result)
 	c.tx.Save(l)
 	c.tx.Insert(row)
 	return nil
+}
+
+// outdated reports whether the item has got an event of a name, "" for none, since the claim.
+func (t Taken) outdated(it *Item, name string) bool {
+	m, there := it.Marks[name]
+	return there && m.Version > t.Work.BasedOn.Item
 }
 
 // ranBy is the detail of the event. The duration is from the claim to the record.

@@ -386,8 +386,11 @@ func (s Services) repair(ctx context.Context, w component.Work) (out component.R
 	if counts[replica.Failed] > 0 {
 		s.Metric(PreservationFailures, 1)
 	}
-	return done("%d repairs are planned, %d refused, %d done, %d failed", counts[replica.Planned],
+	out, err = done("%d repairs are planned, %d refused, %d done, %d failed", counts[replica.Planned],
 		counts[replica.Refused], counts[replica.Done], counts[replica.Failed])
+	// A repair that was proposed or confirmed since they were listed.
+	out.AgainAfter = RepairRequested
+	return out, err
 }
 
 // RequestRepair makes the component file-repair look at the repairs of an object: one was proposed
