@@ -339,7 +339,7 @@ func (s Services) replicate(ctx context.Context,
 		return out, err
 	}
 
-	if last.Version < n {
+	if last.Version <= n {
 		last, err = s.Replica.Copy(ctx, ark, until(w))
 		if err != nil {
 			if !fault.Is(err, fault.Unavailable) { // the end of the time is one, too

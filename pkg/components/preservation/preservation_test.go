@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +197,30 @@ func TestReplication(t *testing.T) {
 	w.Replica = nil
 	if _, err := w.run(Replication, "version:"+ark+"/v2"); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("no bucket: %v", err)
+	}
+}
+
+// TestReplicationAgain: a version that a person lets be copied again is looked at again: a copy that was lost is made
+// anew, and a damaged object is not called copied.
+func TestReplicationAgain(t *testing.T) {
+	w := newWorld(t)
+	version := "version:" + ark + "/v1"
+	if _, err := w.run(Replication, version); err != nil {
+		t.Fatal(err)
+	}
+	copies := w.root.Twin.Names("copy/" + ocfl.Prefix(ark))
+	for _, name := range copies {
+		if err := w.Replica.To.Delete(t.Context(), strings.TrimPrefix(name, "copy/")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := w.run(Replication, version)
+	if now := w.root.Twin.Names("copy/" + ocfl.Prefix(ark)); err != nil || len(copies) == 0 || !slices.Equal(now, copies) {
+		t.Errorf("the copy that was lost has %q, %v", now, err)
+	}
+	w.damage("/inventory.json")
+	if r, err := w.run(Replication, version); !fault.Is(err, fault.Invalid) || w.failures != 1 {
+		t.Errorf("a damaged inventory: %+v, %v, %v alarms", r, err, w.failures)
 	}
 }
 
