@@ -215,7 +215,8 @@ func TestReplicationAgain(t *testing.T) {
 		}
 	}
 	_, err := w.run(Replication, version)
-	if now := w.root.Twin.Names("copy/" + ocfl.Prefix(ark)); err != nil || len(copies) == 0 || !slices.Equal(now, copies) {
+	now := w.root.Twin.Names("copy/" + ocfl.Prefix(ark))
+	if err != nil || len(copies) == 0 || !slices.Equal(now, copies) {
 		t.Errorf("the copy that was lost has %q, %v", now, err)
 	}
 	w.damage("/inventory.json")
