@@ -171,7 +171,8 @@ func TestAgainAfter(t *testing.T) {
 	}
 	p.receive(1, 0)
 	p.settleAll()
-	if it := p.item("item:000000"); turns != 3 || p.line("check") != "" || it.Marks["Checked"].Outcome != event.Success {
+	it := p.item("item:000000")
+	if turns != 3 || p.line("check") != "" || it.Marks["Checked"].Outcome != event.Success {
 		t.Errorf("%d turns; the line: %q; the item: %+v", turns, p.line("check"), it)
 	}
 }
