@@ -112,7 +112,7 @@ func identified(t *testing.T, d *Identifier, name string, content []byte) []form
 
 // BenchmarkIdentify is the time for one file of 16 MiB whose content makes the library search long.
 func BenchmarkIdentify(b *testing.B) {
-	d, err := load()
+	d, err := made()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,12 +16,12 @@ import (
 	"archivist/pkg/objects/formats"
 )
 
-// load is one Identifier for all tests: they use it at the same time.
-var load = sync.OnceValues(New)
+// made is one Identifier for all tests: they use it at the same time.
+var made = sync.OnceValues(New)
 
 func identifier(t *testing.T) *Identifier {
 	t.Helper()
-	d, err := load()
+	d, err := made()
 	if err != nil {
 		t.Fatal(err)
 	}
