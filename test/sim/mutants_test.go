@@ -99,7 +99,7 @@ var mutants = []mutant{
 	{name: "a deletion without counts", client: changing(func(a *actor, w *types.TransactWriteItem) bool {
 		return a.does.Name != ingest.ActDelete || w.Update == nil || text(w.Update.Key, "sk") != "COUNT"
 	})},
-	{name: "the receipt of an item not checked", shown: 230,
+	{name: "the receipt of an item not checked", shown: 1244,
 		client: changing(func(_ *actor, w *types.TransactWriteItem) bool {
 			if p := w.Put; p != nil && strings.HasPrefix(text(p.Item, "pk"), "ACT#") {
 				p.ConditionExpression, p.ExpressionAttributeNames, p.ExpressionAttributeValues = nil, nil, nil
