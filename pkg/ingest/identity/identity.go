@@ -13,7 +13,6 @@
 package identity
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -161,57 +160,36 @@ func mistaken(given, shoulder ark.ARK) string {
 	return ""
 }
 
-// Unusable returns why an ARK cannot be given in a submission to a collection, or "": what Estimate would refuse
-// is refused when it is submitted. What is stored without a row, since rows can be lost, is read by Estimate only.
-func (r Resolver) Unusable(ctx context.Context, collection, text string) (string, error) {
+// Mistyped returns why an ARK on a collection's shoulder cannot be that of an object, or
+// "". Estimate checks whether an ARK elsewhere may be used.
+func (r Resolver) Mistyped(ctx context.Context, collection, text string) (string, error) {
 	given, err := ark.Parse(text)
 	if err != nil {
 		return err.Error(), nil
 	}
 
-	object, err := r.Inventory.Object(ctx, given.String())
-	switch {
-	case err == nil && object.Collection != collection:
-		return Foreign(given.String()), nil
-	case err == nil || !fault.Is(err, fault.NotFound):
+	name, err := r.shoulder(ctx, collection)
+	if err != nil || given.NAAN != r.NAAN || !strings.HasPrefix(given.Name, name) {
 		return "", err
 	}
 
-	why, err := r.unused(ctx, &ingest.Job{Collection: collection}, given)
-	if err != nil || why == "" {
-		return "", err
-	}
-
-	etag, err := r.Root.ETag(ctx, given.String())
-	if err != nil || etag != "" {
-		return "", err
-	}
-	return why, nil
-}
-
-// Doubtful returns why an ARK cannot be that of a new object of a collection with a profile, or "" if it can, or
-// if an object with it is on record. One that is stored without a row is doubtful, too. looked reports whether that
-// took a request.
-func (r Resolver) Doubtful(ctx context.Context, p collection.Profile,
-	text string) (why string, looked bool, err error) {
-	given, err := ark.Parse(text)
-	if err != nil {
-		return err.Error(), false, nil
-	}
-
-	why = mistaken(given, ark.ARK{NAAN: r.NAAN, Name: cmp.Or(p.Shoulder, r.Shoulder)})
+	why := mistaken(given, ark.ARK{NAAN: r.NAAN, Name: name})
 	if why == "" {
-		return "", false, nil
+		return "", nil
 	}
 
+	// What is stored under such an ARK can still be updated.
 	if _, err = r.Inventory.Object(ctx, given.String()); fault.Is(err, fault.NotFound) {
-		return why, true, nil
+		return why, nil
 	}
-	return "", true, err
+	return "", err
 }
 
 // shoulder is the shoulder of a collection's ARKs.
 func (r Resolver) shoulder(ctx context.Context, collection string) (string, error) {
 	profile, _, err := r.Collections.Profile(ctx, collection)
-	return cmp.Or(profile.Shoulder, r.Shoulder), err
+	if profile.Shoulder == "" {
+		return r.Shoulder, err
+	}
+	return profile.Shoulder, err
 }

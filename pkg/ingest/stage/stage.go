@@ -80,7 +80,6 @@ func (s *Stages) Steps() map[string]queue.Step {
 		"unpack": Unpack{
 			Work:        s.Work,
 			Collections: s.Collections,
-			Identity:    s.Identity(),
 			Fetch:       s.Fetch,
 			Payloads:    payloads,
 			Now:         s.Now,

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"time"
 
+	"archivist/pkg/formats/ark"
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/formats/erc"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/collection"
-	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/payload"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/workspace"
@@ -35,7 +34,6 @@ const maxBatchManifest = 5 << 20
 type Unpack struct {
 	Work        workspace.Store
 	Collections collection.Store
-	Identity    identity.Resolver
 	Fetch       *fetch.Client
 	Payloads    payload.Detector
 	Now         func() time.Time
@@ -226,7 +224,7 @@ func (u Unpack) jobs(
 
 	// The digests of an object's files are in its own manifest, which Estimate checks.
 	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile,
-		Check: payload.CheckRow}
+		Check: checkRow}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
 	refused = payload.Rejected(m, problems, err, kind)
 	if refused == "" && len(rows) > ingest.MaxJobs {
@@ -238,12 +236,7 @@ func (u Unpack) jobs(
 		return nil, refused, nil
 	}
 
-	doubts, err := u.doubtful(ctx, profile, rows)
-	if err != nil {
-		return nil, "", err
-	}
-
-	b.Warnings = payload.Warnings(slices.Concat(doubts, problems))
+	b.Warnings = payload.Warnings(problems)
 	jobs = make([]ingest.Job, len(rows))
 	for i, r := range rows {
 		jobs[i] = jobOf(b, r, row, priority(profile, len(rows)))
@@ -252,34 +245,22 @@ func (u Unpack) jobs(
 	return jobs, "", nil
 }
 
-// mostDoubtful is how many ARKs of a manifest are looked up, since they are not on its collection's shoulder.
-const mostDoubtful = 100
+// checkRow checks that every later step can represent a row of a batch manifest.
+func checkRow(r checkm.Row, report func(column, why string)) {
+	if _, err := ingest.CleanLocalIDs(r.Local); err != nil {
+		report("localIdentifier", err.Error())
+	}
 
-// doubtful warns of rows whose ARK the job of the row will refuse, unless it is that of a stored object. What
-// is stored without a row is not looked for here: that is left to the job, and so is the decision.
-func (u Unpack) doubtful(ctx context.Context, p collection.Profile,
-	rows []checkm.Row) (problems []checkm.Problem, err error) {
-	asked := 0
-	for _, r := range rows {
-		if r.Primary == "" || asked == mostDoubtful {
-			continue
-		}
+	if _, err := ark.Parse(r.Primary); r.Primary != "" && err != nil {
+		report("primaryIdentifier", err.Error())
+	}
 
-		why, looked, err := u.Identity.Doubtful(ctx, p, r.Primary)
-		if err != nil {
-			return nil, err
-		}
-
-		if looked {
-			asked++
-		}
-
-		if why != "" {
-			problems = append(problems, checkm.Problem{Severity: checkm.Warning, Line: r.Line,
-				Message: why + ". Unless it is stored already, the job of this row is refused"})
+	for _, cell := range []struct{ column, text string }{{"creator", r.Creator}, {"title", r.Title},
+		{"date", r.Date}} {
+		if err := ingest.CheckText("the "+cell.column, cell.text, ingest.MaxMetadata); err != nil {
+			report(cell.column, err.Error())
 		}
 	}
-	return problems, nil
 }
 
 // priority of a batch's jobs: the profile's, else by how many there are.

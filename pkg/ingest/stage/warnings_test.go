@@ -3,15 +3,12 @@ package stage_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf16"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/ingest/collection"
-	"archivist/pkg/ingest/stage/stagetest"
 )
 
 // expectTexts fails unless the texts contain what is wanted, in order.
@@ -75,39 +72,6 @@ func TestPageInPlaceOfAFile(t *testing.T) {
 		if got := strings.Contains(strings.Join(j.FileWarnings, " "), "web page"); got != warned {
 			t.Errorf("%s: %q", name, j.FileWarnings)
 		}
-	}
-}
-
-// TestWarningsOfARKs: what the jobs of a manifest's rows will refuse of their ARKs is said of the batch. An object that
-// is stored can be updated, whatever its ARK is.
-func TestWarningsOfARKs(t *testing.T) {
-	w := newTwins(t)
-	stored := stagetest.OnShoulder("fk7stored")
-	if err := w.Stages.Collections.Put(t.Context(), "bench", collection.Profile{Shoulder: "fk7"}, "me", 0); err != nil {
-		t.Fatal(err)
-	}
-	w.Ended(w.Submit("a.txt", stagetest.Of(stored)), 1, false)
-	if err := w.Stages.Collections.Put(t.Context(), "bench", collection.Profile{}, "me", 0); err != nil {
-		t.Fatal(err)
-	}
-
-	row := w.Source.URL + "/a | | | | | a | "
-	list := manifest("mrt-single-file-batch-manifest", batchFields, row+stored, row+"ark:/13030/xf93gt2q", row,
-		row+"ark:/99999/fk4", row+stagetest.OnShoulder("fk4new"))
-	w.Source.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-		_, _ = out.Write([]byte(list))
-	})
-	id := w.Submit("list", func(b *ingest.Batch) {
-		b.Payload.Type, b.LocalIDs = ingest.TypeSingleFileBatch, nil
-	})
-	got, want := w.BatchOf(id).Warnings, []string{
-		"manifest: line 6: ark:/13030/xf93gt2q is not on the shoulder ark:/99999/fk4 of this collection; omit it to " +
-			"have one minted. Unless it is stored already, the job of this row is refused",
-		"manifest: line 8: ark:/99999/fk4 is the shoulder of this collection, not an object's ARK; omit it to have " +
-			"one minted. Unless it is stored already, the job of this row is refused",
-	}
-	if len(got) < 2 || !slices.Equal(got[:2], want) || strings.Contains(strings.Join(got[2:], " "), "ark:") {
-		t.Errorf("%q", got)
 	}
 }
 
