@@ -227,12 +227,8 @@ func keyOf(it Item) (table.Key, error) {
 }
 
 // GetItem reads a row; the system reads consistently only.
-func (f *Fake) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
+func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	if err := ctx.Err(); err != nil { // as a request that is not sent
-		return nil, err
-	}
-
 	if in.ConsistentRead == nil || !*in.ConsistentRead || in.ProjectionExpression != nil {
 		return nil, invalid("tabletest: a read that is not consistent, or projected, is not supported")
 	}
@@ -255,9 +251,9 @@ func (f *Fake) DescribeTable(ctx context.Context, _ *dynamodb.DescribeTableInput
 }
 
 // PutItem writes a row if its condition holds.
-func (f *Fake) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
+func (f *Fake) PutItem(_ context.Context, in *dynamodb.PutItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	_, err := f.single(ctx, types.TransactWriteItem{Put: &types.Put{
+	_, err := f.single(types.TransactWriteItem{Put: &types.Put{
 		Item:                      in.Item,
 		ConditionExpression:       in.ConditionExpression,
 		ExpressionAttributeNames:  in.ExpressionAttributeNames,
@@ -268,9 +264,9 @@ func (f *Fake) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
 }
 
 // UpdateItem changes a row if its condition holds.
-func (f *Fake) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
+func (f *Fake) UpdateItem(_ context.Context, in *dynamodb.UpdateItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	now, err := f.single(ctx, types.TransactWriteItem{Update: &types.Update{
+	now, err := f.single(types.TransactWriteItem{Update: &types.Update{
 		Key:                       in.Key,
 		ConditionExpression:       in.ConditionExpression,
 		UpdateExpression:          in.UpdateExpression,
@@ -290,9 +286,9 @@ func (f *Fake) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 }
 
 // DeleteItem removes a row if its condition holds.
-func (f *Fake) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
+func (f *Fake) DeleteItem(_ context.Context, in *dynamodb.DeleteItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	_, err := f.single(ctx, types.TransactWriteItem{Delete: &types.Delete{
+	_, err := f.single(types.TransactWriteItem{Delete: &types.Delete{
 		Key:                       in.Key,
 		ConditionExpression:       in.ConditionExpression,
 		ExpressionAttributeNames:  in.ExpressionAttributeNames,
@@ -304,11 +300,7 @@ func (f *Fake) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
 
 // single makes one write and returns the new row. A condition that fails is a
 // ConditionalCheckFailedException with the row, and writes nothing.
-func (f *Fake) single(ctx context.Context, w types.TransactWriteItem) (Item, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-
+func (f *Fake) single(w types.TransactWriteItem) (Item, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, err := f.prepare(w)
@@ -327,12 +319,8 @@ func (f *Fake) single(ctx context.Context, w types.TransactWriteItem) (Item, err
 // may depend on the ten minutes that DynamoDB keeps them. If conditions fail, the reasons of
 // all actions are returned in their order. There are no conflicts here, because one
 // transaction is made at a time.
-func (f *Fake) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
+func (f *Fake) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	if err := ctx.Err(); err != nil { // as a request that is not sent
-		return nil, err
-	}
-
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(in.TransactItems) > table.MaxActions {
