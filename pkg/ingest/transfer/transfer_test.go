@@ -139,13 +139,14 @@ func TestMemory(t *testing.T) {
 		out.Header().Set("Content-Length", strconv.Itoa(parts*part))
 		_, _ = io.CopyN(out, endless{}, parts*part)
 	})
-	inUse := func() uint64 {
+	// Signed: what an earlier test left can be freed after the first measurement.
+	inUse := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
+		return int64(m.HeapAlloc)
 	}
-	before, most := inUse(), uint64(0)
+	before, most := inUse(), int64(0)
 	w.twin.Before = func(op, _ string) int {
 		if op == "UploadPart" {
 			most = max(most, inUse()-before)
