@@ -3,7 +3,6 @@ package boot
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,12 +11,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	awssecretsmanager "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
-	"github.com/aws/smithy-go"
 
 	"archivist/pkg/app/lambda"
 	"archivist/pkg/aws/secretsmanager"
 	"archivist/pkg/kernel/bucket"
-	"archivist/pkg/kernel/fault"
 	"archivist/pkg/revisions/runner"
 )
 
@@ -85,33 +82,11 @@ func (p Process) runner() *runner.Runner {
 
 	secrets := &secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}
 	return &runner.Runner{
-		Bucket: bucket.Bucket{Client: client, Name: p.Env(EnvWork), Limits: bucket.DefaultLimits},
-		Dir:    cmp.Or(p.Dir, os.TempDir()),
-		Now:    time.Now,
-		NewID:  newID,
-		Log:    p.Log,
-		Secrets: func(ctx context.Context, name string) (string, error) {
-			value, err := secrets.Read(ctx, name)
-			return value, secretFault(err)
-		},
+		Bucket:  bucket.Bucket{Client: client, Name: p.Env(EnvWork), Limits: bucket.DefaultLimits},
+		Dir:     cmp.Or(p.Dir, os.TempDir()),
+		Now:     time.Now,
+		NewID:   newID,
+		Log:     p.Log,
+		Secrets: secrets.Read,
 	}
-}
-
-// secretFault gives the errors a kind that another call does not cure (source: the API of
-// Secrets Manager, GetSecretValue).
-func secretFault(err error) error {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return err
-	}
-
-	switch api.ErrorCode() {
-	case "ResourceNotFoundException":
-		return fault.New(fault.NotFound, "there is no such secret: %w", err)
-	case "AccessDeniedException":
-		return fault.New(fault.Denied, "this deployment may not read it: %w", err)
-	case "InvalidRequestException", "InvalidParameterException", "DecryptionFailure":
-		return fault.New(fault.Invalid, "it cannot be read: %w", err)
-	}
-	return err
 }

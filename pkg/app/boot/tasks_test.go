@@ -1,13 +1,8 @@
 package boot
 
 import (
-	"errors"
 	"slices"
 	"testing"
-
-	"github.com/aws/smithy-go"
-
-	"archivist/pkg/kernel/fault"
 )
 
 // TestTaskRunner: the function needs the name of one bucket, and nothing else of the system.
@@ -32,21 +27,5 @@ func TestTaskContainer(t *testing.T) {
 	if err != nil || r.Bucket.Name != "work" || !slices.Equal(r.Made, []string{"vips", "-v"}) ||
 		!slices.Equal(r.Env, []string{"PATH=/opt/vips/bin:/bin", "JAWS_HOME=/opt/jaws"}) {
 		t.Errorf("%+v, %v", r, err)
-	}
-}
-
-func TestSecretFault(t *testing.T) {
-	for code, want := range map[string]fault.Kind{"ResourceNotFoundException": fault.NotFound,
-		"AccessDeniedException": fault.Denied, "InvalidRequestException": fault.Invalid, "ThrottlingException": "",
-		"InternalServiceError": ""} {
-		if got := fault.Of(secretFault(&smithy.GenericAPIError{Code: code})); got != want {
-			t.Errorf("%s is %q, want %q", code, got, want)
-		}
-	}
-	if err := secretFault(nil); err != nil {
-		t.Error(err)
-	}
-	if err := errors.New("x"); secretFault(err) != err {
-		t.Error("an error of no code is another")
 	}
 }

@@ -44,7 +44,7 @@ func (n Notify) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 		return next, err
 	}
 
-	err = n.callback(ctx, profile.Callback, j)
+	wrong, err := n.callback(ctx, profile.Callback, j)
 	switch {
 	case err == nil:
 		return next, nil
@@ -54,15 +54,15 @@ func (n Notify) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	}
 
 	// It is a failure of this state only: the requeued job begins here again.
-	return ingest.Fail(true,
-		fmt.Sprintf("notification failed: %v. Correct the server of the callback", err)), nil
+	return ingest.Fail(true, fmt.Sprintf("notification failed: %v. Correct %s", err, wrong)), nil
 }
 
-// callback notifies a depositor's server that the job is preserved.
-func (n Notify) callback(ctx context.Context, c collection.Callback, j *ingest.Job) error {
+// callback notifies a depositor's server that the job is preserved. After an error, wrong is what a person corrects.
+func (n Notify) callback(ctx context.Context, c collection.Callback, j *ingest.Job) (wrong string, err error) {
 	key, err := n.Secret(ctx, c.Secret)
 	if err != nil {
-		return fmt.Errorf("the secret %s cannot be read: %w", c.Secret, err)
+		return "the secret, its name in the profile of the collection, or the permission to read it",
+			fmt.Errorf("the secret %s cannot be read: %w", c.Secret, err)
 	}
 
 	p := callback.Preserved{
@@ -79,5 +79,5 @@ func (n Notify) callback(ctx context.Context, c collection.Callback, j *ingest.J
 		Bytes:           j.Bytes,
 		InventoryDigest: j.Inventory,
 	}
-	return n.Callbacks.Send(ctx, c.URL, key, p)
+	return "the server of the callback", n.Callbacks.Send(ctx, c.URL, key, p)
 }

@@ -209,7 +209,7 @@ var causes = []struct {
 			}
 		}},
 	{name: "secret refused", says: []string{"preserved as ark:/", "the secret archivist/bench cannot be read",
-		"AccessDeniedException", "requeue"},
+		"AccessDeniedException", "Correct the secret, its name in the profile", "requeue"},
 		arrange: func(u *troubled) {
 			p := collection.Profile{Callback: collection.Callback{URL: "https://example.org/",
 				Secret: "archivist/bench"}}
