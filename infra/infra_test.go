@@ -141,16 +141,6 @@ func TestNothingIsLost(t *testing.T) {
 			t.Errorf("%s: %v", id, r.Properties)
 		}
 	}
-	for _, bucket := range []string{"Storage07F31EBC", "EventsD32975C2"} {
-		protected := false
-		for _, p := range of(all, "AWS::S3::BucketPolicy") {
-			protected = protected || refers(p.Properties["Bucket"], bucket) &&
-				strings.Contains(text(p.Properties["PolicyDocument"]), "NeverDeleteVersions")
-		}
-		if !protected {
-			t.Errorf("versions of what %s holds can be deleted", bucket)
-		}
-	}
 }
 
 // TestChainOfTimes: the chain holds in the template, stage by stage.

@@ -12,6 +12,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/description"
+	"archivist/pkg/ingest/policy"
 	"archivist/pkg/ingest/systemfile"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/inventory"
@@ -29,7 +30,7 @@ func (a *API) corrections(h huma.API) {
 	huma.Register(h, huma.Operation{
 		Method:        http.MethodPost,
 		Path:          "/v1/objects/{naan}/{name}/corrections",
-		Summary:       "Correct the description or the identifiers of an object",
+		Summary:       "Correct what is said of an object, or decide about it",
 		OperationID:   "correctObject",
 		DefaultStatus: http.StatusAccepted,
 	}, func(ctx context.Context, in *Correct) (*Accepted, error) {
@@ -74,7 +75,7 @@ func (a *API) correct(ctx context.Context, in *Correct) (*Accepted, error) {
 
 	row, err := a.Queue.Submitted(ctx, by.Request, meaning)
 	if err == nil && row == nil {
-		err = a.owned(ctx, o, &b)
+		err = a.possible(ctx, o, &b)
 	}
 
 	if err == nil && row == nil {
@@ -96,7 +97,6 @@ func correctionOf(in v1.CorrectionRequest) (b ingest.Batch, err error) {
 		Payload:   ingest.Payload{Type: ingest.TypeCorrection},
 		IfVersion: in.IfVersion,
 		Note:      strings.TrimSpace(in.Reason),
-		Access:    ingest.Access(in.Access),
 	}
 
 	if b.Note == "" {
@@ -126,20 +126,47 @@ func correctionOf(in v1.CorrectionRequest) (b ingest.Batch, err error) {
 			return b, fault.New(fault.Invalid, "the local id %q is in addLocal and in withdrawLocal; leave one out", id)
 		}
 	}
+	return b, decide(&b, in)
+}
 
+// decide sets the policy that a request decides. A request corrects something else, or decides one policy: an Invalid
+// refuses others.
+func decide(b *ingest.Batch, in v1.CorrectionRequest) error {
+	var names []string
+	for _, of := range []struct {
+		name, given string
+		policy      ingest.Policy
+	}{
+		{"access", in.Access, ingest.Policy(in.Access)},
+		{"legalHold", in.LegalHold, holds[in.LegalHold]},
+		{"retainUntil", in.RetainUntil, ingest.Retain},
+	} {
+		if of.given != "" {
+			names = append(names, of.name)
+			b.Policy = of.policy
+		}
+	}
+
+	b.RetainUntil = in.RetainUntil
 	switch n := len(b.LocalIDs) + len(b.Withdrawn); {
 	case n > ingest.MaxLocalIDs:
-		return b, fault.New(fault.Invalid, "addLocal and withdrawLocal have %d ids together; at most %d are "+
+		return fault.New(fault.Invalid, "addLocal and withdrawLocal have %d ids together; at most %d are "+
 			"allowed. Make two corrections", n, ingest.MaxLocalIDs)
-	case n == 0 && b.Metadata == (ingest.Metadata{}) && b.Access == "":
-		return b, fault.New(fault.Invalid, "nothing is corrected; give at least one of who, what, when, addLocal, "+
-			"withdrawLocal and access")
-	case (n > 0 || b.Metadata != (ingest.Metadata{})) && b.Access != "":
-		return b, fault.New(fault.Invalid, "access: a withdrawal, or its end, is a version of its own, with its own "+
-			"reason; correct the description separately")
+	case len(names) == 0 && n == 0 && b.Metadata == (ingest.Metadata{}):
+		return fault.New(fault.Invalid, "nothing is corrected; give at least one of who, what, when, addLocal, "+
+			"withdrawLocal, access, legalHold and retainUntil")
+	case len(names) > 0 && (n > 0 || b.Metadata != (ingest.Metadata{})):
+		return fault.New(fault.Invalid, "%s: what is decided about an object is a version of its own, with its own "+
+			"reason; correct the description separately", names[0])
+	case len(names) > 1:
+		return fault.New(fault.Invalid, "%s: each is a version of its own, with its own reason; make two corrections",
+			strings.Join(names, " and "))
 	}
-	return b, nil
+	return nil
 }
+
+// holds are the policies by the values of legalHold.
+var holds = map[string]ingest.Policy{"place": ingest.PlaceHold, "lift": ingest.LiftHold}
 
 // said checks that the version can be written as a correction says it: its later steps would refuse it.
 func said(b *ingest.Batch) error {
@@ -164,6 +191,21 @@ func said(b *ingest.Batch) error {
 		return fault.New(fault.Invalid, "%s", why)
 	}
 	return nil
+}
+
+// possible checks what the job of a new correction would refuse, as far as it is known now.
+func (a *API) possible(ctx context.Context, o *inventory.Object, b *ingest.Batch) error {
+	if b.Policy == ingest.Retain {
+		if err := ingest.CheckDay("retainUntil", b.RetainUntil, a.Queue.Now()); err != nil {
+			return err
+		}
+	}
+
+	d := inventory.Decision{Reason: b.Note, Until: b.RetainUntil}
+	if _, refused := policy.Next(b.Policy, d, o.Policies); refused != "" {
+		return fault.New(fault.Conflict, "%s: %s", o.ARK, refused)
+	}
+	return a.owned(ctx, o, b)
 }
 
 // owned checks that the local ids that a correction adds are free, and that those that it withdraws are the

@@ -131,6 +131,7 @@ var enums = map[string][]string{
 	"ReportJob.state":      v1.JobStates,
 	"Explanation.state":    append(slices.Clone(v1.JobStates), v1.Reporting, v1.UpdateReporting),
 	"Event.type":           v1.EventTypes,
+	"ObjectRecord.change":  v1.Changes,
 	"Explanation.waitsFor": v1.Waits,
 	"Task.state":           v1.TaskStates,
 	"WaitLink.waitsFor":    v1.TaskWaits,

@@ -25,20 +25,29 @@ import (
 func (a *API) objects(h huma.API) {
 	const path = "/v1/objects/{naan}/{name}"
 	get(a, h, "/v1/objects", "findObjects", "Find objects", a.find)
-	get(a, h, path, "getObject", "Get an object",
-		func(ctx context.Context, in *ARKInput) (v1.Object, error) {
-			o, err := a.Inventory.Object(ctx, in.ark())
-			if err != nil {
-				return v1.Object{}, err
-			}
-			one := []v1.Object{wireObject(o)}
-			err = a.withFixity(ctx, one)
-			return one[0], err
-		})
+	get(a, h, path, "getObject", "Get an object", a.object)
 
 	get(a, h, path+"/versions", "listVersions", "List an object's versions", a.versions)
 	get(a, h, path+"/versions/{n}/files", "listFiles", "List a version's files", a.files)
 	redirect(a, h, path+"/versions/{n}/content", "getContent", "Get a file's content", a.content)
+}
+
+// object is an object, as its row is now.
+func (a *API) object(ctx context.Context, in *ARKInput) (v1.Object, error) {
+	o, err := a.Inventory.Object(ctx, in.ark())
+	if err != nil {
+		return v1.Object{}, err
+	}
+
+	one, err := a.wireObjects(ctx, o)
+	if err == nil {
+		err = a.withFixity(ctx, one)
+	}
+
+	if err != nil {
+		return v1.Object{}, err
+	}
+	return one[0], nil
 }
 
 // versions lists the recorded versions of an object, oldest first. They are rows; the storage root is
@@ -156,6 +165,7 @@ func (a *API) find(ctx context.Context, in *FindInput) (v1.List[v1.Object], erro
 	out := v1.List[v1.Object]{Items: []v1.Object{}}
 	arks, next, err := a.arks(ctx, in)
 	out.Cursor = next
+	var rows []*inventory.Object
 	for _, id := range arks {
 		o, err := a.Inventory.Object(ctx, id)
 		if fault.Is(err, fault.NotFound) && in.ARK == "" {
@@ -164,9 +174,14 @@ func (a *API) find(ctx context.Context, in *FindInput) (v1.List[v1.Object], erro
 		if err != nil {
 			return out, err
 		}
-		out.Items = append(out.Items, wireObject(o))
+		rows = append(rows, o)
 	}
 
+	if err != nil {
+		return out, err
+	}
+
+	out.Items, err = a.wireObjects(ctx, rows...)
 	if err != nil {
 		return out, err
 	}
@@ -212,8 +227,16 @@ func wireObject(o *inventory.Object) v1.Object {
 		Modified:        ingest.Timestamp(o.Modified),
 		InventoryDigest: o.Digest,
 		Stored:          ocfl.Prefix(o.ARK),
-		Withdrawn:       (*v1.Withdrawal)(o.Withdrawal),
+		Withdrawn:       wireWithdrawal(o.Withdrawal),
 	}
+}
+
+// wireWithdrawal is the wire form of a withdrawal, nil if there is none.
+func wireWithdrawal(d *inventory.Decision) *v1.Withdrawal {
+	if d == nil {
+		return nil
+	}
+	return &v1.Withdrawal{Reason: d.Reason, By: d.By, At: d.At}
 }
 
 // emitting limits how long a download waits for its event.

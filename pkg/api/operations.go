@@ -161,8 +161,10 @@ var operations = map[string]about{
 		description: "A job makes a new version with the files of the newest one, and what the correction says. " +
 			"Nothing is downloaded. The reason is the message of the version. A value is withdrawn by a code that " +
 			"says why there is none, e.g. `(:unkn)`. A local id that is withdrawn can name another object from then " +
-			"on; it stays in the history of this one. The header `Location` is the URL of the batch, relative to the " +
-			"request. An `Idempotency-Key` is as for `submitBatch`."},
+			"on; it stays in the history of this one. In the same way something is decided about the object: " +
+			"`access`, `legalHold` or `retainUntil`, one of them in a request, and nothing else with it. A legal " +
+			"hold is not replaced by another one, and a retention not made earlier (409). The header `Location` is " +
+			"the URL of the batch, relative to the request. An `Idempotency-Key` is as for `submitBatch`."},
 	"proposeRepair": {tag: "Objects", refusals: []problemType{notFound, conflict},
 		answer:  repairExample,
 		request: repairRequestExample,
@@ -221,10 +223,11 @@ var operations = map[string]about{
 			"has named it, also if nothing of it was preserved."},
 	"getCollection": {tag: "Collections", answer: collectionExample,
 		description: "A collection without a profile of its own has the default profile."},
-	"putCollection": {tag: "Collections", refusals: []problemType{changed},
+	"putCollection": {tag: "Collections", refusals: []problemType{changed, conflict},
 		request: collectionExample.Profile, answer: collectionExample,
 		description: "Replaces the whole profile of the collection. The new profile applies to batches submitted " +
-			"from now on."},
+			"from now on; its `legalHold` and `retainUntil` apply at once to all objects of the collection. A " +
+			"profile that leaves out a legal hold, or makes a retention earlier, is refused (409)."},
 	"listEvents": {tag: "Events", refusals: []problemType{notFound},
 		answer: v1.EventPage{Items: []v1.LogEvent{logEventExample}, Cursor: cursorExample,
 			After: 42},

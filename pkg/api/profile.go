@@ -15,6 +15,8 @@ func profileOf(b v1.Profile) collection.Profile {
 		Notify:        b.Notification,
 		Suppress:      collection.Suppress(b.Suppress),
 		Defer:         b.Defer,
+		LegalHold:     b.LegalHold,
+		RetainUntil:   b.RetainUntil,
 	}
 
 	if c := b.Callback; c != nil {
@@ -37,6 +39,11 @@ func wireProfile(p collection.Profile) v1.Profile {
 		Notification:  p.Notify,
 		Suppress:      string(p.Suppress),
 		Defer:         p.Defer,
+		RetainUntil:   p.RetainUntil,
+	}
+
+	if hold := p.Policy().LegalHold; hold != "" {
+		out.LegalHold = &hold
 	}
 
 	if c := p.Callback; c.URL != "" {

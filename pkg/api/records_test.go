@@ -20,6 +20,7 @@ import (
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
+	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
@@ -56,10 +57,11 @@ func kept(t *testing.T) (*api.API, *v1.Client, *aiptest.Root) {
 		t.Fatal(err)
 	}
 	a := &api.API{Queue: q, Inventory: store, Root: root.Root, Derived: root.Derived,
-		Log:        slog.New(slog.DiscardHandler),
-		History:    history.Store{Table: q.Table},
-		Statistics: statistics.Store{Table: q.Table},
-		Histories:  histories.Writer{Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}}
+		Log:         slog.New(slog.DiscardHandler),
+		Collections: collection.Store{Table: q.Table, NewID: q.NewID},
+		History:     history.Store{Table: q.Table},
+		Statistics:  statistics.Store{Table: q.Table},
+		Histories:   histories.Writer{Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}}
 	srv := httptest.NewServer(a.Handler())
 	t.Cleanup(srv.Close)
 	return a, &v1.Client{URL: srv.URL, HTTP: srv.Client()}, root

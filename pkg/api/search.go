@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -38,7 +39,6 @@ func (a *API) searching(h huma.API) {
 // search finds objects by their index, and shows each as its row is now. So an object that the index
 // still has, and that was deleted, is left out, although Total counts it.
 func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err error) {
-	out.Items = []v1.Object{}
 	q, err := search.ParseQuery(in.Query)
 	if err != nil {
 		return out, err
@@ -54,14 +54,20 @@ func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err er
 		return out, err
 	}
 
+	var rows []*inventory.Object
 	for _, ark := range found.ARKs {
 		o, err := a.row(ctx, ark)
 		if err != nil {
 			return out, err
 		}
 		if o != nil {
-			out.Items = append(out.Items, wireObject(o))
+			rows = append(rows, o)
 		}
+	}
+
+	out.Items, err = a.wireObjects(ctx, rows...)
+	if err != nil {
+		return out, err
 	}
 
 	out.Total, out.Cursor = found.Total, found.Cursor
@@ -85,16 +91,23 @@ func (a *API) browse(ctx context.Context, in *BrowseInput) (v1.List[v1.BrowseEnt
 	})
 
 	out.Cursor = next
+	var rows []*inventory.Object
 	for _, e := range page {
 		o, err := a.row(ctx, e.Owner)
 		if err != nil {
 			return out, err
 		}
 		if o != nil {
-			out.Items = append(out.Items, v1.BrowseEntry{Value: e.Value, Object: wireObject(o)})
+			rows = append(rows, o)
+			out.Items = append(out.Items, v1.BrowseEntry{Value: e.Value})
 		}
 	}
-	return out, err
+
+	objects, wireErr := a.wireObjects(ctx, rows...)
+	for i, o := range objects {
+		out.Items[i].Object = o
+	}
+	return out, errors.Join(err, wireErr)
 }
 
 // row is the row of an object that an index or a list has, nil if it was deleted meanwhile.

@@ -7,10 +7,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/events/event"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/kernel/table/tabletest"
@@ -48,6 +51,7 @@ func searchable(t *testing.T, f *finder) *v1.Client {
 		}
 	}
 	srv := httptest.NewServer((&api.API{Inventory: inventory.Store{Table: tb}, Index: f, Browse: lists,
+		Queue: &queue.Queue{Table: tb, Now: time.Now}, Collections: collection.Store{Table: tb},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}).Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}

@@ -35,13 +35,17 @@ const (
 	TypeCorrection = "correction"
 )
 
-// Access is what a correction does to the access to an object's files; "" leaves it as it is.
-type Access string
+// Policy is what a correction decides about an object beside its description; "" is nothing. Events have it as the
+// change of a version.
+type Policy string
 
-// What becomes of the access. The files stay stored, whatever it is.
+// The policies. The files stay stored, whatever is decided.
 const (
-	Withdraw  Access = "withdraw"
-	Reinstate Access = "reinstate"
+	Withdraw  Policy = "withdraw"         // the files are not given out any more
+	Reinstate Policy = "reinstate"        // they are given out again
+	PlaceHold Policy = "place-legal-hold" // no content may be deleted before the hold is lifted
+	LiftHold  Policy = "lift-legal-hold"
+	Retain    Policy = "retain" // no content may be deleted before a day has ended
 )
 
 // Metadata is the depositor's kernel description (ERC: who, what, when, where).
@@ -69,10 +73,11 @@ type Job struct {
 	Found    int       `dynamo:"found_ids,omitempty"` // how many of LocalIDs, from the end, were found in the package
 	// Known: Primary was not given, but is the object that a local id named. It is looked up again, since a
 	// correction can withdraw the id meanwhile.
-	Known     bool     `dynamo:"known_ark,omitempty"`
-	Withdrawn []string `dynamo:"withdrawn_ids,omitempty"` // of a correction: the local ids that it takes away
-	Access    Access   `dynamo:"access,omitempty"`        // of a correction: what becomes of the access to the files
-	Created   int64    `dynamo:"created"`                 // milliseconds
+	Known       bool     `dynamo:"known_ark,omitempty"`
+	Withdrawn   []string `dynamo:"withdrawn_ids,omitempty"` // of a correction: the local ids that it takes away
+	Policy      Policy   `dynamo:"access,omitempty"`        // of a correction: what it decides about the object
+	RetainUntil string   `dynamo:"retain_until,omitempty"`  // with Retain: the last day, YYYY-MM-DD
+	Created     int64    `dynamo:"created"`                 // milliseconds
 
 	// Cause is that of its batch: a component that changes an object by a job is known as who did it.
 	Cause *envelope.Cause `dynamo:"caused_by,omitempty"`
@@ -204,12 +209,12 @@ func (j *Job) Submitted() []string {
 // passes the same stages as others, which ask this where there would be content.
 func (j *Job) Corrects() bool { return j.Payload.Type == TypeCorrection }
 
-// Change is what a job without content changes, as events name it: "withdraw" or "reinstate" for access to the
-// files, else "correction"; "" for a job with content.
+// Change is what a job without content changes, as events name it: its policy, else "correction"; "" for a job with
+// content.
 func (j *Job) Change() string {
 	switch {
-	case j.Access != "":
-		return string(j.Access)
+	case j.Policy != "":
+		return string(j.Policy)
 	case j.Corrects():
 		return TypeCorrection
 	}

@@ -29,3 +29,17 @@ func ReadTime(field, text string) (int64, error) {
 	}
 	return at.UnixMilli(), nil
 }
+
+// CheckDay returns an Invalid that names the field unless a text is a day in ISO 8601, e.g. 2036-12-31, that has not
+// ended at now in UTC.
+func CheckDay(field, text string, now time.Time) error {
+	day, err := time.Parse(time.DateOnly, text)
+	switch {
+	case err != nil:
+		return fault.New(fault.Invalid, "%s: found %q; expected a day in ISO 8601, e.g. 2036-12-31", field,
+			Cut(text, 50))
+	case !now.Before(day.AddDate(0, 0, 1)):
+		return fault.New(fault.Invalid, "%s: %s is in the past", field, text)
+	}
+	return nil
+}

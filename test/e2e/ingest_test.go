@@ -301,19 +301,7 @@ func TestWithdrawal(t *testing.T) {
 	begin(t)
 	j := preserve(t, "withdrawn", newSource(t), "/disputed.txt")
 	ark := j.Identifiers.Primary
-	change := func(access, reason string, version int) v1.Job {
-		t.Helper()
-		accepted, err := client.Correct(t.Context(), ark, v1.CorrectionRequest{Access: access, Reason: reason}, reason)
-		if err != nil {
-			t.Fatal(err)
-		}
-		done := ends(t, ingest.JobID(accepted.ID, 1), "Completed", soon)
-		if done.Version != version {
-			t.Errorf("%s made %+v", access, done)
-		}
-		return done
-	}
-	tombstone := change("withdraw", "the rights are disputed", 2)
+	tombstone := decided(t, ark, v1.CorrectionRequest{Access: "withdraw", Reason: "the rights are disputed"}, 2)
 	validPremis(t, content(t, tombstone, "system/premis.xml"), ark, ">policy assignment<", "the rights are disputed")
 	for n := 1; n <= 2; n++ {
 		body, err := client.Content(t.Context(), ark, n, "producer/disputed.txt")
@@ -332,7 +320,7 @@ func TestWithdrawal(t *testing.T) {
 		found, err := client.Search(t.Context(), "collection:withdrawn", search.ByTitle, 10)
 		return err == nil && len(found.Items) == 1 && found.Items[0].Withdrawn != nil
 	})
-	change("reinstate", "the rights are settled", 3)
+	decided(t, ark, v1.CorrectionRequest{Access: "reinstate", Reason: "the rights are settled"}, 3)
 	if text := string(content(t, j, "producer/disputed.txt")); text != "content of /disputed.txt" {
 		t.Errorf("reinstated, the file has %q", text)
 	}

@@ -100,7 +100,7 @@ func showCollection(a *command.App, c v1.Collection) error {
 	return a.Print(c, func(p terminal.Page) {
 		profile := c.Profile
 		// A value that is "" is not printed.
-		own, digests, priority, callback := "", "", "", ""
+		own, digests, priority, callback, hold := "", "", "", "", ""
 		if c.Default {
 			own = "none of its own: the defaults hold"
 		}
@@ -117,10 +117,15 @@ func showCollection(a *command.App, c v1.Collection) error {
 			callback = fmt.Sprintf("%s, signed by %s, %s", b.URL, b.Secret, b.Mode)
 		}
 
+		if profile.LegalHold != nil {
+			hold = *profile.LegalHold
+		}
+
 		p.Fields("collection", c.Name, "held", holdText(c.Hold), "profile", own, "title",
 			profile.Title,
 			"priority", priority, "shoulder", profile.Shoulder, "digests", digests,
 			"notification", strings.Join(profile.Notification, ", "),
-			"suppress", profile.Suppress, "callback", callback)
+			"suppress", profile.Suppress, "callback", callback,
+			"legal hold", hold, "retained until", profile.RetainUntil)
 	})
 }

@@ -63,6 +63,52 @@ func (c *objectReinstateCmd) Run(a *command.App) error {
 	return correct(a, c.ARK, "", v1.CorrectionRequest{Access: "reinstate", Reason: c.Reason})
 }
 
+// legalHoldCmd is about the legal hold of an object, which is apart from the holds of jobs: those stop work.
+type legalHoldCmd struct {
+	Place legalHoldPlaceCmd `cmd:"" help:"Place a legal hold: no content of the object may be deleted."`
+	Lift  legalHoldLiftCmd  `cmd:"" help:"Lift the legal hold of an object."`
+}
+
+// legalHoldPlaceCmd places a legal hold.
+type legalHoldPlaceCmd struct {
+	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	Reason string `required:"" help:"The reason, e.g. the case. It is shown with the object." placeholder:"TEXT"`
+}
+
+func (legalHoldPlaceCmd) Prints() any { return v1.Accepted{} }
+
+// Run submits a version without other changes, which says that the object is under a legal hold.
+func (c *legalHoldPlaceCmd) Run(a *command.App) error {
+	return correct(a, c.ARK, "", v1.CorrectionRequest{LegalHold: "place", Reason: c.Reason})
+}
+
+// legalHoldLiftCmd ends a legal hold.
+type legalHoldLiftCmd struct {
+	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	Reason string `required:"" help:"The reason. It is the message of the new version." placeholder:"TEXT"`
+}
+
+func (legalHoldLiftCmd) Prints() any { return v1.Accepted{} }
+
+// Run submits a version without other changes, which is under no legal hold.
+func (c *legalHoldLiftCmd) Run(a *command.App) error {
+	return correct(a, c.ARK, "", v1.CorrectionRequest{LegalHold: "lift", Reason: c.Reason})
+}
+
+// objectRetainCmd retains the content of an object until a day.
+type objectRetainCmd struct {
+	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	Until  string `required:"" help:"Last day (UTC). It can be made later, not earlier." placeholder:"YYYY-MM-DD"`
+	Reason string `required:"" help:"The reason. It is shown with the object." placeholder:"TEXT"`
+}
+
+func (objectRetainCmd) Prints() any { return v1.Accepted{} }
+
+// Run submits a version without other changes, which says until when the object is retained.
+func (c *objectRetainCmd) Run(a *command.App) error {
+	return correct(a, c.ARK, "", v1.CorrectionRequest{RetainUntil: c.Until, Reason: c.Reason})
+}
+
 // correct submits a correction, with a key of its own if none is given.
 func correct(a *command.App, ark, key string, in v1.CorrectionRequest) error {
 	id, err := command.ParseARK(ark)

@@ -26,6 +26,8 @@ type Cmd struct {
 
 	Withdraw  objectWithdrawCmd  `cmd:"" help:"Withdraw an object from access. Its files stay stored."`
 	Reinstate objectReinstateCmd `cmd:"" help:"End the withdrawal of an object: its files are given out again."`
+	LegalHold legalHoldCmd       `cmd:"" help:"Place or lift the legal hold of an object."`
+	Retain    objectRetainCmd    `cmd:"" help:"Retain the content of an object until a day."`
 
 	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
 	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
@@ -60,8 +62,8 @@ var objectColumns = []terminal.Column[v1.Object]{
 	{
 		Title: "title",
 		Text: func(o v1.Object) string {
-			if o.Withdrawn != nil {
-				return "(withdrawn) " + o.Title
+			if marks := marked(o); len(marks) > 0 {
+				return "(" + strings.Join(marks, ", ") + ") " + o.Title
 			}
 			return o.Title
 		},
@@ -80,6 +82,20 @@ var objectColumns = []terminal.Column[v1.Object]{
 	},
 	{Title: "fixity", Text: func(o v1.Object) string { return o.FixityOutcome }},
 	{Text: func(o v1.Object) string { return o.FixityChecked }},
+}
+
+// marked are the decisions about an object that a reader of a list should not miss. What its collection says of all its
+// objects is not among them.
+func marked(o v1.Object) (marks []string) {
+	if o.Withdrawn != nil {
+		marks = append(marks, "withdrawn")
+	}
+	for _, k := range o.Kept {
+		if k.Kind == "legal-hold" && k.Of == "object" {
+			marks = append(marks, "legal hold")
+		}
+	}
+	return marks
 }
 
 // version names a version of an object, the newest by default. Commands that are about files of a version embed
@@ -144,10 +160,14 @@ func (c *objectShowCmd) Run(a *command.App) error {
 		return err
 	}
 	return a.Print(objectWithVersions{o, versions}, func(p terminal.Page) {
-		p.Fields("ark", o.ARK, "title", o.Title, "collection", o.Collection,
+		fields := []string{"ark", o.ARK, "title", o.Title, "collection", o.Collection,
 			"local ids", strings.Join(o.LocalIDs, ", "),
 			"created", o.Created, "modified", o.Modified, "stored at", o.Stored, "fixity checked",
-			fixityText(o), "withdrawn", withdrawalText(o))
+			fixityText(o), "withdrawn", withdrawalText(o)}
+		for _, k := range o.Kept {
+			fields = append(fields, "kept", keptText(k))
+		}
+		p.Fields(fields...)
 		fmt.Fprintln(p)
 		terminal.Table(p, versions, versionColumns...)
 	})
@@ -159,6 +179,26 @@ func withdrawalText(o v1.Object) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, by %s: %s", o.Withdrawn.At, o.Withdrawn.By, o.Withdrawn.Reason)
+}
+
+// keptText is why content of an object may not be deleted.
+func keptText(k v1.Kept) string {
+	text := "legal hold"
+	if k.Until != "" {
+		text = "until " + k.Until
+	}
+
+	switch {
+	case k.Of == "collection":
+		text += ", of the collection"
+	case k.At != "":
+		text += fmt.Sprintf(", said %s by %s", k.At, k.By)
+	}
+
+	if k.Reason != "" {
+		text += ": " + k.Reason
+	}
+	return text
 }
 
 // versionColumns have the digest of the version's inventory for programs: it proves the content of the version,

@@ -26,6 +26,12 @@ type Profile struct {
 	Defer []string `json:"defer,omitempty" maxItems:"50" example:"[\"search\"]"`
 	// A request to the depositor's server for each preserved job.
 	Callback *Callback `json:"callback,omitempty"`
+	// Why no content of the collection's objects may be deleted. A legal hold is lifted by an empty text: a profile
+	// that leaves it out, or has another text, is refused with 409.
+	LegalHold *string `json:"legalHold,omitempty" maxLength:"1000" example:"Case 17/2026"`
+	// The last day (UTC) on which no content of the collection's objects may be deleted. It can be made later, not
+	// earlier, and can be left out once the day has ended.
+	RetainUntil string `json:"retainUntil,omitempty" format:"date" example:"2036-12-31"`
 }
 
 // Callback is a signed request to a depositor's server for each preserved job.

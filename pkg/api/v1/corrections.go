@@ -20,6 +20,11 @@ type CorrectionRequest struct {
 	// withdraw: the files are not given out any more, and the object gets no other files. They stay stored.
 	// reinstate: they are given out again. A version of its own, without other corrections.
 	Access string `json:"access,omitempty" enum:"withdraw,reinstate"`
+	// place: no content of the object may be deleted before the legal hold is lifted. A version of its own.
+	LegalHold string `json:"legalHold,omitempty" enum:"place,lift"`
+	// The last day (UTC) on which no content of the object may be deleted. It can be made later, not earlier. A version
+	// of its own.
+	RetainUntil string `json:"retainUntil,omitempty" format:"date" example:"2036-12-31"`
 	// The expected newest version of the object. The job fails if the object is at another version.
 	IfVersion int `json:"ifVersion,omitempty" minimum:"1" example:"1"`
 	// The reason. It is the message of the new version.

@@ -173,6 +173,9 @@ type Delivery struct {
 	Problem string `json:"problem,omitempty"`
 }
 
+// Changes are what versions without new content are.
+var Changes = []string{"correction", "withdraw", "reinstate", "place-legal-hold", "lift-legal-hold", "retain"}
+
 // ObjectRecord is the detail of an event of an object: what was recorded about it.
 type ObjectRecord struct {
 	// The newest version.
@@ -184,7 +187,9 @@ type ObjectRecord struct {
 	// The job that stored the version. Absent if the rows were rebuilt from storage.
 	Job string `json:"job,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 	// What a version without new content is. Absent for a version with deposited content.
-	Change string `json:"change,omitempty" enum:"correction,withdraw,reinstate" example:"correction"`
+	Change string `json:"change,omitempty" example:"correction"`
+	// The last day of the object's retention, if the version changes that.
+	RetainUntil string `json:"retainUntil,omitempty" format:"date" example:"2036-12-31"`
 }
 
 // Report lists how each job of a batch ended.

@@ -269,6 +269,25 @@ type Object struct {
 	Copy *ObjectCopy `json:"copy,omitempty"`
 	// Why the files are not given out. Absent if they are.
 	Withdrawn *Withdrawal `json:"withdrawn,omitempty"`
+	// Why no content of the object may be deleted: legal holds and retentions, its own and those of its collection.
+	// Absent if there are none. Nothing deletes content of objects without them either.
+	Kept []Kept `json:"kept,omitempty"`
+}
+
+// Kept is a reason why no content of an object may be deleted.
+type Kept struct {
+	// legal-hold: until it is lifted. retention: until a day has ended.
+	Kind string `json:"kind" enum:"legal-hold,retention"`
+	// Where it is said.
+	Of string `json:"of" enum:"object,collection"`
+	// The last day of a retention, in UTC.
+	Until string `json:"until,omitempty" format:"date" example:"2036-12-31"`
+	// The reason. Absent for the retention of a collection.
+	Reason string `json:"reason,omitempty" example:"Case 17/2026"`
+	// Who decided it. Absent for one of a collection: the events of the collection have it.
+	By string `json:"by,omitempty" example:"ada"`
+	// When.
+	At string `json:"at,omitempty" format:"date-time" example:"2026-11-22T09:31:12Z"`
 }
 
 // Withdrawal is the withdrawal of an object from access. Its files stay stored.

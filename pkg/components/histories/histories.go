@@ -217,9 +217,18 @@ func single(from envelope.Event, detail inventory.Detail) (kind, text string, er
 
 // changed says what a version without new content changed.
 func changed(d inventory.Detail) (kind, text string) {
-	kind, what := "metadata modification", "in which its description or its identifiers were corrected"
-	if d.Change != ingest.TypeCorrection {
-		kind, what = "policy assignment", "which "+d.Change+"s access to its files"
+	kind, what := "policy assignment", ""
+	switch ingest.Policy(d.Change) {
+	case ingest.PlaceHold:
+		what = "which places a legal hold on it"
+	case ingest.LiftHold:
+		what = "which lifts its legal hold"
+	case ingest.Retain:
+		what = "which retains its content until " + d.RetainUntil
+	case ingest.Withdraw, ingest.Reinstate:
+		what = "which " + d.Change + "s access to its files"
+	default:
+		kind, what = "metadata modification", "in which its description or its identifiers were corrected"
 	}
 	return kind, fmt.Sprintf("Job %s stored version %d of the object, %s. The files are those of the version before.",
 		d.Job, d.Version, what)

@@ -12,9 +12,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest/notify"
+	"archivist/pkg/ingest/policy"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
@@ -42,6 +44,22 @@ type Profile struct {
 	// Defer are the consumers of events that do not handle the collection's for now, e.g. during
 	// a bulk load. Its events wait in the log, and are handled once a consumer is not named.
 	Defer []string `dynamo:"deferred_consumers,omitempty" json:"defer,omitempty"`
+
+	// LegalHold is why no content of the collection's objects may be deleted; nil: there is no hold. Put needs a "" to
+	// lift one.
+	LegalHold *string `dynamo:"legal_hold,omitempty" json:"legalHold,omitempty"`
+
+	// RetainUntil is the last day, YYYY-MM-DD in UTC, on which no content of them may be deleted. "": none.
+	RetainUntil string `dynamo:"retain_until,omitempty" json:"retainUntil,omitempty"`
+}
+
+// Policy is what the profile says of the content of the collection's objects.
+func (p Profile) Policy() policy.Collection {
+	of := policy.Collection{RetainUntil: p.RetainUntil}
+	if p.LegalHold != nil {
+		of.LegalHold = *p.LegalHold
+	}
+	return of
 }
 
 // Suppress says which mails are not sent.
@@ -109,8 +127,8 @@ func (s Store) Profile(ctx context.Context, name string) (p Profile, known bool,
 }
 
 // Put makes or replaces a collection's profile. The same profile again changes
-// nothing. A field that is not accepted is an Invalid; a Stale means that another change was made
-// meanwhile.
+// nothing. A field that is not accepted is an Invalid; a Conflict keeps a legal hold or a retention; a Stale means that
+// another change was made meanwhile.
 func (s Store) Put(ctx context.Context, name string, p Profile, actor string, now int64) error {
 	if err := s.check(name, p); err != nil {
 		return err
@@ -125,6 +143,11 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 	}
 
 	r, err := s.row(ctx, name)
+	if err != nil {
+		return err
+	}
+
+	p, err = p.after(r.Profile, name, time.UnixMilli(now))
 	if err != nil || r.Rev > 0 && !r.Default && reflect.DeepEqual(r.Profile, p) {
 		return err
 	}

@@ -2,10 +2,13 @@ package collection_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/policy"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table/tabletest"
 )
@@ -63,6 +66,50 @@ func TestRefuses(t *testing.T) {
 		}
 		if _, known, _ := s.Profile(t.Context(), name); known {
 			t.Errorf("%s: the refused profile was stored", name)
+		}
+	}
+}
+
+// TestKept: a legal hold is lifted only by saying so, and replaced by no other; a retention is made later, and goes
+// only once its day has ended. What is refused changes nothing.
+func TestKept(t *testing.T) {
+	n := 0
+	s := collection.Store{Table: tabletest.Open(t), NewID: func() string { n++; return fmt.Sprint("id", n) }}
+	text := func(s string) *string { return &s }
+	days := func(n int) int64 { return time.Date(2026, 11, 27, 23, 0, 0, 0, time.UTC).AddDate(0, 0, n).UnixMilli() }
+	long := strings.Repeat("x", 3000)
+	for i, c := range []struct {
+		day         int
+		hold        *string
+		until       string
+		refused     fault.Kind
+		says        string
+		held, keeps string // afterwards
+	}{
+		{0, nil, "31.12.2026", fault.Invalid, "retainUntil: found", "", ""},
+		{0, nil, "2026-11-26", fault.Invalid, "in the past", "", ""},
+		{0, text(" "), "", fault.Invalid, "legalHold: found only blanks", "", ""},
+		{0, text("a\nb"), "", fault.Invalid, "legalHold has a control", "", ""},
+		{0, &long, "", fault.Invalid, "legalHold has 3000 bytes", "", ""},
+		{0, text(" case 17"), "2026-11-27", "", "", "case 17", "2026-11-27"},
+		{0, nil, "2026-11-27", fault.Conflict, `lift it with "legalHold": ""`, "case 17", "2026-11-27"},
+		{0, text("case 18"), "2026-11-27", fault.Conflict, "already: case 17", "case 17", "2026-11-27"},
+		{0, text("case 17"), "2026-11-29", "", "", "case 17", "2026-11-29"},
+		{1, text("case 17"), "2026-11-28", fault.Conflict, "until 2026-11-29. A retention", "case 17", "2026-11-29"},
+		{1, text("case 17"), "", fault.Conflict, "retained until 2026-11-29", "case 17", "2026-11-29"},
+		{2, text(""), "2026-11-29", "", "", "", "2026-11-29"},
+		{3, nil, "2026-11-29", "", "", "", "2026-11-29"}, // repeated after its end
+		{3, nil, "", "", "", "", ""},
+	} {
+		p := collection.Profile{LegalHold: c.hold, RetainUntil: c.until}
+		err := s.Put(t.Context(), "maps", p, "me", days(c.day))
+		if fault.Of(err) != c.refused || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%d: %v", i, err)
+		}
+		all, err := s.Policies(t.Context(), "maps", "none", "maps")
+		want := policy.Collection{LegalHold: c.held, RetainUntil: c.keeps}
+		if err != nil || all["maps"] != want || all["none"] != (policy.Collection{}) {
+			t.Errorf("%d: it says %+v, %v", i, all, err)
 		}
 	}
 }

@@ -143,10 +143,9 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 				"batch %s.", j.ID, j.Batch)
 	}
 
-	if j.Access != "" {
+	if j.Policy != "" {
 		add(premis.Event{Type: "policy assignment", Agents: authorizer(j)}, j.Stamp,
-			"Access to the files of the object: %s. The files are those of the version before. Reason: %s", j.Access,
-			j.Note)
+			"%s. The files are those of the version before. Reason: %s", decided(j), j.Note)
 		created()
 		return events
 	}
@@ -179,6 +178,19 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 
 	created()
 	return events
+}
+
+// decided is what a job decides about its object beside its description.
+func decided(j *ingest.Job) string {
+	switch j.Policy {
+	case ingest.PlaceHold:
+		return "Legal hold on the object: placed"
+	case ingest.LiftHold:
+		return "Legal hold on the object: lifted"
+	case ingest.Retain:
+		return "Retention of the content of the object: until " + j.RetainUntil
+	}
+	return fmt.Sprintf("Access to the files of the object: %s", j.Policy)
 }
 
 // authorizer is the submitter as an agent of an event; none if the name is not known.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -263,9 +264,7 @@ func TestWithdrawal(t *testing.T) {
 		}
 		return o
 	}
-	access := func(to ingest.Access, reason string) func(*ingest.Batch) {
-		return func(b *ingest.Batch) { b.Access, b.Note = to, reason }
-	}
+	access := func(to ingest.Policy, reason string) func(*ingest.Batch) { return deciding(to, reason, "") }
 	id := w.correct(ark, access(ingest.Withdraw, "the rights are disputed"))
 	w.Ended(id, 2, false)
 	is := object().Withdrawal
@@ -306,4 +305,58 @@ func TestWithdrawal(t *testing.T) {
 	w.Drive()
 	w.Ended(late, 5, false)
 	w.Ended(w.correct(ark, access(ingest.Reinstate, "again")), 5, true)
+}
+
+// TestLegalHold: a legal hold and a retention are versions, and later versions repeat them. A held object takes
+// deposits, corrections and a withdrawal. The rows say what the storage says.
+func TestLegalHold(t *testing.T) {
+	w := newTwins(t)
+	ark := w.Ended(w.Submit("a.txt"), 1, false).Primary
+	object := func() *inventory.Object {
+		t.Helper()
+		o, err := w.Stages.Inventory.Object(t.Context(), ark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	id := w.correct(ark, deciding(ingest.PlaceHold, "case 17", ""))
+	w.Ended(id, 2, false)
+	hold := object().LegalHold
+	if hold == nil || hold.Reason != "case 17" || hold.By != "ada@example.org" || hold.At == "" || hold.Until != "" {
+		t.Fatalf("the hold is %+v", hold)
+	}
+	if premis := w.system(id, "premis.xml"); !strings.Contains(premis, ">policy assignment<") ||
+		!strings.Contains(premis, "Legal hold on the object: placed") {
+		t.Errorf("the provenance is %s", premis)
+	}
+	w.Ended(w.correct(ark, deciding(ingest.PlaceHold, "case 17", "")), 2, true)
+	w.Refused(w.correct(ark, deciding(ingest.PlaceHold, "case 18", "")), "under a legal hold already")
+	w.Ended(w.correct(ark, deciding(ingest.Retain, "the law", "2036-12-31")), 3, false)
+	w.Ended(w.Submit("b.txt"), 4, false)
+	w.Ended(w.correct(ark, stagetest.Titled("Notes")), 5, false)
+	w.Ended(w.correct(ark, deciding(ingest.Withdraw, "rights", "")), 6, false)
+	is := object().Policies
+	if is.Withdrawal == nil || is.LegalHold == nil || *is.LegalHold != *hold || is.Retention == nil ||
+		is.Retention.Until != "2036-12-31" {
+		t.Fatalf("after versions of all kinds it is %+v", is)
+	}
+	w.Forget()
+	w.Reindexed(ark)
+	if again := object().Policies; !reflect.DeepEqual(again, is) {
+		t.Errorf("after a reindex it is %+v", again)
+	}
+	w.Refused(w.correct(ark, deciding(ingest.Retain, "a mistake", "2036-12-30")), "retained until 2036-12-31")
+	w.Ended(w.correct(ark, deciding(ingest.Retain, "the same", "2036-12-31")), 6, true)
+	w.Ended(w.correct(ark, deciding(ingest.Retain, "longer", "2040-01-01")), 7, false)
+	w.Ended(w.correct(ark, deciding(ingest.LiftHold, "settled", "")), 8, false)
+	w.Ended(w.correct(ark, deciding(ingest.LiftHold, "again", "")), 8, true)
+	if o := object(); o.LegalHold != nil || o.Withdrawal == nil || o.Retention.Until != "2040-01-01" ||
+		o.Retention.Reason != "longer" {
+		t.Errorf("lifted, it is %+v", o.Policies)
+	}
+}
+
+func deciding(p ingest.Policy, reason, until string) func(*ingest.Batch) {
+	return func(b *ingest.Batch) { b.Policy, b.Note, b.RetainUntil = p, reason, until }
 }

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/description"
 	"archivist/pkg/ingest/identity"
+	"archivist/pkg/ingest/policy"
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/systemfile"
@@ -227,15 +228,19 @@ func (p Packager) inherit(
 		return ingest.Fail(false, why), nil
 	}
 
-	if id.Withdrawal != nil && !j.Corrects() {
+	if is := id.Policies.Withdrawal; is != nil && !j.Corrects() {
 		return ingest.Fail(true, fmt.Sprintf("%s is withdrawn since %s: %s. It gets no version with other files "+
 			"before it is reinstated (archivist object reinstate %s --reason TEXT). Then requeue the job", j.Primary,
-			id.Withdrawal.At, id.Withdrawal.Reason, j.Primary)), nil
+			is.At, is.Reason, j.Primary)), nil
 	}
 
 	leaveWithdrawn(j, id)
 	v.Job.LocalIDs, v.Job.Withdrawn = id.After(j.LocalIDs, j.Withdrawn)
-	v.Withdrawal = access(j, id.Withdrawal)
+	var refused string
+	v.Policies, refused = policy.Next(j.Policy, decided(j), id.Policies)
+	if refused != "" {
+		return ingest.Fail(false, j.Primary+": "+refused), nil
+	}
 
 	if !stored.recorded {
 		res, err := p.Identity.BringBack(ctx, j.Primary, id, claim.Until)
@@ -249,15 +254,14 @@ func (p Packager) inherit(
 	return next, err
 }
 
-// access is the withdrawal that a job's version has. One that is in force stays as it is.
-func access(j *ingest.Job, before *inventory.Withdrawal) *inventory.Withdrawal {
-	switch {
-	case j.Access == ingest.Reinstate:
-		return nil
-	case j.Access == ingest.Withdraw && before == nil:
-		return &inventory.Withdrawal{Reason: j.Note, By: j.Submitter, At: ingest.Timestamp(j.Stamp)}
+// decided is what a correction decides about its object.
+func decided(j *ingest.Job) inventory.Decision {
+	return inventory.Decision{
+		Reason: j.Note,
+		By:     j.Submitter,
+		At:     ingest.Timestamp(j.Stamp),
+		Until:  j.RetainUntil,
 	}
-	return before
 }
 
 // withdrawn returns why a job's object is not that of its local ids any more, or "": a correction has withdrawn

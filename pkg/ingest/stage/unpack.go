@@ -99,18 +99,19 @@ func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim,
 	kind string) (ingest.Result, error) {
 	b := claim.Batch
 	j := ingest.Job{
-		Collection: b.Collection,
-		Submitter:  b.Submitter,
-		Mode:       b.Mode,
-		Note:       b.Note,
-		Payload:    b.Payload,
-		Metadata:   b.Metadata,
-		Primary:    b.Primary,
-		LocalIDs:   b.LocalIDs,
-		Withdrawn:  b.Withdrawn,
-		Access:     b.Access,
-		Related:    b.Related,
-		IfVersion:  b.IfVersion,
+		Collection:  b.Collection,
+		Submitter:   b.Submitter,
+		Mode:        b.Mode,
+		Note:        b.Note,
+		Payload:     b.Payload,
+		Metadata:    b.Metadata,
+		Primary:     b.Primary,
+		LocalIDs:    b.LocalIDs,
+		Withdrawn:   b.Withdrawn,
+		Policy:      b.Policy,
+		RetainUntil: b.RetainUntil,
+		Related:     b.Related,
+		IfVersion:   b.IfVersion,
 	}
 
 	j.Payload.Type, j.Payload.Detected = kind, b.Payload.Type == ""

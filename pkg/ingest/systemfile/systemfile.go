@@ -11,6 +11,8 @@
 //	system/premis.xml                      its provenance; see [provenance.Archive.Document]
 //	system/mrt-manifest.checkm             the producer's files with their sha256
 //	system/archivist-withdrawal.txt        why, by whom and when the object was withdrawn, if it is
+//	system/archivist-legal-hold.txt        the same of its legal hold, if it is under one
+//	system/archivist-retention.txt         the same of its retention, and until when
 //	system/mrt-submission-manifest.checkm  the manifest that was submitted, if there was one
 //
 // The files follow from the job, its description and its entries alone: written again,
@@ -20,6 +22,7 @@ package systemfile
 import (
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"archivist/pkg/formats/anvl"
@@ -38,7 +41,7 @@ type Version struct {
 	Entries     iter.Seq2[aip.Entry, error] // by path; it is read several times
 	Manifest    func() (io.ReadCloser, error)
 	Archive     provenance.Archive
-	Withdrawal  *inventory.Withdrawal // nil: the object is not withdrawn
+	Policies    inventory.Policies
 }
 
 // File is one system file. Write writes its content.
@@ -63,8 +66,10 @@ func (v Version) Files() []File {
 		{"system/mrt-manifest.checkm", v.writeManifest},
 	}
 
-	if v.Withdrawal != nil {
-		files = append(files, File{aip.WithdrawalName, lines(withdrawal(v.Withdrawal))})
+	for _, f := range aip.PolicyFiles {
+		if d := *f.Of(&v.Policies); d != nil {
+			files = append(files, File{f.Name, lines(decision(f.Since, d))})
+		}
 	}
 
 	if j.Payload.Type == ingest.TypeObjectManifest {
@@ -74,12 +79,14 @@ func (v Version) Files() []File {
 }
 
 // Counts reports whether a change of a file makes a new version: a change of a producer's
-// file does, or of a system file that identifies or describes the object. The other
+// file does, or of a system file that identifies or describes the object, or says what was
+// decided about it. The other
 // system files describe how this version was made.
 func Counts(path string) bool {
 	switch path {
-	case aip.ObjectName, aip.OwnerName, aip.MembershipName, aip.ERCName, aip.DCName, aip.WithdrawalName:
+	case aip.ObjectName, aip.OwnerName, aip.MembershipName, aip.ERCName, aip.DCName:
 		return true
 	}
-	return strings.HasPrefix(path, "producer/")
+	return strings.HasPrefix(path, "producer/") ||
+		slices.ContainsFunc(aip.PolicyFiles, func(f aip.PolicyFile) bool { return f.Name == path })
 }

@@ -16,6 +16,7 @@ import (
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/ingest/systemfile"
 	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -203,6 +204,26 @@ func TestCounts(t *testing.T) {
 	} {
 		if got := systemfile.Counts(path); got != want {
 			t.Errorf("%s: got %v, want %v", path, got, want)
+		}
+	}
+}
+
+// TestDecided: each decision about an object is a file of its own, whose change makes a version.
+func TestDecided(t *testing.T) {
+	v := version()
+	said := inventory.Decision{Reason: "case 17", By: "Ada", At: "2026-11-27T09:00:00Z"}
+	until := said
+	until.Until = "2036-12-31"
+	v.Policies = inventory.Policies{Withdrawal: &said, LegalHold: &said, Retention: &until}
+	written, without := texts(t, v), texts(t, version())
+	for path, want := range map[string]string{
+		"system/archivist-withdrawal.txt": "withdrawn: 2026-11-27T09:00:00Z\nby: Ada\nreason: case 17\n",
+		"system/archivist-legal-hold.txt": "held: 2026-11-27T09:00:00Z\nby: Ada\nreason: case 17\n",
+		"system/archivist-retention.txt": "retained: 2026-11-27T09:00:00Z\nby: Ada\nreason: case 17\n" +
+			"until: 2036-12-31\n",
+	} {
+		if _, there := without[path]; written[path] != want || there || !systemfile.Counts(path) {
+			t.Errorf("%s is %q; that it is there without the decision is %v", path, written[path], there)
 		}
 	}
 }

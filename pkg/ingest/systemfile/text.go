@@ -51,13 +51,17 @@ func identifiers(j *ingest.Job) []anvl.Element {
 	return all
 }
 
-// withdrawal is why the object's files are not given out.
-func withdrawal(w *inventory.Withdrawal) []anvl.Element {
-	return []anvl.Element{
-		{Name: "withdrawn", Value: w.At},
-		{Name: "by", Value: w.By},
-		{Name: "reason", Value: w.Reason},
+// decision is what was decided about an object. since is the name of the element that says when.
+func decision(since string, d *inventory.Decision) []anvl.Element {
+	all := []anvl.Element{
+		{Name: since, Value: d.At},
+		{Name: "by", Value: d.By},
+		{Name: "reason", Value: d.Reason},
 	}
+	if d.Until != "" {
+		all = append(all, anvl.Element{Name: "until", Value: d.Until})
+	}
+	return all
 }
 
 // where are the identifiers of the object, its ARK first.

@@ -23,6 +23,7 @@ import (
 	"archivist/pkg/formats/anvl"
 	"archivist/pkg/formats/erc"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -31,11 +32,27 @@ const (
 	ListName       = "system/archivist-files.jsonl" // the producer's files by path, one JSON object a line
 	ObjectName     = "system/mrt-mom.txt"           // the object's identifiers
 	OwnerName      = "system/mrt-owner.txt"
-	MembershipName = "system/mrt-membership.txt"       // its collection
-	ERCName        = "system/mrt-erc.txt"              // its description
-	DCName         = "system/mrt-dc.xml"               // the same, and what ERC has no elements for
-	WithdrawalName = "system/archivist-withdrawal.txt" // of a withdrawn object: why, by whom and when
+	MembershipName = "system/mrt-membership.txt" // its collection
+	ERCName        = "system/mrt-erc.txt"        // its description
+	DCName         = "system/mrt-dc.xml"         // the same, and what ERC has no elements for
 )
+
+// PolicyFile is the system file of a decision about an object. It has the elements Since (when), "by", "reason",
+// and "until" if the decision has a last day.
+type PolicyFile struct {
+	Name, Since string
+	Of          func(*inventory.Policies) **inventory.Decision
+}
+
+// PolicyFiles are those files, one for each decision that can be in force.
+var PolicyFiles = []PolicyFile{
+	{"system/archivist-withdrawal.txt", "withdrawn",
+		func(p *inventory.Policies) **inventory.Decision { return &p.Withdrawal }},
+	{"system/archivist-legal-hold.txt", "held",
+		func(p *inventory.Policies) **inventory.Decision { return &p.LegalHold }},
+	{"system/archivist-retention.txt", "retained",
+		func(p *inventory.Policies) **inventory.Decision { return &p.Retention }},
+}
 
 // Version is one stored version of an object. To make one costs no request: each of its methods
 // reads what it needs.

@@ -14,7 +14,7 @@ type Identity struct {
 	Owner, Collection string
 	LocalIDs          []string // all that the object ever had, in order, but for those that are withdrawn
 	Withdrawn         []string // by corrections, in order
-	Withdrawal        *inventory.Withdrawal
+	Policies          inventory.Policies
 }
 
 // After are the local ids of the next version, which adds some and withdraws others. One that is added is
@@ -61,25 +61,29 @@ func (v Version) Identity(ctx context.Context) (id Identity, err error) {
 		LocalIDs:   separate(said["localIdentifier"]...),
 		Withdrawn:  separate(said["withdrawnLocalIdentifier"]...),
 	}
-	id.Withdrawal, err = v.withdrawal(ctx)
+	id.Policies, err = v.policies(ctx)
 	return id, err
 }
 
-// withdrawal reads why the object is withdrawn; nil if it is not.
-func (v Version) withdrawal(ctx context.Context) (*inventory.Withdrawal, error) {
-	if !slices.Contains(v.Object.SystemFiles(v.Number), WithdrawalName) {
-		return nil, nil
-	}
+// policies reads what was decided about the object.
+func (v Version) policies(ctx context.Context) (p inventory.Policies, err error) {
+	for _, file := range PolicyFiles {
+		if !slices.Contains(v.Object.SystemFiles(v.Number), file.Name) {
+			continue
+		}
 
-	said := map[string][]string{}
-	if err := v.elements(ctx, WithdrawalName, said); err != nil {
-		return nil, err
+		said := map[string][]string{}
+		if err := v.elements(ctx, file.Name, said); err != nil {
+			return p, err
+		}
+		*file.Of(&p) = &inventory.Decision{
+			Reason: first(said["reason"]),
+			By:     first(said["by"]),
+			At:     first(said[file.Since]),
+			Until:  first(said["until"]),
+		}
 	}
-	return &inventory.Withdrawal{
-		Reason: first(said["reason"]),
-		By:     first(said["by"]),
-		At:     first(said["withdrawn"]),
-	}, nil
+	return p, nil
 }
 
 // separate splits lists of ids at semicolons. No id has a semicolon: see ingest.CheckLocalID.

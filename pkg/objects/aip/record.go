@@ -30,7 +30,7 @@ func (v Version) Record(ctx context.Context) (inventory.Record, error) {
 		ARK:        v.Object.ID,
 		Collection: id.Collection,
 		LocalIDs:   id.LocalIDs,
-		Withdrawal: id.Withdrawal,
+		Policies:   id.Policies,
 		Title:      erc.Summary(said["what"]),
 		Who:        erc.Summary(said["who"]),
 		When:       erc.Summary(said["when"]),

@@ -53,7 +53,9 @@ type properties struct {
 	When     string   `json:"when,omitempty"`
 	LocalIDs []string `json:"localIds,omitempty"`
 
-	Withdrawn string `json:"withdrawn,omitempty"` // why; "": the files are given out
+	Withdrawn   string `json:"withdrawn,omitempty"`   // why; "": the files are given out
+	LegalHold   string `json:"legalHold,omitempty"`   // why; "": there is none
+	RetainUntil string `json:"retainUntil,omitempty"` // the last day; "": there is no retention
 }
 
 // properties of the object, nil if it has no row yet.
@@ -71,6 +73,12 @@ func (row *Object) properties() any {
 	}
 	if row.Withdrawal != nil {
 		p.Withdrawn = row.Withdrawal.Reason
+	}
+	if row.LegalHold != nil {
+		p.LegalHold = row.LegalHold.Reason
+	}
+	if row.Retention != nil {
+		p.RetainUntil = row.Retention.Until
 	}
 	return p
 }

@@ -43,15 +43,7 @@ type Object struct {
 	// 1970; 0: never.
 	Repaired int64 `dynamo:"repaired_ms,omitempty"`
 
-	// Withdrawal is why the files are not given out; nil: they are.
-	Withdrawal *Withdrawal `dynamo:"withdrawal,omitempty"`
-}
-
-// Withdrawal is the withdrawal of an object from access. Its files stay stored.
-type Withdrawal struct {
-	Reason string `dynamo:"reason"`
-	By     string `dynamo:"withdrawn_by,omitempty"`
-	At     string `dynamo:"withdrawn_at"` // ISO 8601 in UTC
+	Policies
 }
 
 // Version is a version's row. It never changes once it is written. Created is in milliseconds since
@@ -71,14 +63,6 @@ type Version struct {
 type localID struct {
 	table.Head
 	ARK string `dynamo:"ark"`
-}
-
-// Open returns a Denied if the object is withdrawn: none of its files is given out.
-func (o *Object) Open() error {
-	if o.Withdrawal == nil {
-		return nil
-	}
-	return fault.New(fault.Denied, "%s is withdrawn since %s: %s", o.ARK, o.Withdrawal.At, o.Withdrawal.Reason)
 }
 
 // MaxListed is how many local ids an object's row lists. An object may have more:

@@ -32,8 +32,8 @@ func TestLasts(t *testing.T) {
 	}
 }
 
-// TestPolicies: what was decided about an object is in its row and in its events, and goes when it is not said any more.
-// What is recorded already makes no event.
+// TestPolicies: what was decided about an object is in its row and in its events, and goes when it is not said any
+// more. What is recorded already makes no event.
 func TestPolicies(t *testing.T) {
 	s := newStore(t)
 	said := &inventory.Decision{Reason: "case 17", By: "ada", At: "2026-11-27T09:00:00Z"}
@@ -62,8 +62,8 @@ func TestPolicies(t *testing.T) {
 		events := s.events(event.Object, r.Object.ARK)
 		last := events[len(events)-1]
 		var detail inventory.Detail
-		if err := json.Unmarshal(last.Detail, &detail); err != nil || len(events) != i+1 || detail.RetainUntil != c.until ||
-			!strings.Contains(string(last.After), c.after) {
+		if err := json.Unmarshal(last.Detail, &detail); err != nil || len(events) != i+1 ||
+			detail.RetainUntil != c.until || !strings.Contains(string(last.After), c.after) {
 			t.Errorf("%d: %d events, the last with %s, then %s, %v", i, len(events), last.Detail, last.After, err)
 		}
 	}

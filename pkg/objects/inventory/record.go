@@ -31,8 +31,11 @@ type Detail struct {
 	Versions int      `json:"versions"`      // rows of versions that were written with it
 	LocalIDs []string `json:"localIds"`      // those that were not known before
 	Job      string   `json:"job,omitempty"` // that stored the version; "" when rows were rebuilt
-	// Change is what a version without new content is: "correction", "withdraw" or "reinstate".
+	// Change is what a version without new content is: "correction", or what it decides about the object, e.g.
+	// "withdraw".
 	Change string `json:"change,omitempty"`
+	// RetainUntil is the last day of the retention, if the version changes that.
+	RetainUntil string `json:"retainUntil,omitempty"`
 }
 
 // Missing are the numbers of the versions up to head that have no row, in order. Any of them may be
@@ -208,10 +211,20 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 				LocalIDs: fit(without(next.LocalIDs, prev.LocalIDs)),
 				Job:      r.Job,
 				Change:   r.Change,
+
+				RetainUntil: retained(&prev, &next),
 			},
 		}
 		return next.put(tx, r, e)
 	}, conflict
+}
+
+// retained is the last day of a retention that a row has, and the one before has not; else "".
+func retained(prev, next *Object) string {
+	if next.Retention == nil || prev.Retention != nil && prev.Retention.Until == next.Retention.Until {
+		return ""
+	}
+	return next.Retention.Until
 }
 
 // row reads the row of a stored object, or makes a new one, without a revision. It
@@ -277,7 +290,7 @@ func (row Object) with(o Object) Object {
 	if len(o.LocalIDs) > MaxListed {
 		row.LocalIDs = o.LocalIDs[:MaxListed]
 	}
-	row.Created, row.Modified, row.Withdrawal = o.Created, o.Modified, o.Withdrawal
+	row.Created, row.Modified, row.Policies = o.Created, o.Modified, o.Policies
 	row.Place()
 	return row
 }
