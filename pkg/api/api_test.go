@@ -22,10 +22,12 @@ import (
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/bucket/buckettest"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/lease"
 	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/objects/inventory"
+	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/research"
 	"archivist/pkg/research/feed"
 	"archivist/pkg/revisions/revision"
@@ -50,7 +52,10 @@ func (idle) Stop(context.Context, string, string) error              { return ni
 
 // serve serves the API on an empty table, whose calls go through do.
 func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Client, *queue.Queue) {
+	t.Helper()
 	a, waits := service(do)
+	_, buckets := buckettest.Open(t, "storage")
+	a.Identity.Root = ocfl.Root{Bucket: buckets[0]}
 	srv := httptest.NewServer(a.Handler())
 	t.Cleanup(srv.Close)
 	inboxes[srv.URL] = waits
@@ -163,6 +168,8 @@ var refused = map[string]struct {
 		"identifiers.primary"},
 	"shoulder": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/99999/fk4"} },
 		"identifiers.primary"},
+	"elsewhere": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/13030/xf93gt2q"} },
+		"identifiers.primary: ark:/13030/xf93gt2q is not on the shoulder ark:/99999/fk4 of this collection"},
 	"line break": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: "a\nb"} }, "metadata.what"},
 	"long title": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: strings.Repeat("é", 2001)} },
 		"metadata.what has 4002 bytes; at most 4000"},

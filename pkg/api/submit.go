@@ -241,7 +241,7 @@ func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 		return nil
 	}
 
-	why, err := a.Identity.Mistyped(ctx, b.Collection, b.Primary)
+	why, err := a.Identity.Unusable(ctx, b.Collection, b.Primary)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (w *world) play(ctx context.Context, n int, s submission) {
 	for try := range 2 {
 		out, err := w.api.Submit(ctx, in, "")
 		if err != nil {
-			w.notAccepted(s, err)
+			w.notAccepted(s, in.Identifiers.Primary, err)
 			return
 		}
 		w.rest(ctx, []string{out.ID})
@@ -165,8 +165,8 @@ func (w *world) jobs(ctx context.Context, batch string) []v1.Job {
 	return jobs
 }
 
-// notAccepted checks a submission that the API refused.
-func (w *world) notAccepted(s submission, err error) {
+// notAccepted checks a submission, with an ARK or none, that the API refused.
+func (w *world) notAccepted(s submission, primary string, err error) {
 	if !fault.Is(err, fault.Invalid) {
 		w.fail("the submission got the answer %v", err)
 		return
@@ -180,6 +180,11 @@ func (w *world) notAccepted(s submission, err error) {
 	}
 	if s.Kind == ingest.TypeFile && s.Collection == "books" && s.Objects[0].Files[0].Check.Algorithm == "" ||
 		s.Form.Primary == -2 {
+		return
+	}
+	stands := w.known.objects[primary]
+	elsewhere := stands == nil && s.Collection != "maps" || stands != nil && stands.collection != s.Collection
+	if primary != "" && elsewhere { // its ARK is not on the collection's shoulder, or another collection's
 		return
 	}
 	w.fail("a good submission is refused: %v", err)

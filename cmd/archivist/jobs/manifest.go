@@ -63,7 +63,8 @@ func (c *manifestCheckCmd) Run(a *command.App) error {
 // checkManifest reads a manifest and validates it against every rule, with one pass over it. The rules are those
 // of the archive itself, which uses the same code (pkg/formats/checkm). The error is one of reading.
 func checkManifest(in io.Reader, requireDigest bool) (checked, error) {
-	m, problems, err := checkm.Read(in, checkm.Options{RequireDigest: requireDigest}, nil)
+	m, problems, err := checkm.Read(in,
+		checkm.Options{RequireDigest: requireDigest, Check: payload.CheckRow}, nil)
 	if why := payload.Unsupported(m.Kind); why != "" {
 		problems = append(problems, checkm.Problem{Severity: checkm.Error, Line: 1, Message: why})
 	}

@@ -75,6 +75,8 @@ func TestSubmitChecks(t *testing.T) {
 	commandtest.EmptyHome(t)
 	good := objectProfile + prefixes + fileFields + goodRow + "#%eof\n"
 	many := batchProfile + prefixes + fileFields + goodRow + "#%eof\n"
+	longTitle := batchProfile + prefixes + "#%fields | nfo:fileUrl | nfo:fileName | mrt:title\n" +
+		"https://example.org/a | a | " + strings.Repeat("t", 4001) + "\n#%eof\n"
 	undigested := strings.Replace(good, "md5 | 5d41402abc4b2a76b9719d911017c592", " | ", 1)
 	twoForms := strings.Replace(good, goodRow, goodRow[:strings.LastIndex(goodRow, "a.txt")]+"\u00e9 |\n"+
 		goodRow[:strings.LastIndex(goodRow, "a.txt")]+"e\u0301 |\n", 1)
@@ -102,6 +104,7 @@ func TestSubmitChecks(t *testing.T) {
 		"one object":          {"submit URL/x.checkm --local-id a", good, false, 0, ""},
 		"many objects":        {"submit URL/x.checkm", many, false, 0, "accepted: batch manifest with 1 row"},
 		"flag is lost":        {"submit URL/x.checkm --local-id a", many, false, 2, "--local-id cannot be used"},
+		"as the archive":      {"submit URL/x.checkm", longTitle, false, 2, "the title has 4001 bytes"},
 		"blanks after eof":    {"submit URL/x.checkm", good + "\n\n", false, 0, "warning: line "},
 		"other prefix":        {"submit URL/x.checkm", foreign, false, 0, "warning: line "},
 		"two forms of a name": {"submit URL/x.checkm", twoForms, false, 0, "warning: line "},

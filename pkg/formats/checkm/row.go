@@ -233,7 +233,6 @@ var arkForm = regexp.MustCompile(`(?i)ark:/?[0-9bcdfghjkmnpqrstvwxz]{5,9}/[^\s|]
 // identifiers reads a row's identifiers. The primary identifier must be an ARK. Local
 // identifiers are separated by semicolons; one that a row has twice is kept once.
 func (r *reader) identifiers(row *Row, primary, local string, at map[string]int) {
-	row.Primary = primary
 	switch {
 	case primary == "":
 	case !arkForm.MatchString(primary):
@@ -242,6 +241,7 @@ func (r *reader) identifiers(row *Row, primary, local string, at map[string]int)
 				"ark:/99999/fk4tq65d6k",
 			shown(primary))
 	default:
+		row.Primary = primary
 		r.repeats("primaryIdentifier", strings.Replace(primary, "ark:/", "ark:", 1),
 			at["primaryidentifier"])
 	}

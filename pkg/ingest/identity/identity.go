@@ -13,6 +13,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -160,36 +161,37 @@ func mistaken(given, shoulder ark.ARK) string {
 	return ""
 }
 
-// Mistyped returns why an ARK on a collection's shoulder cannot be that of an object, or
-// "". Estimate checks whether an ARK elsewhere may be used.
-func (r Resolver) Mistyped(ctx context.Context, collection, text string) (string, error) {
+// Unusable returns why an ARK cannot be given in a submission to a collection, or "": what Estimate would refuse
+// is refused when it is submitted. What is stored can be updated, also if its row was lost; whose it is then, Estimate
+// reads.
+func (r Resolver) Unusable(ctx context.Context, collection, text string) (string, error) {
 	given, err := ark.Parse(text)
 	if err != nil {
 		return err.Error(), nil
 	}
 
-	name, err := r.shoulder(ctx, collection)
-	if err != nil || given.NAAN != r.NAAN || !strings.HasPrefix(given.Name, name) {
+	object, err := r.Inventory.Object(ctx, given.String())
+	switch {
+	case err == nil && object.Collection != collection:
+		return Foreign(given.String()), nil
+	case err == nil || !fault.Is(err, fault.NotFound):
 		return "", err
 	}
 
-	why := mistaken(given, ark.ARK{NAAN: r.NAAN, Name: name})
-	if why == "" {
-		return "", nil
+	why, err := r.unused(ctx, &ingest.Job{Collection: collection}, given)
+	if err != nil || why == "" {
+		return "", err
 	}
 
-	// What is stored under such an ARK can still be updated.
-	if _, err = r.Inventory.Object(ctx, given.String()); fault.Is(err, fault.NotFound) {
-		return why, nil
+	etag, err := r.Root.ETag(ctx, given.String())
+	if err != nil || etag != "" {
+		return "", err
 	}
-	return "", err
+	return why, nil
 }
 
 // shoulder is the shoulder of a collection's ARKs.
 func (r Resolver) shoulder(ctx context.Context, collection string) (string, error) {
 	profile, _, err := r.Collections.Profile(ctx, collection)
-	if profile.Shoulder == "" {
-		return r.Shoulder, err
-	}
-	return profile.Shoulder, err
+	return cmp.Or(profile.Shoulder, r.Shoulder), err
 }

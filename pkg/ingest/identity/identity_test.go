@@ -155,17 +155,43 @@ func TestReserveLocalIDs(t *testing.T) {
 	}
 }
 
-// TestMistyped: an ARK on the collection's shoulder is checked when it is submitted.
-func TestMistyped(t *testing.T) {
+// TestUnusable: what Estimate would refuse of an ARK is refused when it is submitted. An object that is stored can
+// be updated, whatever its ARK is, also if it has no row.
+func TestUnusable(t *testing.T) {
 	r := registrar(t)
+	const recorded, lost, foreign = "ark:/12345/recorded", "ark:/12345/lost", "ark:/12345/foreign"
+	records(t, r, "bench", recorded)
+	records(t, r, "other", foreign)
+	err := r.Root.Bucket.Put(t.Context(), ocfl.Inventory(lost, 0).Key, []byte("{}"), bucket.Condition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	good := valid(7)
 	for text, says := range map[string]string{
 		good: "", good[:len(good)-1] + "x": "check character", "ark:/99999/fk4": "is the shoulder",
-		"ark:/12345/x": "", "nonsense": "ark",
+		"ark:/12345/x": "not on the shoulder", "nonsense": "ark", recorded: "", lost: "", foreign: "may change",
 	} {
-		why, err := r.Mistyped(t.Context(), "bench", text)
+		why, err := r.Unusable(t.Context(), "bench", text)
 		if err != nil || (why == "") != (says == "") || !strings.Contains(strings.ToLower(why), says) {
 			t.Errorf("%s: %q, %v; expected %q", text, why, err, says)
 		}
+	}
+}
+
+// records records an object of a collection.
+func records(t *testing.T, r identity.Registrar, collection, id string) {
+	t.Helper()
+	put, err := r.Inventory.Prepare(t.Context(), inventory.Record{Job: "J-1",
+		Object: inventory.Object{ARK: id, Collection: collection, HeadOf: 1, Digest: "d"}}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := r.Inventory.Table.Begin("tx" + id)
+	if err := put(tx); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }

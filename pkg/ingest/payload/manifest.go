@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"archivist/pkg/formats/ark"
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fetch"
@@ -16,6 +17,24 @@ func Unsupported(kind checkm.Kind) string {
 	}
 	return "the rows of this manifest are containers (zip or tar files), which this release does not unpack. Unpack " +
 		"them, and submit a manifest of their files for each object, or a batch manifest of such manifests"
+}
+
+// CheckRow checks that every later step can represent a row of a batch manifest. It is a checkm.Options.Check.
+func CheckRow(r checkm.Row, wrong func(column, why string)) {
+	if _, err := ingest.CleanLocalIDs(r.Local); err != nil {
+		wrong("localIdentifier", err.Error())
+	}
+
+	if _, err := ark.Parse(r.Primary); r.Primary != "" && err != nil {
+		wrong("primaryIdentifier", err.Error())
+	}
+
+	for _, cell := range []struct{ column, text string }{{"creator", r.Creator}, {"title", r.Title},
+		{"date", r.Date}} {
+		if err := ingest.CheckText("the "+cell.column, cell.text, ingest.MaxMetadata); err != nil {
+			wrong(cell.column, err.Error())
+		}
+	}
 }
 
 // Rejected returns why a manifest that was read is rejected, or "".

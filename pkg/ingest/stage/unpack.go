@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"time"
 
-	"archivist/pkg/formats/ark"
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/formats/erc"
 	"archivist/pkg/ingest"
@@ -225,7 +224,7 @@ func (u Unpack) jobs(
 
 	// The digests of an object's files are in its own manifest, which Estimate checks.
 	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile,
-		Check: checkRow}
+		Check: payload.CheckRow}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
 	refused = payload.Rejected(m, problems, err, kind)
 	if refused == "" && len(rows) > ingest.MaxJobs {
@@ -244,24 +243,6 @@ func (u Unpack) jobs(
 	}
 
 	return jobs, "", nil
-}
-
-// checkRow checks that every later step can represent a row of a batch manifest.
-func checkRow(r checkm.Row, report func(column, why string)) {
-	if _, err := ingest.CleanLocalIDs(r.Local); err != nil {
-		report("localIdentifier", err.Error())
-	}
-
-	if _, err := ark.Parse(r.Primary); r.Primary != "" && err != nil {
-		report("primaryIdentifier", err.Error())
-	}
-
-	for _, cell := range []struct{ column, text string }{{"creator", r.Creator}, {"title", r.Title},
-		{"date", r.Date}} {
-		if err := ingest.CheckText("the "+cell.column, cell.text, ingest.MaxMetadata); err != nil {
-			report(cell.column, err.Error())
-		}
-	}
 }
 
 // priority of a batch's jobs: the profile's, else by how many there are.
