@@ -126,7 +126,7 @@ func TestStorageRequests(t *testing.T) {
 		{"first of the process", "zero", "/zero.txt", ingest.TypeFile, 1, false, 24, 6},
 		{"one file", "one", "/one.txt", ingest.TypeFile, 1, false, fileWrites, fileReads},
 		{"manifest of one file", "two", "/1/manifest.checkm", ingest.TypeObjectManifest, 1, false, 23, 7},
-		{"second version", "one", "/two.txt", ingest.TypeFile, 2, false, 15, 18},
+		{"second version", "one", "/two.txt", ingest.TypeFile, 2, false, 15, 19},
 		{"no change", "one", "/two.txt", ingest.TypeFile, 2, true, 6, 27},
 		{"manifest of 100 files", "many", "/100/manifest.checkm", ingest.TypeObjectManifest, 1, false, 223, 7},
 	} {

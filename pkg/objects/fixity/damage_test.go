@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -155,5 +157,65 @@ func TestLostAnswer(t *testing.T) {
 		if got := w.read(); err != nil || n < 2 || got != w.bytes {
 			t.Errorf("update %d of %d: %v; %d bytes are counted of %d", lost, n, err, got, w.bytes)
 		}
+	}
+}
+
+// TestVersionOnRecord: of a version's inventory and its sidecar, the one is named that is not as the version's row has
+// it, so that a repair of what is named ends.
+func TestVersionOnRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		inventory, sidecar string // in place of the stored ones; "": as stored
+		want               string // the ending of the key that is named
+	}{
+		"the sidecar is another":     {"", sum("x") + " inventory.json\n", "v1/inventory.json.sha512"},
+		"the inventory is another":   {"x", "", "v1/inventory.json"},
+		"both agree, and are others": {"x", sum("x") + " inventory.json\n", "v1/inventory.json"},
+		"the sidecar has no digest":  {"", "nonsense", "v1/inventory.json.sha512"},
+		"neither is right":           {"x", "nonsense", "v1/inventory.json.sha512 v1/inventory.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			i := ocfl.Inventory(ark, 1)
+			text, _ := w.root.Twin.Object("storage/" + i.Key)
+			w.record(1, sum(string(text)))
+			if r := w.check(); r.Outcome != OK || r.OnRecord != 1 {
+				t.Fatalf("before: %+v", r)
+			}
+			for key, text := range map[string]string{i.Key: c.inventory, i.Sidecar: c.sidecar} {
+				if text != "" {
+					w.put(key, text)
+				}
+			}
+			var named []string
+			for _, p := range w.check().Problems {
+				named = append(named, strings.TrimPrefix(p.Key, ocfl.Prefix(ark)))
+			}
+			slices.Sort(named)
+			want := strings.Fields(c.want)
+			slices.Sort(want)
+			named = slices.Compact(named)
+			if !slices.Equal(named, want) {
+				t.Errorf("named are %q, expected %q", named, want)
+			}
+		})
+	}
+}
+
+// record puts the row of a version.
+func (w *world) record(n int, digest string) {
+	w.Helper()
+	tb := w.table(through)
+	put, err := inventory.Store{Table: tb}.PrepareVersions(w.Context(), inventory.Record{
+		Object:   inventory.Object{ARK: ark, Collection: "maps", HeadOf: n},
+		Versions: []inventory.Version{{Number: n, Digest: digest}}}, 0)
+	if err != nil {
+		w.Fatal(err)
+	}
+	tx := tb.Begin(w.id())
+	if err := put(tx); err != nil {
+		w.Fatal(err)
+	}
+	if err := tx.Commit(w.Context()); err != nil {
+		w.Fatal(err)
 	}
 }

@@ -149,7 +149,7 @@ func (w *walk) versions(ctx context.Context) error {
 // recorded compares the digest of a version's inventory, which its sidecar has, with the version's row.
 // The newest version may have no row yet.
 func (w *walk) recorded(ctx context.Context, n int) error {
-	digest, err := inventory.Store{Table: w.Table}.VersionDigest(ctx, w.ark, n)
+	digest, err := w.onRecord(ctx, n)
 	if err != nil {
 		return fault.New(fault.Unavailable, "%w", err)
 	}
@@ -160,6 +160,10 @@ func (w *walk) recorded(ctx context.Context, n int) error {
 
 	w.OnRecord = n
 	i := ocfl.Inventory(w.ark, n)
+	if w.named(i.Sidecar) { // then the inventory was compared with the row
+		return nil
+	}
+
 	found, err := w.Root.SidecarDigest(ctx, i.Sidecar)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return fault.New(fault.Unavailable, "%w", err)
@@ -221,9 +225,14 @@ func (w *walk) judged(ctx context.Context) (damaged bool, err error) {
 
 // addOnce adds what is wrong with a file, unless something is already.
 func (w *walk) addOnce(p Problem) {
-	if !slices.ContainsFunc(w.Problems, func(found Problem) bool { return found.Key == p.Key }) {
+	if !w.named(p.Key) {
 		w.add(p)
 	}
+}
+
+// named reports whether something is wrong with a file.
+func (w *walk) named(key string) bool {
+	return slices.ContainsFunc(w.Problems, func(found Problem) bool { return found.Key == key })
 }
 
 // pollution notes keys that do not belong to the object. The other kinds of damage are found by the
@@ -252,7 +261,7 @@ func (w *walk) inventory(ctx context.Context, n int) error {
 			return err
 		}
 		w.addOnce(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar is missing"})
-		return w.check(ctx, i.Key, "")
+		return w.checkRecorded(ctx, i.Key, n)
 	}
 
 	if err != nil {
@@ -261,7 +270,7 @@ func (w *walk) inventory(ctx context.Context, n int) error {
 
 	if !isDigest(digest) {
 		w.addOnce(Problem{Key: i.Sidecar, Kind: BadSidecar, Reason: "the sidecar has no digest"})
-		return w.check(ctx, i.Key, "")
+		return w.checkRecorded(ctx, i.Key, n)
 	}
 
 	if !whole {
@@ -282,16 +291,29 @@ func (w *walk) inventory(ctx context.Context, n int) error {
 	return err
 }
 
-// blame tells which of the root inventory and its sidecar is wrong, if they differ: an inventory that is as
-// recorded is not. A crash can leave the sidecar of the version before; the next deposit or a repair by the doctor
-// writes it.
+// checkRecorded checks an inventory without a sidecar: that of a version by its row. The root inventory is judged
+// later, by the newest version and by what is on record.
+func (w *walk) checkRecorded(ctx context.Context, key string, n int) error {
+	if n == 0 {
+		return w.check(ctx, key, "")
+	}
+	digest, err := w.onRecord(ctx, n)
+	if err != nil {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+	return w.check(ctx, key, digest)
+}
+
+// blame tells which of an inventory and its sidecar is wrong, if they differ: an inventory that is as recorded is
+// not. A crash can leave the root's sidecar of the version before; the next deposit or a repair by the doctor writes
+// it.
 func (w *walk) blame(ctx context.Context, n int, sidecar string, before Result) error {
 	found := w.Problems[len(w.Problems)-1]
-	if n > 0 || w.Root.Recorded == nil || found.Kind != Mismatch {
+	if found.Kind != Mismatch {
 		return nil
 	}
 
-	_, recorded, err := w.Root.Recorded(ctx, w.ark)
+	recorded, err := w.onRecord(ctx, n)
 	if err != nil {
 		return fault.New(fault.Unavailable, "%w", err)
 	}
@@ -299,14 +321,25 @@ func (w *walk) blame(ctx context.Context, n int, sidecar string, before Result) 
 	if found.Actual == recorded {
 		w.Outcome, w.Problems = before.Outcome, before.Problems
 		w.add(Problem{
-			Key:      ocfl.Inventory(w.ark, 0).Sidecar,
+			Key:      ocfl.Inventory(w.ark, n).Sidecar,
 			Kind:     BadSidecar,
 			Expected: recorded,
 			Actual:   sidecar,
-			Reason:   "the sidecar has another digest than the root inventory, which is as recorded",
+			Reason:   "the sidecar has another digest than its inventory, which is as recorded",
 		})
 	}
 	return nil
+}
+
+// onRecord is the digest on record of the inventory of a version, 0 for the root inventory; "" if there is none.
+func (w *walk) onRecord(ctx context.Context, n int) (digest string, err error) {
+	switch {
+	case n > 0:
+		return inventory.Store{Table: w.Table}.VersionDigest(ctx, w.ark, n)
+	case w.Root.Recorded != nil:
+		_, digest, err = w.Root.Recorded(ctx, w.ark)
+	}
+	return digest, err
 }
 
 // finished refuses, with an Unavailable, to call the root inventory of a version damaged that is

@@ -83,9 +83,11 @@ func SHA512(text []byte) string {
 
 // Declare writes the declaration of an object (OCFL 1.1, section 3.2). It is always the same text,
 // so it needs no condition.
-func (r Root) Declare(ctx context.Context, id string) error {
-	return r.Bucket.Put(ctx, Prefix(id)+objectDeclaration, []byte(declarationText),
-		bucket.Condition{})
+func (r Root) Declare(ctx context.Context, id string) error { return r.declare(ctx, Prefix(id)) }
+
+// declare writes the declaration of the object at a prefix.
+func (r Root) declare(ctx context.Context, prefix string) error {
+	return r.Bucket.Put(ctx, prefix+objectDeclaration, []byte(declarationText), bucket.Condition{})
 }
 
 // Undeclare removes the declaration of an object of which nothing was ever committed.

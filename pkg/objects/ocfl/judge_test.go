@@ -60,6 +60,23 @@ var witnesses = map[string]struct {
 	}, Damaged, "is none"},
 }
 
+// byHand reads and puts files of the object, as a person with the rights could; "" removes one.
+func (f fixture) byHand(t *testing.T) (get func(key string) string, put func(key, text string)) {
+	get = func(key string) string { return string(f.read(t, key)) }
+	return get, func(key, text string) {
+		t.Helper()
+		var err error
+		if text == "" {
+			err = f.root.Bucket.Delete(t.Context(), Prefix(id)+key)
+		} else {
+			err = f.root.Bucket.Put(t.Context(), Prefix(id)+key, []byte(text), bucket.Condition{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestJudge: one row for each state of the witnesses.
 func TestJudge(t *testing.T) {
 	for name, c := range witnesses {
@@ -77,17 +94,7 @@ func TestJudge(t *testing.T) {
 				return c.recorded, digests[c.recorded], nil
 			}
 			if c.do != nil {
-				c.do(func(key string) string { return string(f.read(t, key)) }, func(key, text string) {
-					var err error
-					if text == "" {
-						err = f.root.Bucket.Delete(t.Context(), Prefix(id)+key)
-					} else {
-						err = f.root.Bucket.Put(t.Context(), Prefix(id)+key, []byte(text), bucket.Condition{})
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
-				})
+				c.do(f.byHand(t))
 			}
 			v, err := f.root.Judge(t.Context(), id)
 			if err != nil || v.Trust != c.want || !strings.Contains(v.Why, c.says) ||

@@ -137,3 +137,48 @@ func TestWrongSidecarOfVersion(t *testing.T) {
 		t.Errorf("the sidecar is %s, %v", got, err)
 	}
 }
+
+// TestMadeAgain: what follows from the root inventory and was lost or changed is made again with the next version,
+// whose readers could not tell it any more.
+func TestMadeAgain(t *testing.T) {
+	for name, harm := range map[string]func(get func(string) string, put func(key, text string)){
+		"the declaration is lost": func(_ func(string) string, put func(key, text string)) {
+			put(objectDeclaration, "")
+		},
+		"the version's inventory is changed": func(get func(string) string, put func(key, text string)) {
+			put("v1/"+inventoryName, get("v1/"+inventoryName)+"\n")
+		},
+		"the version's inventory is lost": func(_ func(string) string, put func(key, text string)) {
+			put("v1/"+inventoryName, "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := open(t)
+			get, put := f.byHand(t)
+			store := func(job string) (digest string) {
+				t.Helper()
+				p, contents := f.prepare(t, job, []File{f.file(t, "producer/a", job)})
+				o := owner()
+				o.Ended = func(_ context.Context, other string) (bool, error) { return other != job, nil }
+				if err := f.commitAs(t, o, p, job, contents); err != nil {
+					t.Fatal(err)
+				}
+				return p.Digest
+			}
+			one := store("one")
+			f.root.Recorded = func(context.Context, string) (int, string, error) { return 1, one, nil }
+			kept := map[string]string{}
+			for _, key := range []string{objectDeclaration, "v1/" + inventoryName, "v1/" + sidecarName} {
+				kept[key] = get(key)
+			}
+			harm(get, put)
+			store("two")
+			for key, text := range kept {
+				if now := get(key); now != text {
+					t.Errorf("%s is %q", key, now)
+				}
+			}
+			f.check(t, []map[string]string{{"producer/a": "one"}, {"producer/a": "two"}})
+		})
+	}
+}

@@ -108,10 +108,16 @@ func owner() Owner {
 }
 
 func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content) error {
+	return f.commitAs(t, owner(), p, job, contents)
+}
+
+func (f fixture) commitAs(t testing.TB, o Owner, p Prepared, job string, contents []Content) error {
 	ctx, just := context.Background(), (*Published)(nil)
 	if !p.NoChange && !p.Written {
-		if err := f.root.Declare(ctx, id); err != nil {
-			t.Fatal(err)
+		if p.Follows == "" {
+			if err := f.root.Declare(ctx, id); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for _, c := range contents {
 			if err := f.root.Copy(ctx, id, c, always); err != nil {
@@ -119,11 +125,11 @@ func (f fixture) commit(t testing.TB, p Prepared, job string, contents []Content
 			}
 		}
 		var err error
-		if just, err = f.root.Publish(ctx, p, f.text("inventory-"+job), owner()); err != nil {
+		if just, err = f.root.Publish(ctx, p, f.text("inventory-"+job), o); err != nil {
 			return err
 		}
 	}
-	_, err := f.root.Finish(ctx, id, owner(), just)
+	_, err := f.root.Finish(ctx, id, o, just)
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // sweep removes keys below an object's prefix that no inventory names, and that no worker
-// can still commit.
+// can still commit. A declaration that was lost is written again: the list tells it, which is read anyway.
 //
 // The newest version is first: if content of it is missing, nothing of the other folders is
 // removed.
@@ -20,6 +20,12 @@ func (r Root) sweep(ctx context.Context, prefix string, head int, c *contents, o
 	l, err := r.list(ctx, prefix)
 	if err != nil {
 		return err
+	}
+
+	if !l.declared(prefix) {
+		if err := r.declare(ctx, prefix); err != nil {
+			return err
+		}
 	}
 
 	if err := l.sweepHead(ctx, fmt.Sprintf("%sv%d/", prefix, head), c.named); err != nil {
@@ -45,6 +51,11 @@ func (r Root) list(ctx context.Context, prefix string) (l listing, err error) {
 	l.bucket = r.Bucket
 	l.few, l.many, err = r.Bucket.Few(ctx, prefix)
 	return l, err
+}
+
+// declared reports whether the object has its declaration, which is the first of its keys.
+func (l listing) declared(prefix string) bool {
+	return len(l.few) > 0 && l.few[0].Key == prefix+objectDeclaration
 }
 
 // each calls f with every object below a folder, in order of the keys.
