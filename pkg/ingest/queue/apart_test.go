@@ -167,6 +167,28 @@ func TestKeyOfARemovedBatch(t *testing.T) {
 	}
 }
 
+// TestStaleSubmission: a submission that is refused since another row has changed, and whose key nobody has used, says
+// that, and can be made again.
+func TestStaleSubmission(t *testing.T) {
+	refuse := true
+	b := newBenchOn(t, tabletest.Through(tabletest.New(), func(op string, call func() error) error {
+		if op == "TransactWriteItems" && refuse {
+			return tabletest.Unmet()
+		}
+		return call()
+	}))
+	submit := func() (*queue.Batch, error) {
+		return b.q.Submit(t.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "key", []byte("x"), "me")
+	}
+	if row, err := submit(); row != nil || !fault.Is(err, fault.Stale) {
+		t.Errorf("%+v, %v", row, err)
+	}
+	refuse = false
+	if row, err := submit(); row == nil || err != nil {
+		t.Errorf("again: %+v, %v", row, err)
+	}
+}
+
 // TestPauseLeavesTimeToOthers: thousands that a pause of the storage keeps, and that take the time of a gate, do not
 // stop what needs no storage.
 func TestPauseLeavesTimeToOthers(t *testing.T) {

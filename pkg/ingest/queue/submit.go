@@ -71,8 +71,11 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 
 	err := tx.Commit(ctx)
 	if key != "" && fault.Is(err, fault.Stale) {
-		// Another request used the key since it was read.
-		return q.recall(ctx, key, body, now)
+		// Another request may have used the key since it was read. Else it is another row that has changed.
+		known, readErr := q.Submitted(ctx, key, body)
+		if known != nil || readErr != nil {
+			return known, readErr
+		}
 	}
 
 	if err != nil {

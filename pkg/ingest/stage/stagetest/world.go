@@ -52,7 +52,12 @@ func NewWorld(t *testing.T) *World {
 
 	t.Cleanup(server.Close)
 	t.Cleanup(w.Source.Close)
-	w.Machine = queuetest.New(tabletest.Table(w.Rows), time.Now, 50)
+	client := &tabletest.Client{
+		DynamoDBAPI: w.Rows,
+		Do:          func(_ string, call func() error) error { return call() },
+		Ends:        true,
+	}
+	w.Machine = queuetest.New(tabletest.Table(client), time.Now, 50)
 	w.Stages = New(w.Machine, server.URL)
 	return w
 }

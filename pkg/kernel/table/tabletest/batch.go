@@ -60,12 +60,9 @@ func (f *Fake) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput,
 // calls can come between them.
 func (c *Client) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	get := func(in *dynamodb.BatchGetItemInput) (*dynamodb.BatchGetItemOutput, error) {
-		return c.DynamoDBAPI.BatchGetItem(ctx, in)
-	}
-
+	get := c.DynamoDBAPI.BatchGetItem
 	if c.Order == nil {
-		return through(c, "BatchGetItem", in, get)
+		return through(ctx, c, "BatchGetItem", in, get)
 	}
 
 	all := &dynamodb.BatchGetItemOutput{Responses: map[string][]Item{}}
@@ -74,7 +71,7 @@ func (c *Client) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInpu
 		c.Order(keys)
 		for _, k := range keys {
 			of.Keys = []Item{k}
-			out, err := through(c, "BatchGetItem", &dynamodb.BatchGetItemInput{
+			out, err := through(ctx, c, "BatchGetItem", &dynamodb.BatchGetItemInput{
 				RequestItems: map[string]types.KeysAndAttributes{name: of}}, get)
 			if err != nil {
 				return nil, err

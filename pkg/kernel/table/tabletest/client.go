@@ -24,17 +24,25 @@ type Client struct {
 	// Order, if set, puts the keys of a batch into the order in which its rows are read: one by
 	// one, as DynamoDB may do it. Without it a batch is read at one moment.
 	Order func(keys []Item)
+	// Ends: a call whose context has ended is refused, as the SDK does. In a simulation it would not play the same
+	// way twice: which of two goroutines ends a context first is not decided by its seed.
+	Ends bool
 }
 
 // through makes one call by Do, which may call it never, once or again. After an error of Do
 // there is no response, even if the call had its effect.
-func through[In, Out any](c *Client, op string, in In, f func(In) (Out, error)) (Out, error) {
+func through[In, Out any](ctx context.Context, c *Client, op string, in In,
+	f func(context.Context, In, ...func(*dynamodb.Options)) (Out, error)) (Out, error) {
 	var out Out
+	if err := ctx.Err(); c.Ends && err != nil {
+		return out, err
+	}
+
 	err := c.Do(op, func() (err error) {
 		if err := c.refused(in); err != nil {
 			return err
 		}
-		out, err = f(in)
+		out, err = f(ctx, in)
 		return err
 	})
 	if err != nil {
@@ -105,62 +113,43 @@ func queried(in *dynamodb.QueryInput) (pks []string) {
 // GetItem is passed through Do.
 func (c *Client) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return through(c, "GetItem", in,
-		func(in *dynamodb.GetItemInput) (*dynamodb.GetItemOutput, error) {
-			return c.DynamoDBAPI.GetItem(ctx, in)
-		})
+	return through(ctx, c, "GetItem", in, c.DynamoDBAPI.GetItem)
 }
 
 // PutItem is passed through Do.
 func (c *Client) PutItem(ctx context.Context, in *dynamodb.PutItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	return through(c, "PutItem", in,
-		func(in *dynamodb.PutItemInput) (*dynamodb.PutItemOutput, error) {
-			return c.DynamoDBAPI.PutItem(ctx, in)
-		})
+	return through(ctx, c, "PutItem", in, c.DynamoDBAPI.PutItem)
 }
 
 // UpdateItem is passed through Do.
 func (c *Client) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	return through(c, "UpdateItem", in,
-		func(in *dynamodb.UpdateItemInput) (*dynamodb.UpdateItemOutput, error) {
-			return c.DynamoDBAPI.UpdateItem(ctx, in)
-		})
+	return through(ctx, c, "UpdateItem", in, c.DynamoDBAPI.UpdateItem)
 }
 
 // DeleteItem is passed through Do.
 func (c *Client) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
-	return through(c, "DeleteItem", in,
-		func(in *dynamodb.DeleteItemInput) (*dynamodb.DeleteItemOutput, error) {
-			return c.DynamoDBAPI.DeleteItem(ctx, in)
-		})
+	return through(ctx, c, "DeleteItem", in, c.DynamoDBAPI.DeleteItem)
 }
 
 // Query is passed through Do.
 func (c *Client) Query(ctx context.Context, in *dynamodb.QueryInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	return through(c, "Query", in, func(in *dynamodb.QueryInput) (*dynamodb.QueryOutput, error) {
-		return c.DynamoDBAPI.Query(ctx, in)
-	})
+	return through(ctx, c, "Query", in, c.DynamoDBAPI.Query)
 }
 
 // Scan is passed through Do.
 func (c *Client) Scan(ctx context.Context, in *dynamodb.ScanInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	return through(c, "Scan", in, func(in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
-		return c.DynamoDBAPI.Scan(ctx, in)
-	})
+	return through(ctx, c, "Scan", in, c.DynamoDBAPI.Scan)
 }
 
 // TransactWriteItems is passed through Do.
 func (c *Client) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput,
 	_ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
-	return through(c, "TransactWriteItems", in,
-		func(in *dynamodb.TransactWriteItemsInput) (*dynamodb.TransactWriteItemsOutput, error) {
-			return c.DynamoDBAPI.TransactWriteItems(ctx, in)
-		})
+	return through(ctx, c, "TransactWriteItems", in, c.DynamoDBAPI.TransactWriteItems)
 }
 
 // Throttled is DynamoDB's refusal of a request that came too fast.
@@ -173,6 +162,12 @@ func Throttled() error {
 func Conflicted() error {
 	return &types.TransactionCanceledException{Message: aws.String("conflict"),
 		CancellationReasons: []types.CancellationReason{{Code: aws.String("TransactionConflict")}}}
+}
+
+// Unmet is DynamoDB's refusal of a transaction whose first condition did not hold.
+func Unmet() error {
+	return &types.TransactionCanceledException{Message: aws.String("condition"),
+		CancellationReasons: []types.CancellationReason{{Code: aws.String("ConditionalCheckFailed")}}}
 }
 
 // Mixed is a transaction's refusal for its conditions as DynamoDB gives it when others write
