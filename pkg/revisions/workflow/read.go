@@ -82,6 +82,11 @@ func (s *source) readYAML(data []byte) (n *node, err error) {
 
 	// They are equal (source: YAML 1.2, section 5.4).
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	if line := tooBlank(data); line > 0 {
+		s.refuse(&node{line: line, column: 1}, "more than %d blank lines follow each other", maxBlank)
+		return nil, errRefused
+	}
+
 	tokens := lexer.Tokenize(string(data))
 	s.tokens -= len(tokens)
 	if s.tokens < 0 {
@@ -105,6 +110,29 @@ func (s *source) readYAML(data []byte) (n *node, err error) {
 		}
 	}
 	return nil, nil
+}
+
+// maxBlank is how many blank lines may follow each other in YAML: the time that the lexer takes for them grows with
+// their square, to minutes for a file of them. Before it no token is known that could be counted.
+const maxBlank = 100
+
+// tooBlank is the first of more blank lines than may follow each other, 0 if there are none.
+func tooBlank(data []byte) int {
+	line, first := 1, 1 // of blank lines
+	for _, b := range data {
+		switch b {
+		case ' ', '\t':
+			continue
+		case '\n', '\r': // each ends a line (source: YAML 1.2, section 5.4)
+			line++
+			if line-first > maxBlank {
+				return first
+			}
+			continue
+		}
+		first = line + 1
+	}
+	return 0
 }
 
 // syntax adds an error of the library as a problem, at its place if the library knows it.
