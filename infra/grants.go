@@ -55,13 +55,14 @@ func grantObjects(g grantee, b awss3.Bucket, matching string, actions ...[]strin
 var jobRows = []string{"JOB#*", "BATCH#*", "LOCK#*", "SLOT", "SPACE"}
 
 // stageRows are the rows that each stage may change. So a stage that parses hostile
-// content cannot change objects, profiles, or the scheduler's lease.
+// content cannot change objects, profiles, or the scheduler's lease. Store, which parses none, tells an object's history
+// that it has healed files.
 var stageRows = map[string][]string{
 	"unpack":   {"BATCH#*", "JOB#*", "LOCK#*", "MAIL#*"},
 	"estimate": jobRows,
 	"download": jobRows,
 	"process":  slices.Concat(jobRows, []string{"ARK#*", "LOCAL#*"}), // it reserves names
-	"store":    jobRows,
+	"store":    slices.Concat(jobRows, []string{"OBJECT#*"}),
 	"record":   slices.Concat(jobRows, []string{"ARK#*", "LOCAL#*", "OBJECT#*", "VERSION#*"}),
 	"notify":   jobRows,
 	"report":   {"BATCH#*", "MAIL#*"},

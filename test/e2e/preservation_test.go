@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/components/preservation"
+	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/fixity"
 )
@@ -108,4 +110,34 @@ func storedIn(t *testing.T, bucket, key string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestDepositHeals: a deposit that brings the bytes of a lost file puts them back, and the history of the object says so.
+func TestDepositHeals(t *testing.T) {
+	begin(t)
+	src := newSource(t)
+	first := preserve(t, "heals", src, "/lost.txt")
+	o, err := client.Object(t.Context(), first.Identifiers.Primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := &cell{T: t, prefix: o.Stored}
+	key := o.Stored + stored.content(stored.keys(out.StorageBucket), "lost.txt")
+	if _, err := buckets().DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &out.StorageBucket,
+		Key: &key}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: "heals", Payload: v1.Payload{
+		URL: src.URL + "/lost.txt", Type: "file"}, Identifiers: &v1.Identifiers{Primary: o.ARK}}, t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := ends(t, ingest.JobID(b.ID, 1), "Completed", soon)
+	if !j.NoChange || storedIn(t, out.StorageBucket, key) != "content of /lost.txt" {
+		t.Errorf("it made %+v", j)
+	}
+	told, err := client.ItemHistory(t.Context(), "object:"+o.ARK, 100)
+	if err != nil || !slices.ContainsFunc(told, func(e v1.ItemEvent) bool { return e.Name == "object.repair" }) {
+		t.Errorf("the history is %+v, %v", told, err)
+	}
 }

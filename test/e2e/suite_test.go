@@ -112,6 +112,7 @@ var suite = []entry{
 		"the grants and the memory of the components that ship"},
 	{"TestRepairFromCopy", "process", "ministack", shares, 10,
 		"a copy from which nothing can be restored (on MiniStack with -replica)"},
+	{"TestDepositHeals", "process", "ministack", shares, 6, "a repair by a deposit that its function may not tell"},
 	{"TestDamageByHand", "process", "ministack", alone, 900,
 		"a kind of damage over which something says that all is right (with -damage)"},
 
