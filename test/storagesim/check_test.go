@@ -142,7 +142,9 @@ func (c *checker) committed(prefix string) {
 		for _, p := range paths {
 			if o.needed[prefix+p] == "" {
 				o.needed[prefix+p] = digest
-				c.present(prefix+p, digest)
+				if now, there := c.w.twin.Object(prefix + p); !c.w.harm.commits(prefix+p, now, there) {
+					c.present(prefix+p, digest)
+				}
 			}
 		}
 	}

@@ -25,6 +25,9 @@ type harm struct {
 	versions int               // of the object then
 	keys     map[string][]byte // as they were; nil: not there
 	bad      map[string][]byte // as they were made; nil: removed
+
+	// Those that no committed version named then, as they were.
+	uncommitted map[string][]byte
 }
 
 // harming is a kind of damage. That of inventories is done only while the newest version is on record: without
@@ -108,7 +111,7 @@ func (w *world) damage(a *actor) {
 		return
 	}
 	w.harm = &harm{kind: h.kind, root: root, at: time.Now(), versions: len(o.versions), keys: map[string][]byte{},
-		bad: changes}
+		bad: changes, uncommitted: map[string][]byte{}}
 	w.Met("damage: " + h.kind)
 	for _, key := range slices.Sorted(maps.Keys(changes)) {
 		w.log("DAMAGE %s: %s", h.kind, key)
@@ -116,6 +119,8 @@ func (w *world) damage(a *actor) {
 		data, there := w.twin.Object(key)
 		if !there || root == copyRoot || o.owns(prefix, key) {
 			w.harm.keys[key] = data
+		} else {
+			w.harm.uncommitted[key] = data
 		}
 		w.overwrite(a, key, changes[key])
 	}
@@ -155,6 +160,21 @@ func (h *harm) cameBack(key string, versions int) bool {
 	}
 	bad, harmed := h.bad[key]
 	return harmed && bad == nil && versions < h.versions
+}
+
+// commits reports whether a key that a version names, which is committed now, is as the damage left it before: the
+// request came late, and no worker could look again. It is one of those that are restored then.
+func (h *harm) commits(key string, now []byte, there bool) bool {
+	if !h.has(key, now, there) {
+		return false
+	}
+	version, _, _ := strings.Cut(key, "/content/")
+	for _, k := range []string{key, version + "/inventory.json", version + "/inventory.json.sha512"} {
+		if was, known := h.uncommitted[k]; known {
+			h.keys[k] = was
+		}
+	}
+	return true
 }
 
 // damaged are the keys that are not as they were before the damage, and that no later commit has replaced.
