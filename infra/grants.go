@@ -55,8 +55,8 @@ func grantObjects(g grantee, b awss3.Bucket, matching string, actions ...[]strin
 var jobRows = []string{"JOB#*", "BATCH#*", "LOCK#*", "SLOT", "SPACE"}
 
 // stageRows are the rows that each stage may change. So a stage that parses hostile
-// content cannot change objects, profiles, or the scheduler's lease. Store, which parses none, tells an object's history
-// that it has healed files.
+// content cannot change objects, profiles, or the scheduler's lease. Store, which parses none, tells
+// an object's history that it has healed files.
 var stageRows = map[string][]string{
 	"unpack":   {"BATCH#*", "JOB#*", "LOCK#*", "MAIL#*"},
 	"estimate": jobRows,

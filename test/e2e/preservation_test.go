@@ -112,7 +112,8 @@ func storedIn(t *testing.T, bucket, key string) string {
 	return string(text)
 }
 
-// TestDepositHeals: a deposit that brings the bytes of a lost file puts them back, and the history of the object says so.
+// TestDepositHeals: a deposit that brings the bytes of a lost file puts them back, and the history of the object says
+// so.
 func TestDepositHeals(t *testing.T) {
 	begin(t)
 	src := newSource(t)

@@ -181,8 +181,7 @@ func (s *Store) again(ctx context.Context, a *archiveRow, r *revisionRow, n Noti
 	if r.Transaction == "" {
 		return nil // it was planned before anybody said which one it is
 	}
-	return s.stop(ctx, a, fmt.Sprintf("revision %d was %s and is now %s", n.Revision, r.Transaction,
-		n.Transaction), by)
+	return s.stop(ctx, a, becameAnother(n.Revision, r.Transaction, n.Transaction), by)
 }
 
 // made keeps who made a revision, and the tasks that led to it: those that led to the revision of

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/revisions/revision"
@@ -69,6 +70,34 @@ func TestDuplicates(t *testing.T) {
 	w.quiet("maps", runner.Succeeded)
 	if got := len(w.history("maps/1/indexing")); got != 5 { // planned, ready, dispatched, running, succeeded
 		t.Errorf("found %d events of maps/1/indexing", got)
+	}
+}
+
+// TestRewritten: a history that was rewritten stops the archive, although only a revision behind the rewritten ones was
+// notified, or none at all.
+func TestRewritten(t *testing.T) {
+	for name, notified := range map[string]bool{"the next revision is notified": true, "nothing is notified": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			r := (&repository{}).add(3, theText)
+			w.archive("maps", r, 1)
+			w.notify("maps", 1, 2, 3)
+			w.quiet("maps", runner.Succeeded)
+			for n := range r.commits {
+				r.commits[n].id = fmt.Sprint("new", n)
+			}
+			if notified {
+				r.add(1, theText)
+				w.notify("maps", 4)
+			}
+			w.now = w.now.Add(2 * time.Hour)
+			w.pass("maps")
+			a, err := w.store.Archive(t.Context(), "maps")
+			if err != nil || a.Mode != revision.Stopped || a.Watermark != 3 ||
+				!strings.Contains(a.Why, "revision 3 was") {
+				t.Errorf("%+v, %v", a, err)
+			}
+		})
 	}
 }
 

@@ -65,6 +65,10 @@ func (p *pass) read(ctx context.Context, a *archiveRow,
 		return nil, nil, p.stop(ctx, a, err.Error(), By{})
 	}
 
+	if err == nil && n > 1 {
+		err = p.sameAs(ctx, a, src, r.Archive, n-1)
+	}
+
 	if err != nil {
 		return nil, nil, err
 	}

@@ -77,12 +77,14 @@ func (p *pass) gap(ctx context.Context, a *archiveRow) (since int64, err error) 
 // at again after Times.Gap, and then less and less often; that is no error of the pass. An archive
 // of which nothing was notified begins at its head.
 func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error) {
-	head, err := p.headOf(ctx, a)
+	src, head, err := p.headOf(ctx, a)
 	if err != nil {
-		p.warn("the head of an archive could not be read", "archive", a.Name, "error", err)
-		p.count(MetricUnreadable, 1)
-		a.Missed++
-		return false, p.looked(ctx, a, a.Newest)
+		return false, p.missed(ctx, a, a.Newest, err)
+	}
+
+	compared := p.newestIsSame(ctx, a, src, head)
+	if fault.Is(compared, fault.Conflict) {
+		return false, nil // it was stopped; the next round sees that
 	}
 
 	from := a.Watermark + 1
@@ -107,8 +109,27 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 		return true, nil // the row has changed, perhaps; and perhaps that was not all
 	}
 
+	if compared != nil {
+		return false, p.missed(ctx, a, head, compared)
+	}
 	a.Missed = 0
 	return false, p.looked(ctx, a, head)
+}
+
+// missed keeps that a look has not told all, so that the next one comes soon. head is the newest known one.
+func (p *pass) missed(ctx context.Context, a *archiveRow, head int64, why error) error {
+	p.warn("an archive could not be looked at", "archive", a.Name, "error", why)
+	p.count(MetricUnreadable, 1)
+	a.Missed++
+	return p.looked(ctx, a, head)
+}
+
+// newestIsSame compares the newest planned revision with the archive, if that has so many.
+func (p *pass) newestIsSame(ctx context.Context, a *archiveRow, src archive.Source, head int64) error {
+	if a.First == 0 || a.Watermark < a.First || a.Watermark > head {
+		return nil
+	}
+	return p.sameAs(ctx, a, src, a.Ref(), a.Watermark)
 }
 
 // notifyMissing notifies a revision that the archive has, and reports whether nobody had.
@@ -121,13 +142,14 @@ func (p *pass) notifyMissing(ctx context.Context, a *archiveRow, n int64) (missi
 	return true, err
 }
 
-// headOf is the head of an archive, as the archive itself says.
-func (p *pass) headOf(ctx context.Context, a *archiveRow) (int64, error) {
-	src, err := p.Open(ctx, a.Location)
+// headOf opens an archive, and is its head, as the archive itself says.
+func (p *pass) headOf(ctx context.Context, a *archiveRow) (src archive.Source, head int64, err error) {
+	src, err = p.Open(ctx, a.Location)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	return src.Head(ctx)
+	head, err = src.Head(ctx)
+	return src, head, err
 }
 
 // looked keeps that the head was looked at, and which it was: the one before, if it could not be

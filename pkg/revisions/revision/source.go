@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"fmt"
 
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/revisions/archive"
@@ -61,4 +62,39 @@ func (s *Store) plannedAt(ctx context.Context, a *archiveRow, ref string,
 	}
 	src, _, err := s.sourceAt(ctx, a, n, r.Transaction)
 	return src, err
+}
+
+// sameAs stops an archive whose planned revision has become another: its history was rewritten, or the repository was
+// restored. It is asked for the revision before one that is planned, and for the newest one at each look, since a
+// rewritten history need not be notified from its first new revision on. One that is not planned yet is compared when
+// it is.
+func (p *pass) sameAs(ctx context.Context, a *archiveRow, src archive.Source, ref string, n int64) error {
+	r, err := p.revisionRow(ctx, ref, n)
+	if err != nil || r.Transaction == "" || !r.isPlanned() {
+		return err
+	}
+
+	rev, err := src.Revision(ctx, n)
+	if err == nil && rev.Transaction != r.Transaction {
+		rev, err = freshly(ctx, src, n, rev)
+	}
+
+	if err != nil || rev.Transaction == r.Transaction {
+		return err
+	}
+	return p.stop(ctx, a, becameAnother(n, r.Transaction, rev.Transaction), By{})
+}
+
+// isPlanned reports whether the archive itself has said which revision it is.
+func (r *revisionRow) isPlanned() bool {
+	switch r.State {
+	case Planning, Committed, Invalid:
+		return true
+	}
+	return false
+}
+
+// becameAnother is why an archive is stopped.
+func becameAnother(n int64, was, is string) string {
+	return fmt.Sprintf("revision %d was %s and is now %s", n, was, is)
 }
