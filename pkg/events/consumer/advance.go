@@ -24,7 +24,7 @@ const maxReplayRuns = 8
 func (r *Runtime) advanceReplays(ctx context.Context, until time.Time) error {
 	open, err := r.Store.openReplays(ctx)
 	errs := []error{err}
-	for _, p := range open {
+	for _, p := range inTurn(open, r.now()) {
 		if r.now().Before(until) {
 			errs = append(errs, r.advance(ctx, p.ID))
 		}

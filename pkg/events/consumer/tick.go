@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"archivist/pkg/events/envelope"
@@ -12,7 +13,8 @@ import (
 // wake-up was lost or whose run died, those that are behind and those with something due; then it
 // finishes resets and deletions that were interrupted; and it puts the metrics. It ends at until;
 // the next call does the rest. What fails for one consumer does not stop the others: their errors
-// are joined.
+// are joined. Each minute another consumer, and another replay, is the first, so that one that takes all the time
+// does not keep those behind it for ever.
 func (r *Runtime) Tick(ctx context.Context, until time.Time) error {
 	rows, err := r.Store.rows(ctx)
 	if err != nil {
@@ -24,6 +26,7 @@ func (r *Runtime) Tick(ctx context.Context, until time.Time) error {
 		return err
 	}
 
+	rows = inTurn(rows, r.now())
 	var errs []error
 	var all totals
 	for i := range rows {
@@ -40,6 +43,15 @@ func (r *Runtime) Tick(ctx context.Context, until time.Time) error {
 	r.metric(MetricParked, float64(all.parked))
 	r.metric(MetricStopped, float64(all.stopped))
 	return errors.Join(errs...)
+}
+
+// inTurn are the elements of a list, with another one first each minute.
+func inTurn[T any](all []T, now time.Time) []T {
+	if len(all) == 0 {
+		return nil
+	}
+	first := now.Unix() / 60 % int64(len(all))
+	return slices.Concat(all[first:], all[:first])
 }
 
 // totals are the metrics of all consumers: the longest lag in seconds, and counts. One value for

@@ -281,3 +281,39 @@ func TestDrain(t *testing.T) {
 		t.Errorf("%d handled: %s; %v", len(b.got), b.handled(), b.metrics)
 	}
 }
+
+// slowLog takes some time for each read.
+type slowLog struct {
+	consumer.Log
+	b *bench
+}
+
+func (s slowLog) Read(ctx context.Context, p string, after int64, n int) ([]envelope.Event, error) {
+	s.b.now = s.b.now.Add(10 * time.Millisecond)
+	return s.b.log.Read(ctx, p, after, n)
+}
+
+// TestTickTakesTurns: consumers that take all the time of a minute do not starve those behind them.
+func TestTickTakesTurns(t *testing.T) {
+	b := newBench(t)
+	names := []string{"a", "b", "search"}
+	for _, n := range names {
+		b.apply(define(n))
+	}
+	for i := range 400 {
+		b.add(fmt.Sprintf("p%d", i), "s")
+	}
+	b.store.Log = slowLog{b.log, b}
+	woken := map[string]int{}
+	b.runtime.Wake = func(_ context.Context, c, _ string) error { woken[c]++; return nil }
+	for range len(names) {
+		begun := b.now
+		if err := b.runtime.Tick(t.Context(), b.now.Add(time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		b.now = begun.Add(time.Minute)
+	}
+	if len(woken) != len(names) {
+		t.Errorf("woken are %v", woken)
+	}
+}
