@@ -39,10 +39,8 @@ func build(app awscdk.App, s Settings) (*Data, *App) {
 func run() int {
 	defer jsii.Close()
 	app := awscdk.NewApp(nil)
-	s, err := read(func(name string) string {
-		v, _ := app.Node().TryGetContext(jsii.String(name)).(string)
-		return v
-	})
+	given, _ := app.Node().GetAllContext(nil).(map[string]any)
+	s, err := read(given)
 	if err != nil {
 		lines := strings.ReplaceAll(err.Error(), "\n", "\n  ")
 		fmt.Fprintf(os.Stderr, "The settings are not right; nothing was changed.\n  %s\n", lines)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/mail"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"archivist/pkg/app/boot"
 	"archivist/pkg/formats/ark"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/nearest"
 	"archivist/pkg/research"
 )
 
@@ -89,11 +91,18 @@ var (
 // queue and topic refuses them.
 func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
 
-// read takes the settings out of the context, in which what is not given is "". A deployment
+// read takes the settings out of what is given to the CDK as its context. A deployment
 // to AWS has no default for what is permanent, and for who hears of failures. The error has a
-// line for each wrong setting. The lines are in order, so the same settings have the same
-// message.
-func read(context func(name string) string) (s Settings, err error) {
+// line for each wrong setting, and for each that there is not. The lines are in order, so the same settings have the
+// same message.
+func read(given map[string]any) (s Settings, err error) {
+	asked := map[string]bool{}
+	context := func(name string) string {
+		asked[name] = true
+		text, _ := given[name].(string)
+		return text
+	}
+
 	s = Settings{Limits: boot.DefaultLimits, Timing: cmp.Or(context("timing"), "production"),
 		NAAN: context("naan"), Shoulder: cmp.Or(context("shoulder"), "fk4"),
 		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"), Contact: context("contact"),
@@ -159,9 +168,35 @@ func read(context func(name string) string) (s Settings, err error) {
 	wrong = append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...)
 	wrong = append(wrong, s.readResearch(context("researchProjects"), context("researchTimes"))...)
 	wrong = append(wrong, s.readKeys(context("apiKeys"))...) // after the projects
+	wrong = append(wrong, unknown(given, asked)...)          // after all others
 	slices.SortFunc(wrong,
 		func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)
+}
+
+// unknown refuses what is no setting: one that is misspelt would be left out, and with it what it stands for. Names of
+// the CDK's own have a mark that no setting has, e.g. "@aws-cdk/core:checkSecretUsage", but for that of the notices
+// that "cdk acknowledge" has silenced.
+func unknown(given map[string]any, known map[string]bool) (wrong []error) {
+	names := slices.Sorted(maps.Keys(known))
+	for name, value := range given {
+		if known[name] {
+			if _, is := value.(string); !is {
+				wrong = append(wrong, fmt.Errorf("%s: found %v; expected a text", name, value))
+			}
+			continue
+		}
+		if strings.ContainsAny(name, "@:/") || name == "acknowledged-issue-numbers" {
+			continue
+		}
+
+		text := name + ": there is no such setting"
+		if near := nearest.To(name, names); near != "" {
+			text += "; did you mean " + near + "?"
+		}
+		wrong = append(wrong, errors.New(text))
+	}
+	return wrong
 }
 
 // checkReplica checks the names of the second bucket and of its region. Whether the bucket

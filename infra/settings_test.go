@@ -10,7 +10,30 @@ import (
 )
 
 func given(context map[string]string) (Settings, error) {
-	return read(func(name string) string { return context[name] })
+	all := map[string]any{"@aws-cdk/core:checkSecretUsage": true, "aws:cdk:bundling-stacks": []any{"**"}}
+	for name, text := range context {
+		all[name] = text
+	}
+	return read(all)
+}
+
+// TestUnknownSettings: what is no setting is refused, with the one that may have been meant.
+func TestUnknownSettings(t *testing.T) {
+	for name, says := range map[string]string{
+		"revisionqueue": "revisionqueue: there is no such setting; did you mean revisionQueue?",
+		"fixtyDays":     "fixtyDays: there is no such setting; did you mean fixityDays?",
+		"colour":        "colour: there is no such setting",
+	} {
+		all := maps.Clone(enough)
+		all[name] = "true"
+		if _, err := given(all); err == nil || err.Error() != says {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := read(map[string]any{"naan": "13030", "alarmMail": "none", "maxInFlight": 20}); err == nil ||
+		err.Error() != "maxInFlight: found 20; expected a text" {
+		t.Errorf("a number: %v", err)
+	}
 }
 
 // enough is what a deployment to AWS has to say.
