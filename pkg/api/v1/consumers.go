@@ -55,8 +55,8 @@ type ConsumerDefinition struct {
 	Window int `json:"window,omitempty" minimum:"0" example:"100"`
 	// The number of calls of the target at once, in one partition of the log.
 	Concurrency int `json:"concurrency,omitempty" minimum:"0" example:"4"`
-	// The number of times that a failed event is tried again in a run.
-	Retries int `json:"retries,omitempty" minimum:"0" example:"3"`
+	// The number of times that a failed event is tried again in a run. 0: the default; -1: not at all.
+	Retries int `json:"retries,omitempty" minimum:"-1" example:"3"`
 	// park: an event that still fails, and the later ones of its key, wait for a person; others go on. block: the
 	// consumer waits before it.
 	OnFailure string `json:"onFailure,omitempty" enum:"park,block"`

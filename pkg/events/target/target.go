@@ -10,6 +10,7 @@
 package target
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -65,9 +66,27 @@ func (c *Caller) Call(ctx context.Context, t consumer.Target,
 		return c.send(ctx, t.Queue, call)
 	}
 
-	var answer struct{ Failed []consumer.Failure }
-	err := c.Functions.Call(ctx, t.Lambda, call, &answer)
-	return answer.Failed, err
+	var answer json.RawMessage
+	if err := c.Functions.Call(ctx, t.Lambda, call, &answer); err != nil {
+		return nil, err
+	}
+	return failures(answer)
+}
+
+// failures reads what a function has answered: those that it did not handle, or null, since many languages answer that
+// if nothing is returned. Anything else is an error: a function that names what failed in another way, e.g. as for SQS,
+// must not be taken for one that has handled all.
+func failures(answer []byte) ([]consumer.Failure, error) {
+	var said struct {
+		Failed []consumer.Failure `json:"failed"`
+	}
+	d := json.NewDecoder(bytes.NewReader(answer))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&said); err != nil {
+		return nil, fmt.Errorf(`the function's answer is not what is expected, {"failed": [{"id": "…", "reason": "…"}]} `+
+			"or nothing: %w", err)
+	}
+	return said.Failed, nil
 }
 
 // send sends a message for each event. Those that the queue refused are failures; an error means

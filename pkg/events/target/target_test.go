@@ -71,6 +71,19 @@ func TestFunction(t *testing.T) {
 	}
 }
 
+// TestAnswers: what a function answers in another shape is no success.
+func TestAnswers(t *testing.T) {
+	for answer, good := range map[string]bool{"null": true, "{}": true, `{"failed": []}`: true, `{"failed": null}`: true,
+		`{"surprise": 1}`: false, `{"batchItemFailures": [{"itemIdentifier": "b"}]}`: false, `"done"`: false, "[]": false,
+		`{"failed": ["b"]}`: false, `{"failed": [{"id": "b", "why": "x"}]}`: false} {
+		c := caller(t, func([]byte) (int, string) { return http.StatusOK, answer })
+		_, err := c.Call(t.Context(), consumer.Target{Lambda: function}, batch(3, ""))
+		if (err == nil) != good || fault.Of(err) != "" || !good && !strings.Contains(err.Error(), `{"failed": [{"id"`) {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
 // TestTooLarge: more than Lambda takes is about the events: the runtime then calls with each alone.
 func TestTooLarge(t *testing.T) {
 	c := caller(t, func([]byte) (int, string) { return http.StatusOK, "{}" })
