@@ -201,7 +201,7 @@ func (c *cell) version() int {
 // events are those of an item of the object with a name, in their order.
 func (c *cell) events(item, name string) (all []v1.ItemEvent) {
 	c.Helper()
-	list, err := client.ItemHistory(c.Context(), item, 100)
+	list, err := client.ItemHistory(c.Context(), item, 10_000)
 	if err != nil {
 		c.Fatal(err)
 	}
