@@ -93,8 +93,7 @@ func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
 
 // read takes the settings out of what is given to the CDK as its context. A deployment
 // to AWS has no default for what is permanent, and for who hears of failures. The error has a
-// line for each wrong setting, and for each that there is not. The lines are in order, so the same settings have the
-// same message.
+// line for each wrong or unknown setting. The lines are in order, so the same settings have the same message.
 func read(given map[string]any) (s Settings, err error) {
 	asked := map[string]bool{}
 	context := func(name string) string {

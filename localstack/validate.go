@@ -32,7 +32,8 @@ from ocfl.validator import Validator
 for folder in sys.argv[1:]:
     validator = Validator(check_digests=True)
     valid = validator.validate_object(folder)
-    print(json.dumps({"valid": valid, "errors": [c for c in sorted(validator.log.codes) if c[0] == "E"], "says": str(validator)}))
+    errors = [code for code in sorted(validator.log.codes) if code[0] == "E"]
+    print(json.dumps({"valid": valid, "errors": errors, "says": str(validator)}))
 `
 
 // Verdict is what a validator that is not ours says of an object.

@@ -37,30 +37,33 @@ func (c *objectCorrectCmd) Run(a *command.App) error {
 	})
 }
 
-// objectWithdrawCmd withdraws an object from access.
-type objectWithdrawCmd struct {
+// decision is a version without other changes, which decides something about an object. Commands embed it.
+type decision struct {
 	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Reason string `required:"" help:"The reason. Whoever asks for a file is told it." placeholder:"TEXT"`
+	Reason string `required:"" help:"The reason. It is shown, and is the message of the version." placeholder:"TEXT"`
 }
 
-func (objectWithdrawCmd) Prints() any { return v1.Accepted{} }
+func (decision) Prints() any { return v1.Accepted{} }
 
-// Run submits a version without other changes, which says that the object is withdrawn.
+func (d decision) submit(a *command.App, in v1.CorrectionRequest) error {
+	in.Reason = d.Reason
+	return correct(a, d.ARK, "", in)
+}
+
+// objectWithdrawCmd withdraws an object from access.
+type objectWithdrawCmd struct{ decision }
+
+// Run submits a version which says that the object is withdrawn.
 func (c *objectWithdrawCmd) Run(a *command.App) error {
-	return correct(a, c.ARK, "", v1.CorrectionRequest{Access: "withdraw", Reason: c.Reason})
+	return c.submit(a, v1.CorrectionRequest{Access: "withdraw"})
 }
 
 // objectReinstateCmd ends a withdrawal.
-type objectReinstateCmd struct {
-	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Reason string `required:"" help:"The reason. It is the message of the new version." placeholder:"TEXT"`
-}
+type objectReinstateCmd struct{ decision }
 
-func (objectReinstateCmd) Prints() any { return v1.Accepted{} }
-
-// Run submits a version without other changes, which is not withdrawn.
+// Run submits a version which is not withdrawn.
 func (c *objectReinstateCmd) Run(a *command.App) error {
-	return correct(a, c.ARK, "", v1.CorrectionRequest{Access: "reinstate", Reason: c.Reason})
+	return c.submit(a, v1.CorrectionRequest{Access: "reinstate"})
 }
 
 // legalHoldCmd is about the legal hold of an object, which is apart from the holds of jobs: those stop work.
@@ -70,43 +73,30 @@ type legalHoldCmd struct {
 }
 
 // legalHoldPlaceCmd places a legal hold.
-type legalHoldPlaceCmd struct {
-	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Reason string `required:"" help:"The reason, e.g. the case. It is shown with the object." placeholder:"TEXT"`
-}
+type legalHoldPlaceCmd struct{ decision }
 
-func (legalHoldPlaceCmd) Prints() any { return v1.Accepted{} }
-
-// Run submits a version without other changes, which says that the object is under a legal hold.
+// Run submits a version which says that the object is under a legal hold.
 func (c *legalHoldPlaceCmd) Run(a *command.App) error {
-	return correct(a, c.ARK, "", v1.CorrectionRequest{LegalHold: "place", Reason: c.Reason})
+	return c.submit(a, v1.CorrectionRequest{LegalHold: "place"})
 }
 
 // legalHoldLiftCmd ends a legal hold.
-type legalHoldLiftCmd struct {
-	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Reason string `required:"" help:"The reason. It is the message of the new version." placeholder:"TEXT"`
-}
+type legalHoldLiftCmd struct{ decision }
 
-func (legalHoldLiftCmd) Prints() any { return v1.Accepted{} }
-
-// Run submits a version without other changes, which is under no legal hold.
+// Run submits a version which is under no legal hold.
 func (c *legalHoldLiftCmd) Run(a *command.App) error {
-	return correct(a, c.ARK, "", v1.CorrectionRequest{LegalHold: "lift", Reason: c.Reason})
+	return c.submit(a, v1.CorrectionRequest{LegalHold: "lift"})
 }
 
 // objectRetainCmd retains the content of an object until a day.
 type objectRetainCmd struct {
-	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Until  string `required:"" help:"Last day (UTC). It can be made later, not earlier." placeholder:"YYYY-MM-DD"`
-	Reason string `required:"" help:"The reason. It is shown with the object." placeholder:"TEXT"`
+	decision
+	Until string `required:"" help:"Last day (UTC). It can be made later, not earlier." placeholder:"YYYY-MM-DD"`
 }
 
-func (objectRetainCmd) Prints() any { return v1.Accepted{} }
-
-// Run submits a version without other changes, which says until when the object is retained.
+// Run submits a version which says until when the object is retained.
 func (c *objectRetainCmd) Run(a *command.App) error {
-	return correct(a, c.ARK, "", v1.CorrectionRequest{RetainUntil: c.Until, Reason: c.Reason})
+	return c.submit(a, v1.CorrectionRequest{RetainUntil: c.Until})
 }
 
 // correct submits a correction, with a key of its own if none is given.
