@@ -248,15 +248,14 @@ func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]s
 	}
 
 	failures, err := n.r.call(ctx, n.c, b)
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		// Without the kind: what was refused because our time was over says nothing about the target.
-		err = fmt.Errorf("the events were not handled before the end of the run: %v", err)
-	}
-
 	for _, u := range units {
 		if !cannotCall(err) {
 			u.tries++
 		}
+	}
+
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, fmt.Errorf("the events were not handled before the end of the run: %w", err)
 	}
 
 	if err != nil {

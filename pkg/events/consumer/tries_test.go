@@ -1,12 +1,10 @@
 package consumer_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"archivist/pkg/events/consumer"
-	"archivist/pkg/kernel/fault"
 )
 
 // TestTriesOverRuns: an event is parked after all of its tries, though the time of a run is over
@@ -98,29 +96,4 @@ func TestRedriveEndsInTime(t *testing.T) {
 	}
 	b.want("handled", b.handled(), "b.1")
 	b.want("in the end", b.state("maps"), "2 of 2, 1 parked [a.1], 0 wait, 0 redrives, running false")
-}
-
-// TestEndOfRunIsNotTheTargets: what a handler is refused because the time of its run is over counts as a try, and does
-// not say that the target cannot be called.
-func TestEndOfRunIsNotTheTargets(t *testing.T) {
-	b := newBench(t)
-	b.apply(define("c", func(d *consumer.Definition) { d.Retries = 1 }))
-	b.add("maps", "a")
-	b.runtime.Grace = 20 * time.Millisecond
-	b.runtime.Handlers["note"] = consumer.HandlerFunc(func(ctx context.Context,
-		_ consumer.Batch) ([]consumer.Failure, error) {
-		<-ctx.Done()
-		b.now = b.now.Add(time.Second)
-		return nil, fault.New(fault.Unavailable, "table: gave up after 1 tries: %w", ctx.Err())
-	})
-	for n := range 2 {
-		if _, err := b.runtime.Run(t.Context(), "c", "maps", b.now.Add(10*time.Millisecond)); err != nil {
-			t.Fatal(err)
-		}
-		st, err := b.store.Show(t.Context(), "c")
-		if err != nil || st.Places[0].Stop != nil || st.Places[0].Parked != int64(n) {
-			t.Errorf("after run %d: %+v, %v", n+1, st, err)
-		}
-		b.now = b.now.Add(2 * time.Minute)
-	}
 }
