@@ -27,7 +27,7 @@ accepted = submit_batch.sync(
 )
 assert accepted.state == BatchState.PENDING, accepted
 
-deadline = time.monotonic() + 60
+deadline = time.monotonic() + 600
 while (batch := get_batch.sync(accepted.id, client=client)).state not in (BatchState.COMPLETED, BatchState.FAILED):
     assert time.monotonic() < deadline, batch
     time.sleep(0.2)
