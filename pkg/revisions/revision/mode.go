@@ -59,8 +59,8 @@ func (s *Store) setMode(ctx context.Context, tx *table.Tx, a *archiveRow, m Mode
 // that it has changed since it was read.
 func (s *Store) stop(ctx context.Context, a *archiveRow, why string, by By) error {
 	conflict := fault.New(fault.Conflict,
-		"the archive %s is stopped: %s. Was it restored from a backup? Resume it as "+
-			"it is, or from a revision on", a.Name, why)
+		"the archive %s is stopped: %s. If a notice was wrong, resume it as it is. If its history is another one, "+
+			"such as after a restore, resume it from a revision on: as it is, it would stop again", a.Name, why)
 
 	if a.Archive.Mode == Stopped {
 		return conflict
