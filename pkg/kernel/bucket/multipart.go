@@ -185,14 +185,18 @@ func (l Limits) copyPartSize(size int64) int64 {
 
 // CopyParts copies the next parts of an object of size bytes from another bucket into an
 // upload, several in parallel, and reports whether all are copied. An upload that was saved
-// can be continued. size is that of the whole object. After an error u is as it was, and the
-// parts of this call are copied again.
-func (b Bucket) CopyParts(
-	ctx context.Context, from Bucket, fromKey string, u *Upload, size int64,
-) (all bool, err error) {
+// can be continued. size is that of the whole object. With an ETag, the error is a Stale if the
+// source object has changed. After an error u is as it was, and the parts of this call are copied
+// again.
+func (b Bucket) CopyParts(ctx context.Context, from Bucket, fromKey, etag string, u *Upload,
+	size int64) (all bool, err error) {
 	part := b.Limits.copyPartSize(size)
 	parts := int((size + part - 1) / part)
 	next := make([]Part, min(copiesAtOnce, parts-len(u.Parts)))
+	var unchanged *string
+	if etag != "" {
+		unchanged = &etag
+	}
 
 	var side errgroup.Group
 	for i := range next {
@@ -200,12 +204,13 @@ func (b Bucket) CopyParts(
 		last := min(int64(n+1)*part, size) - 1
 		side.Go(func() error {
 			out, err := b.Client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
-				Bucket:          &b.Name,
-				Key:             &u.Key,
-				UploadId:        &u.ID,
-				PartNumber:      aws.Int32(int32(n + 1)),
-				CopySource:      aws.String(CopySource(from.Name, fromKey)),
-				CopySourceRange: aws.String(fmt.Sprintf("bytes=%d-%d", int64(n)*part, last)),
+				Bucket:            &b.Name,
+				Key:               &u.Key,
+				UploadId:          &u.ID,
+				PartNumber:        aws.Int32(int32(n + 1)),
+				CopySource:        aws.String(CopySource(from.Name, fromKey)),
+				CopySourceIfMatch: unchanged,
+				CopySourceRange:   aws.String(fmt.Sprintf("bytes=%d-%d", int64(n)*part, last)),
 			})
 			if err != nil {
 				return b.wrap("copy a part to", u.Key, err)

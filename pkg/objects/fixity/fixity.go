@@ -22,6 +22,7 @@ package fixity
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -221,16 +222,13 @@ func (c *Checker) Check(ctx context.Context, ark string, until time.Time) (Resul
 	// The context may have ended: what was done is saved nevertheless.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
-	if err := c.giveBack(ctx, granted, w.left); err != nil {
-		return Result{}, err
-	}
-
 	if checkErr == nil {
 		s.Last, s.Run = s.Run.Result, nil
 		s.Last.Checked = c.Now().UnixMilli()
 	}
 
-	if err := c.save(ctx, s); err != nil {
+	// What was checked is saved even if what was not read cannot be given back, and the other way round.
+	if err := errors.Join(c.save(ctx, s), c.giveBack(ctx, granted, w.left)); err != nil {
 		return Result{}, err
 	}
 	return s.Last, checkErr

@@ -3,7 +3,6 @@ package inventory
 import (
 	"context"
 
-	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/table"
 )
@@ -25,8 +24,7 @@ func (s Store) Happened(ctx context.Context, tx *table.Tx, ark string, e event.N
 	if e.Type == EventRepair {
 		row.Repaired = max(row.Repaired+1, e.Time) // each repair is seen as one
 	}
-	e.Parents = []envelope.Ref{{Type: "Collection", ID: row.Collection}}
-	e.Identifiers = append([]string{row.ARK}, row.LocalIDs...)
+	e.Parents, e.Identifiers = row.parents(), row.identifiers()
 	tx.Save(row)
 	return event.Append(tx, subject(ark), row.Number, e)
 }

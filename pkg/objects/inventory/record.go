@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -310,14 +311,14 @@ func (row *Object) put(tx *table.Tx, r Record, e event.New) error {
 }
 
 // reserve makes the ark's permanent row say which object it is. A row that says something else is
-// corrected: the storage root decides.
+// corrected: the storage root decides. Who does not know the job leaves the one that is known.
 func reserve(tx *table.Tx, prev *Reserved, o *Object, job string) {
 	if prev == nil {
 		Reserve(tx, o.ARK, o.Collection, job)
 		return
 	}
 	next := *prev
-	next.Collection, next.Job = o.Collection, job
+	next.Collection, next.Job = o.Collection, cmp.Or(job, prev.Job)
 	tx.Save(&next)
 }
 

@@ -183,7 +183,7 @@ func (r Root) copyParts(ctx context.Context, key string, c Content, more func() 
 		if !more() {
 			return ErrStop
 		}
-		all, err = r.Bucket.CopyParts(ctx, r.Work, c.Source, u, c.Size)
+		all, err = r.Bucket.CopyParts(ctx, r.Work, c.Source, "", u, c.Size)
 		if err == nil {
 			err = r.keep(ctx, note, u)
 		}

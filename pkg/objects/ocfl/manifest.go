@@ -201,7 +201,8 @@ func (r Root) SidecarDigest(ctx context.Context, key string) (string, error) {
 // NotFound.
 func (r Root) ReadSidecar(ctx context.Context, key string) (digest string, whole bool, err error) {
 	text, _, err := r.Bucket.Read(ctx, key)
-	digest, _, _ = strings.Cut(string(text), " ")
+	// The specification allows spaces and tabs before the name (section 3.7.1).
+	digest, _, _ = strings.Cut(strings.ReplaceAll(string(text), "\t", " "), " ")
 	digest = strings.TrimSpace(digest)
 	return digest, string(text) == string(Sidecar(digest)), err
 }

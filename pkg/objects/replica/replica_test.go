@@ -224,6 +224,55 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestRefusedLater: a copy whose first parts S3 has made, and that it refuses to go on with, begins again through this
+// process. A file that is replaced between two parts is no mixture.
+func TestRefusedLater(t *testing.T) {
+	w := newWorld(t)
+	w.tick = time.Second
+	w.to.Limits = bucket.Limits{Part: 300, Copy: 300, CopyPart: 300}
+	limit := 4
+	w.root.Twin.Before = func(op, _ string) int {
+		if op == "UploadPartCopy" {
+			limit--
+			if limit < 0 {
+				return http.StatusForbidden
+			}
+		}
+		return 0
+	}
+	var err error
+	for range 200 {
+		_, err = w.replica(w.table(through)).Copy(t.Context(), ark, w.now.Add(6*time.Second))
+		if !fault.Is(err, fault.Unavailable) {
+			break
+		}
+	}
+	if err != nil || limit >= 0 {
+		t.Fatalf("%v, %d parts were not asked of S3", err, limit)
+	}
+	w.same()
+}
+
+// TestReplacedBetweenParts: a file that is replaced while S3 copies its parts is not copied as a mixture.
+func TestReplacedBetweenParts(t *testing.T) {
+	w := newWorld(t)
+	from := bucket.Bucket{Client: w.root.Bucket.Client, Name: w.root.Bucket.Name,
+		Limits: bucket.Limits{Part: 300, Copy: 300, CopyPart: 300}}
+	w.put(from, "large", strings.Repeat("a", 900))
+	info, err := from.Head(t.Context(), "large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(from, "large", strings.Repeat("b", 900))
+	u, err := w.to.Begin(t.Context(), "large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := from.CopyParts(t.Context(), from, "large", info.ETag, u, 900); !fault.Is(err, fault.Stale) {
+		t.Errorf("the parts of other content were copied: %v", err)
+	}
+}
+
 // TestForbidden: a second bucket that cannot be written is Unavailable, and nothing is recorded.
 func TestForbidden(t *testing.T) {
 	w := newWorld(t)

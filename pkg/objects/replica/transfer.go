@@ -118,13 +118,12 @@ func (t transfer) forget(ctx context.Context) error { return t.notes.Delete(ctx,
 // next copies the next parts, and reports whether all are copied.
 func (t transfer) next(ctx context.Context, u *note, size int64) (all bool, err error) {
 	if !u.Stream {
-		all, err = t.to.CopyParts(ctx, t.from, t.key, &u.Upload, size)
+		all, err = t.to.CopyParts(ctx, t.from, t.key, t.etag, &u.Upload, size)
 		if !denied(err) {
 			return all, err
 		}
-		u.Stream = true
-		if len(u.Parts) > 0 {
-			return false, err // the parts so far have another size
+		if err := t.anew(ctx, u); err != nil {
+			return false, err
 		}
 	}
 
@@ -138,6 +137,23 @@ func (t transfer) next(ctx context.Context, u *note, size int64) (all bool, err 
 
 	err = t.to.Add(ctx, &u.Upload, data)
 	return at+int64(len(data)) == size, err
+}
+
+// anew begins the copy again, through this process: its parts have another size than those that S3 has copied.
+func (t transfer) anew(ctx context.Context, u *note) error {
+	if len(u.Parts) > 0 {
+		if err := t.to.Abort(ctx, &u.Upload); err != nil {
+			return err
+		}
+
+		next, err := t.to.Begin(ctx, t.target)
+		if err != nil {
+			return err
+		}
+		u.Upload = *next
+	}
+	u.Stream = true
+	return nil
 }
 
 // Notes begins the keys of the states of copies, and Quarantine those of damaged files, in the work bucket.

@@ -432,22 +432,28 @@ func (t *Twin) names() []string {
 	return t.sorted
 }
 
-// source is the object that a copy is made of.
+// source is the object that a copy, or a part of one, is made of.
 func (t *Twin) source(r *http.Request) (object, error) {
 	name, err := url.PathUnescape(r.Header.Get("X-Amz-Copy-Source"))
 	if err != nil {
 		return object{}, err
 	}
-	return t.find(strings.TrimPrefix(name, "/"))
+
+	o, err := t.find(strings.TrimPrefix(name, "/"))
+	if err != nil {
+		return o, err
+	}
+
+	if etag := r.Header.Get("X-Amz-Copy-Source-If-Match"); etag != "" && etag != o.ETag {
+		return o, &fail{412, "PreconditionFailed"}
+	}
+	return o, nil
 }
 
 func (t *Twin) copy(name string, w http.ResponseWriter, r *http.Request) error {
 	o, err := t.source(r)
 	if err != nil {
 		return err
-	}
-	if etag := r.Header.Get("X-Amz-Copy-Source-If-Match"); etag != "" && etag != o.ETag {
-		return &fail{412, "PreconditionFailed"}
 	}
 
 	err = t.set(name, o, r.Header) // content is never changed in place: both can have it
