@@ -139,7 +139,8 @@ func (s *repairing) newer(ctx context.Context) (why string, err error) {
 }
 
 // committed is newer of an object that is damaged: its root inventory is none the less that of a version which is
-// committed, if it is the one of the version's folder. Then its sidecar is what is wrong.
+// committed, if it is the one of the version's folder. Then its sidecar is what is wrong. If that folder is lost too,
+// nothing tells a committed version from a false one: the repair would undo it, so a person looks first.
 func (s *repairing) committed(ctx context.Context, stored *ocfl.Stored) (why string, err error) {
 	if s.File != ocfl.Inventory(s.ARK, 0).Key {
 		return "", nil
@@ -147,7 +148,10 @@ func (s *repairing) committed(ctx context.Context, stored *ocfl.Stored) (why str
 
 	digest, err := s.Root.SidecarDigest(ctx, ocfl.Inventory(s.ARK, stored.Head).Sidecar)
 	if fault.Is(err, fault.NotFound) || err == nil && digest != stored.Digest {
-		return "", nil
+		return fmt.Sprintf("the root inventory has version %d of %s, which is not on record, and %s does not confirm it: "+
+			"this repair could undo a version that was stored. Restore the earlier versions of the keys below v%d/; if no "+
+			"job has stored that version, restore the earlier version of the root inventory", stored.Head, s.ARK,
+			ocfl.Inventory(s.ARK, stored.Head).Sidecar, stored.Head), nil
 	}
 	if err != nil {
 		return "", unavailable(err)
