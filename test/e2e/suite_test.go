@@ -108,6 +108,7 @@ var suite = []entry{
 		"a replay that sends mail again, an index that is not rebuilt"},
 	{"TestAssemblyLine", "process ministack", "", shares, 24,
 		"components that work twice, never, or in a wrong order"},
+	{"TestLongLine", "process", "", alone, 2, "a record that a long chain of causes leaves events out of"},
 	{"TestPreservation", "process", "ministack", shares, 29,
 		"the grants and the memory of the components that ship"},
 	{"TestRepairFromCopy", "process", "ministack", shares, 10,

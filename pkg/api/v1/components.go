@@ -102,7 +102,8 @@ type ComponentDefinition struct {
 	// The number of findings that a report keeps: 1 to 1,000. By default 100.
 	MaxResults int `json:"maxResults,omitempty" minimum:"0" example:"100"`
 	// An item that is ready because of a longer chain of events is not worked on: 1 to 30. By default 20.
-	MaxDepth int `json:"maxDepth,omitempty" minimum:"0" example:"20"`
+	// -1: it is; only components that ship, and change no content, have it.
+	MaxDepth int `json:"maxDepth,omitempty" minimum:"-1" example:"20"`
 	// Whether it starts paused.
 	Paused bool `json:"paused,omitempty"`
 }

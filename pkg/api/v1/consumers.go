@@ -60,8 +60,9 @@ type ConsumerDefinition struct {
 	// park: an event that still fails, and the later ones of its key, wait for a person; others go on. block: the
 	// consumer waits before it.
 	OnFailure string `json:"onFailure,omitempty" enum:"park,block"`
-	// Events that are the result of a longer chain of events are not handled.
-	MaxDepth int `json:"maxDepth,omitempty" minimum:"0" example:"10"`
+	// Events that are the result of a longer chain of events are not handled. -1: all are; only consumers that ship
+	// and cause no events have it.
+	MaxDepth int `json:"maxDepth,omitempty" minimum:"-1" example:"10"`
 	// What is done with events that the consumer itself made: ignore, ignore also what follows from them, or handle.
 	OwnEvents string `json:"ownEvents,omitempty" enum:"ignore,ignore-chain,handle"`
 	// Where a new consumer starts: `latest`, `horizon` (the oldest event that is kept), `time:` and a time, or `seq:`

@@ -3,16 +3,19 @@ package doctor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
 	"archivist/pkg/events/eventlog"
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
+	"archivist/pkg/views/history"
 )
 
 // lostHistory is what a person does about a missing or surplus event.
@@ -53,6 +56,10 @@ func checkEvent(ctx context.Context, x *rowCheck) error {
 		return err
 	}
 
+	if err := x.checkRecord(ctx, &e); err != nil {
+		return err
+	}
+
 	if e.Version == 1 {
 		return x.subjectExists(ctx, s)
 	}
@@ -81,6 +88,46 @@ func (x *rowCheck) checkPrevious(ctx context.Context, s event.Subject, e *event.
 				"%q", e.Seq, e.Partition, previous.Seq, previous.Partition)
 	}
 	return err
+}
+
+// checkRecord checks that the record of an object has an event of the object, its versions or its items that the
+// consumer of the record has passed. One that is missing is recorded: the row follows from the event alone.
+func (x *rowCheck) checkRecord(ctx context.Context, row *event.Row) error {
+	e, err := row.Envelope()
+	if err != nil || e.Seq == 0 {
+		return nil // others say so
+	}
+
+	k, kept, err := history.KeyOf(e)
+	if err != nil || !kept || x.paired(k, &table.Head{}) {
+		return nil
+	}
+
+	all, err := x.consumers(ctx)
+	if err != nil || !all[history.Name].exists {
+		return err
+	}
+
+	// The cursor first: what it has passed then is recorded.
+	var cur consumerCursor
+	if _, err := x.read(ctx, cursorKey(history.Name, e.Partition), &cur); err != nil {
+		return err
+	}
+
+	missing, err := x.missing(ctx, k)
+	if err != nil || !missing || e.Seq > cur.Seq {
+		return err
+	}
+
+	x.add("record-event", "archivist doctor --repair", func(ctx context.Context) error {
+		b := consumer.Batch{Consumer: history.Name, Events: []consumer.Item{{Event: e}}}
+		failed, err := history.Recorder{Table: x.Queue.Table, NewID: x.Queue.NewID}.Handle(ctx, b)
+		if err == nil && len(failed) > 0 {
+			err = errors.New(failed[0].Reason)
+		}
+		return err
+	}, "the record of the object does not have the event %s (%s)", e.ID, e.Type)
+	return nil
 }
 
 // expires reports whether events of a type of subjects are removed after some time. Types of

@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/events/eventlog"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
+	"archivist/pkg/views/history"
 )
 
 // logKinds are the kinds of rows of the event log, of its consumers, and of what these keep. What
@@ -88,9 +89,9 @@ func (r *logReference) names(e *event.Row) bool {
 	return r.SubjectType == e.SubjectType && r.SubjectID == e.SubjectID && r.Version == e.Version
 }
 
-// pair reads what belongs to events and to places of the log, for the rows of a page at once:
-// the place of each event, and the event of each place. That is a read for a hundred rows
-// instead of one for each. What it has read may be older than the row; so it can only confirm
+// pair reads what belongs to events and to places of the log, for the rows of a page at once: the place of
+// each event and its copy in the record of its object, and the event of each place. That is a read for a
+// hundred rows instead of one for each. What it has read may be older than the row; so it can only confirm
 // that a row is right, and a row that seems wrong is read again.
 func (p *page) pair(ctx context.Context, rows []table.Raw) (err error) {
 	var keys []table.Key
@@ -105,6 +106,9 @@ func (p *page) pair(ctx context.Context, rows []table.Raw) (err error) {
 		switch {
 		case of && is.Seq > 0:
 			keys = append(keys, referenceKey(is.Partition, is.Seq))
+			if k, kept := recordOf(r); kept {
+				keys = append(keys, k)
+			}
 		case place:
 			s := subjectOf(subjectType(strings.ToUpper(is.SubjectType)), is.SubjectID)
 			keys = append(keys, event.Key(s, is.Version))
@@ -115,6 +119,21 @@ func (p *page) pair(ctx context.Context, rows []table.Raw) (err error) {
 		p.pairs, err = p.Queue.Table.Many(ctx, keys)
 	}
 	return err
+}
+
+// recordOf is where the record of an object has the event of a row, if it has it.
+func recordOf(r table.Raw) (k table.Key, kept bool) {
+	var row event.Row
+	if r.Decode(&row) != nil {
+		return k, false
+	}
+
+	e, err := row.Envelope()
+	if err != nil {
+		return k, false
+	}
+	k, kept, err = history.KeyOf(e)
+	return k, kept && err == nil
 }
 
 // paired decodes what was read for a row of the page, and reports whether there is any.

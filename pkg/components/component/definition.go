@@ -39,6 +39,9 @@ const (
 	MaxEveryDays   = 100 * 365
 	// MaxMaxDepth: an item's row names the components of the chains.
 	MaxMaxDepth = 30
+	// AnyDepth is the MaxDepth of a component that ships and changes no item's content: no circle goes through it,
+	// and it must not leave out an item because other components made a long chain.
+	AnyDepth = -1
 
 	// MaxComponents is how many there can be: one transaction changes an item's places in the lines
 	// of all.
@@ -381,7 +384,7 @@ func (d *Definition) checkNumbers() error {
 		definition.Within("timeout.itemSeconds", d.Timeout.Item, 1, longest),
 		definition.Within("timeout.runSeconds", d.Timeout.Run, d.Timeout.Item, MaxRunSeconds),
 		definition.Within("maxResults", d.MaxResults, 1, MaxMaxResults),
-		definition.Within("maxDepth", d.MaxDepth, 1, MaxMaxDepth))
+		d.checkDepth())
 	if err != nil {
 		return err
 	}
@@ -401,6 +404,13 @@ func (d *Definition) checkNumbers() error {
 	}
 	return cmp.Or(definition.Within("retry.max", d.Retry.Max, 1, MaxRetries),
 		definition.Within("retry.backoffSeconds", d.Retry.Backoff, 1, MaxBackoff))
+}
+
+func (d *Definition) checkDepth() error {
+	if d.MaxDepth == AnyDepth && d.Runnable.Function != "" {
+		return nil
+	}
+	return definition.Within("maxDepth", d.MaxDepth, 1, MaxMaxDepth)
 }
 
 // checkSchedule refuses a schedule that has no times. Without a schedule, a component runs when it

@@ -278,12 +278,11 @@ func changed(kept [2]Change, e envelope.Event) [2]Change {
 // names a component may have. A subject is changed by a part of the system: its maker is the
 // component that asked for it, which is the last in the chain of causes (see Work.Cause).
 func maker(e envelope.Event) string {
-	n := len(e.Cause.Components)
 	switch {
 	case e.Type == "component.ran":
 		return e.Context.Component
-	case n > 0 && e.Subject.Type != event.Item.String():
-		return e.Cause.Components[n-1]
+	case e.Subject.Type != event.Item.String():
+		return e.Cause.AskedBy()
 	}
 	return ""
 }

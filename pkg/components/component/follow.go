@@ -22,7 +22,7 @@ var FollowerDefinition = consumer.Definition{
 	Target:      consumer.Target{Handler: FollowerName},
 	Order:       consumer.OrderSubject,
 	OwnEvents:   consumer.OwnHandle,
-	MaxDepth:    consumer.MaxMaxDepth,
+	MaxDepth:    consumer.AnyDepth,
 	Start:       consumer.StartHorizon,
 	Required:    true,
 }

@@ -68,7 +68,7 @@ func (c *compiled) judge(it *Item) Verdict {
 	}
 
 	cause := c.cause(it)
-	if cause.Depth > c.MaxDepth {
+	if c.MaxDepth != AnyDepth && cause.Depth > c.MaxDepth {
 		return no(maxDepth,
 			"it would be change %d in a chain of causes that begins with event %s; at most %d are "+
 				"accepted. Components change the item in turn; correct their definitions",

@@ -83,6 +83,7 @@ func Definitions(o Options) []component.Definition {
 			Future:      []string{DelayChecked},
 			Schedule:    "rate(1 day)",
 			Items:       &component.Items{Filter: "Batch+All"},
+			MaxDepth:    component.AnyDepth,
 			Runnable:    component.Runnable{Function: DelayedBatches},
 			Description: "Sends a mail about a batch that has not ended after some days.",
 		},
@@ -113,6 +114,7 @@ func check(name, event string, days int, description string) component.Definitio
 		EveryDays:   days,
 		Schedule:    "rate(1 hour)",
 		Items:       &component.Items{Filter: "Object+All"},
+		MaxDepth:    component.AnyDepth,
 		Description: description,
 	})
 }
@@ -126,6 +128,7 @@ func newVersions(name, event, description string) component.Definition {
 		Future:      []string{event},
 		Description: description,
 		Items:       &component.Items{Filter: "Version+All"},
+		MaxDepth:    component.AnyDepth,
 		Wake:        true,
 		Retry:       &component.Retry{Max: 3, Backoff: 3600},
 	})

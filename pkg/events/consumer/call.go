@@ -210,7 +210,7 @@ func deepest(items []Item) envelope.Event {
 // must not end a process that may handle others. A target that this release or deployment does not
 // have is an Unavailable, so that the events wait for one that has it.
 func (r *Runtime) call(ctx context.Context, c Consumer, b Batch) (failed []Failure, err error) {
-	ctx = because(ctx, deepest(b.Events))
+	ctx = because(ctx, c.Name, deepest(b.Events))
 	if c.Target.Handler == "" {
 		if r.Call == nil {
 			return nil, fault.New(fault.Unavailable, "functions and queues cannot be called here")

@@ -118,7 +118,14 @@ func (d *Definition) checkNumbers() error {
 		definition.Within("window", d.Window, 1, MaxWindow),
 		definition.Within("concurrency", d.Concurrency, 1, MaxConcurrency),
 		definition.Within("retries", d.Retries, NoRetries, MaxRetries),
-		definition.Within("maxDepth", d.MaxDepth, 1, MaxMaxDepth))
+		d.checkDepth())
+}
+
+func (d *Definition) checkDepth() error {
+	if d.MaxDepth == AnyDepth && d.Target.Handler != "" {
+		return nil
+	}
+	return definition.Within("maxDepth", d.MaxDepth, 1, MaxMaxDepth)
 }
 
 // checkSchedule refuses a schedule that has no times, and one of a consumer that would not look at

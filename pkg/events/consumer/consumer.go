@@ -131,6 +131,10 @@ const (
 // NoRetries is the number of Retries of a consumer that tries each event once.
 const NoRetries = -1
 
+// AnyDepth is the MaxDepth of one of our handlers that only keeps a record: it causes nothing that others handle, so no
+// circle goes through it, and it must not miss an event because other consumers made a long chain.
+const AnyDepth = -1
+
 // Places where a new consumer starts.
 const (
 	StartLatest  = "latest"  // after the newest event
@@ -179,7 +183,7 @@ type Definition struct {
 	OnFailure string `json:"onFailure,omitempty"`
 
 	// MaxDepth is of causes; deeper events are not handled, and are an alarm. It ends circles of
-	// consumers that cause each other's events.
+	// consumers that cause each other's events. AnyDepth: they are handled.
 	MaxDepth int `json:"maxDepth,omitempty"`
 
 	// OwnEvents is OwnIgnore, OwnChain or OwnHandle; by default OwnIgnore.

@@ -22,17 +22,16 @@ const (
 // asked before the payload is read. The depth comes last: an alarm is raised only for events that
 // the consumer would handle otherwise.
 func decide(c Consumer, f *filter.Filter, e envelope.Event, from int64) string {
-	own := e.Context.Component == c.Name
 	switch {
 	case !selects(f, e):
 		return skipFilter
 	case e.Time < from:
 		return skipEarly
-	case c.OwnEvents != OwnHandle && own:
+	case c.OwnEvents != OwnHandle && e.Cause.AskedBy() == c.Name:
 		return skipOwn
 	case c.OwnEvents == OwnChain && slices.Contains(e.Cause.Components, c.Name):
 		return skipChain
-	case e.Cause.Depth > c.MaxDepth:
+	case c.MaxDepth != AnyDepth && e.Cause.Depth > c.MaxDepth:
 		return skipDepth
 	}
 	return ""

@@ -25,7 +25,7 @@ func Each(ctx context.Context, b Batch, byKey func(Item) string,
 			continue
 		}
 
-		err := f(because(ctx, it.Event), it)
+		err := f(because(ctx, b.Consumer, it.Event), it)
 		if fault.Is(err, fault.Unavailable) {
 			return nil, err
 		}

@@ -270,11 +270,13 @@ func TestGenerations(t *testing.T) {
 func TestOwnEvents(t *testing.T) {
 	b := newBench(t)
 	b.add("maps", "a")
-	own := b.add("maps", "b", func(e *envelope.Event) { e.Context.Component = "c" })
+	own := b.add("maps", "b", func(e *envelope.Event) { e.Cause.Components, e.Cause.Depth = []string{"x", "c"}, 1 })
 	b.add("maps", "d", func(e *envelope.Event) { e.Cause.Components, e.Cause.Depth = []string{"c", "x"}, 2 })
 	deep := b.add("maps", "e", func(e *envelope.Event) { e.Cause.Depth = 9 })
-	for rule, want := range map[string]string{consumer.OwnIgnore: "a.1 d.1", consumer.OwnChain: "a.1",
-		consumer.OwnHandle: "a.1 b.1 d.1"} {
+	// A part of the system may have the name of a consumer.
+	b.add("maps", "f", func(e *envelope.Event) { e.Context.Component = "c" })
+	for rule, want := range map[string]string{consumer.OwnIgnore: "a.1 d.1 f.1", consumer.OwnChain: "a.1 f.1",
+		consumer.OwnHandle: "a.1 b.1 d.1 f.1"} {
 		b.apply(define("c", func(d *consumer.Definition) { d.OwnEvents = rule }))
 		if err := b.store.Reset(t.Context(), "c", "", "horizon", bob); err != nil {
 			t.Fatal(err)
@@ -292,6 +294,28 @@ func TestOwnEvents(t *testing.T) {
 		if err != nil || x.State != consumer.EventNotSelected || !strings.Contains(x.Reason, want) {
 			t.Errorf("%s: explained as %+v, %v", e, x, err)
 		}
+	}
+}
+
+// TestAnyDepth: one of our handlers that only keeps a record handles every event, however long its chain of causes is.
+// A function of a user must have a limit.
+func TestAnyDepth(t *testing.T) {
+	b := newBench(t)
+	for n := range 25 {
+		b.add("maps", "a", func(e *envelope.Event) { e.Cause.Depth = n })
+	}
+	b.apply(define("c", func(d *consumer.Definition) {
+		d.Start, d.MaxDepth = consumer.StartHorizon, consumer.AnyDepth
+	}))
+	b.run("c", "maps")
+	if len(b.got) != 25 || b.metrics[consumer.MetricDepth] != 0 {
+		t.Errorf("%d handled, %v", len(b.got), b.metrics)
+	}
+	d := define("f", func(d *consumer.Definition) {
+		d.Target, d.MaxDepth = consumer.Target{Queue: "https://sqs.us-east-1.amazonaws.com/1/q"}, consumer.AnyDepth
+	})
+	if err := d.Check(); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "maxDepth") {
+		t.Errorf("a queue without a limit: %v", err)
 	}
 }
 

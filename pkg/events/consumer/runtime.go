@@ -151,17 +151,19 @@ func CauseOf(e envelope.Event) envelope.Cause {
 	if root == "" {
 		root = e.ID
 	}
-	return envelope.Cause{
-		Event:      e.ID,
-		Root:       root,
-		Depth:      e.Cause.Depth + 1,
-		Components: append(slices.Clone(e.Cause.Components), e.Context.Component),
+
+	c := envelope.Cause{Event: e.ID, Root: root, Depth: e.Cause.Depth + 1,
+		Components: slices.Clone(e.Cause.Components)}
+	if e.Context.Component != "" {
+		c.Components = append(c.Components, e.Context.Component)
 	}
+	return c
 }
 
-// because returns a context in which changes have the event as their cause.
-func because(ctx context.Context, e envelope.Event) context.Context {
+// because returns a context in which changes have the event as their cause, and the consumer as what asked for them.
+func because(ctx context.Context, consumer string, e envelope.Event) context.Context {
 	o := event.OriginOf(ctx)
 	o.Request, o.Cause = e.Context.Request, CauseOf(e)
+	o.Cause.Components = append(o.Cause.Components, consumer)
 	return event.From(ctx, o)
 }

@@ -160,7 +160,7 @@ func TestCause(t *testing.T) {
 		e.Context.Component = "n"
 	})
 	b.run("c", "maps")
-	want := "[{b.1 r.1 3 [m n]} {a.1 a.1 1 []} {b.1 r.1 3 [m n]}]"
+	want := "[{b.1 r.1 3 [m n c]} {a.1 a.1 1 [c]} {b.1 r.1 3 [m n c]}]"
 	b.want("causes", fmt.Sprint(causes), want)
 }
 

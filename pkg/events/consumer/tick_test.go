@@ -260,7 +260,8 @@ func TestDrain(t *testing.T) {
 			for _, it := range batch.Events {
 				unplaced = append(unplaced, func() {
 					b.add("maps", "a", func(e *envelope.Event) {
-						e.Cause, e.Context.Component = consumer.CauseOf(it.Event), name
+						e.Cause = consumer.CauseOf(it.Event)
+						e.Cause.Components = append(e.Cause.Components, name)
 					})
 				})
 			}

@@ -12,11 +12,13 @@ import (
 // depth limit ends a circle that goes through it.
 const CauseHeader = "Archivist-Cause"
 
-// Limits of a Cause that comes from outside. MaxDepth is more than any consumer accepts.
+// Limits of a Cause that comes from outside. MaxDepth is as much as any consumer accepts.
 const (
-	MaxDepth = 100
+	MaxDepth = 50
 	// maxCauseName is in bytes, of an id or of the name of a component.
 	maxCauseName = 200
+	// maxComponents: each event of a chain has a maker, and one that asked for it.
+	maxComponents = 2*MaxDepth + 1
 )
 
 // Encode is the cause as the value of CauseHeader, "" for none, e.g.
@@ -34,7 +36,7 @@ func (c Cause) Encode() string {
 
 // DecodeCause reads the value of CauseHeader. "" is no cause. It comes from outside, and is stored
 // in events, so it is checked: only known fields, each once but component, text without control
-// characters, a depth and a number of components that an event can have. The error says what was
+// characters, a depth that its components show, and as many of these as an event can have. The error says what was
 // expected.
 func DecodeCause(text string) (c Cause, err error) {
 	if text == "" {
@@ -64,11 +66,22 @@ func DecodeCause(text string) (c Cause, err error) {
 		}
 	}
 
-	if c.Event == "" || c.Root == "" || len(c.Components) > MaxDepth+1 {
-		return Cause{}, fmt.Errorf("expected an event, a root, and at most %d components",
-			MaxDepth+1)
+	if err := c.check(); err != nil {
+		return Cause{}, err
 	}
 	return c, nil
+}
+
+// check refuses what no chain of causes has.
+func (c Cause) check() error {
+	switch {
+	case c.Event == "" || c.Root == "" || len(c.Components) > maxComponents:
+		return fmt.Errorf("expected an event, a root, and at most %d components", maxComponents)
+	case c.Depth > len(c.Components):
+		return fmt.Errorf("depth: %d, with %d components: each event of the chain has at least one",
+			c.Depth, len(c.Components))
+	}
+	return nil
 }
 
 // causeFields are the fields of CauseHeader that are given once.

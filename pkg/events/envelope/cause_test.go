@@ -14,7 +14,7 @@ func TestCauseHeader(t *testing.T) {
 	for _, c := range []envelope.Cause{
 		{},
 		{Event: "01M7.0", Root: "01M7.0", Depth: 0},
-		{Event: "a b&c=d", Root: "ä", Depth: envelope.MaxDepth, Components: []string{"x", "a robot", "x"}},
+		{Event: "a b&c=d", Root: "ä", Depth: 3, Components: []string{"x", "a robot", "x"}},
 	} {
 		got, err := envelope.DecodeCause(c.Encode())
 		if err != nil || !reflect.DeepEqual(got, c) {
@@ -28,7 +28,8 @@ func TestBadCause(t *testing.T) {
 	for text, names := range map[string]string{
 		"event=e&root=r":                            "depth",
 		"event=e&root=r&depth=-1":                   "depth",
-		"event=e&root=r&depth=101":                  "0 to 100",
+		"event=e&root=r&depth=51":                   "0 to 50",
+		"event=e&root=r&depth=9&component=a":        "with 1 components",
 		"event=e&root=r&depth=1&depth=2":            "depth",
 		"event=e&depth=1":                           "root",
 		"event=&root=r&depth=1":                     "event",

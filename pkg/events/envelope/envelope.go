@@ -52,8 +52,18 @@ type Cause struct {
 	Root  string `json:"root,omitempty"`  // the id of the event at the beginning of the chain
 	Depth int    `json:"depth,omitempty"` // of the chain: 1 = caused by a root
 
-	// Components are those that made the events of the chain, the root's first.
+	// Components are those that made the events of the chain, the root's first, and the consumers and
+	// components that asked for them, each after the event because of which it did.
 	Components []string `json:"components,omitempty"`
+}
+
+// AskedBy is the consumer or component because of which the change was made: the last of the chain. It is "" for a
+// change that no event caused.
+func (c Cause) AskedBy() string {
+	if len(c.Components) == 0 {
+		return ""
+	}
+	return c.Components[len(c.Components)-1]
 }
 
 // Event is one event. Times are milliseconds since 1970. Detail, Before and After are not part of a

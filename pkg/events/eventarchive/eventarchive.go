@@ -31,7 +31,7 @@ var Definition = consumer.Definition{
 	Window:        consumer.MaxWindow,
 	OnFailure:     consumer.Block,
 	OwnEvents:     consumer.OwnHandle,
-	MaxDepth:      consumer.MaxMaxDepth,
+	MaxDepth:      consumer.AnyDepth,
 	Start:         consumer.StartHorizon,
 	Required:      true,
 	IgnoreReplays: true,

@@ -59,9 +59,7 @@ func (c *Caller) Call(ctx context.Context, t consumer.Target,
 				"setting consumerTargets", to)
 	}
 
-	cause := event.OriginOf(ctx).Cause
-	cause.Components = append(slices.Clone(cause.Components), b.Consumer)
-	call := Call{Batch: b, Cause: cause.Encode()}
+	call := Call{Batch: b, Cause: event.OriginOf(ctx).Cause.Encode()}
 	if t.Queue != "" {
 		return c.send(ctx, t.Queue, call)
 	}

@@ -148,10 +148,10 @@ func (s *repairing) committed(ctx context.Context, stored *ocfl.Stored) (why str
 
 	digest, err := s.Root.SidecarDigest(ctx, ocfl.Inventory(s.ARK, stored.Head).Sidecar)
 	if fault.Is(err, fault.NotFound) || err == nil && digest != stored.Digest {
-		return fmt.Sprintf("the root inventory has version %d of %s, which is not on record, and %s does not confirm it: "+
-			"this repair could undo a version that was stored. Restore the earlier versions of the keys below v%d/; if no "+
-			"job has stored that version, restore the earlier version of the root inventory", stored.Head, s.ARK,
-			ocfl.Inventory(s.ARK, stored.Head).Sidecar, stored.Head), nil
+		return fmt.Sprintf("the root inventory has version %d of %s, which is not on record, and %s does not "+
+			"confirm it: this repair could undo a version that was stored. Restore the earlier versions of the keys "+
+			"below v%d/; if no job has stored that version, restore the earlier version of the root inventory",
+			stored.Head, s.ARK, ocfl.Inventory(s.ARK, stored.Head).Sidecar, stored.Head), nil
 	}
 	if err != nil {
 		return "", unavailable(err)

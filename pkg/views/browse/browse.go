@@ -101,6 +101,7 @@ func Definition() consumer.Definition {
 		Description: "Lists objects by title, date, creator and collection.",
 		Filter:      "Object+Create|Modify|Modify_Metadata|Add|Remove|Delete|Install",
 		Target:      consumer.Target{Handler: Name},
+		MaxDepth:    consumer.AnyDepth,
 		Order:       consumer.OrderSubject,
 		Coalesce:    &consumer.Merge{},
 		Batch:       50,

@@ -44,6 +44,7 @@ var Definition = consumer.Definition{
 	Description: "Makes thumbnails of images.",
 	Filter:      "Version+Create",
 	Target:      consumer.Target{Handler: Name},
+	MaxDepth:    consumer.AnyDepth,
 	Batch:       1,
 	Concurrency: 1,
 	OwnEvents:   consumer.OwnChain,

@@ -35,6 +35,7 @@ var Definition = consumer.Definition{
 	Description: "Keeps the permanent record of each object.",
 	Filter:      "Object+All:Version+All:ComponentItem+All",
 	Target:      consumer.Target{Handler: Name},
+	MaxDepth:    consumer.AnyDepth,
 	Order:       consumer.OrderNone,
 	Start:       consumer.StartHorizon,
 	Required:    true,
@@ -92,25 +93,32 @@ func (r Recorder) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Fail
 	return failures, nil
 }
 
-// record writes the row of an event. If there is one, the event was recorded before. The condition of
-// the write is that the row is absent; a Stale is therefore a success. The sort key is {milliseconds
-// since 1970, 13 digits}#{id}, so that rows sort by time as text, and events of one millisecond by
-// their ids. An event that is not of the class Permanent is passed over; one that names no object is an
-// Invalid, unless it is of an item that has none.
-func (r Recorder) record(ctx context.Context, e envelope.Event) error {
+// KeyOf is where the record has an event. The sort key is {milliseconds since 1970, 13 digits}#{id}, so that rows
+// sort by time as text, and events of one millisecond by their ids. kept is false of an event that is not recorded: one
+// that is not of the class Permanent, or of an item that is of no object. Any other event that names no object is an
+// Invalid.
+func KeyOf(e envelope.Event) (k table.Key, kept bool, err error) {
 	if kind, known := envelope.KindOf(e.Type); !known || kind.Class != envelope.Permanent {
-		return nil
+		return k, false, nil
 	}
 
 	ark := objectOf(e)
-	if ark == "" && e.Subject.Type == "ComponentItem" {
-		return nil // it is of no object
+	switch {
+	case ark == "" && e.Subject.Type == "ComponentItem":
+		return k, false, nil
+	case ark == "":
+		return k, false, fault.New(fault.Invalid, "history: event %s is about %s %q, and names no object",
+			e.ID, e.Subject.Type, e.Subject.ID)
 	}
+	return table.Key{PK: partition(ark), SK: fmt.Sprintf("%013d#%s", e.Time, e.ID)}, true, nil
+}
 
-	if ark == "" {
-		return fault.New(fault.Invalid, "history: event %s is about %s %q, and names no object",
-			e.ID, e.Subject.Type,
-			e.Subject.ID)
+// record writes the row of an event. If there is one, the event was recorded before. The condition of
+// the write is that the row is absent; a Stale is therefore a success.
+func (r Recorder) record(ctx context.Context, e envelope.Event) error {
+	k, kept, err := KeyOf(e)
+	if err != nil || !kept {
+		return err
 	}
 
 	text, err := json.Marshal(e)
@@ -119,8 +127,7 @@ func (r Recorder) record(ctx context.Context, e envelope.Event) error {
 	}
 
 	tx := r.Table.Begin(r.NewID())
-	head := table.Head{PK: partition(ark), SK: fmt.Sprintf("%013d#%s", e.Time, e.ID)}
-	tx.Insert(&row{Head: head, Event: string(text)})
+	tx.Insert(&row{Head: table.Head{PK: k.PK, SK: k.SK}, Event: string(text)})
 	if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) {
 		return err
 	}

@@ -29,6 +29,7 @@ var Definition = consumer.Definition{
 	Description: "Replaces cached summaries of large inventories.",
 	Filter:      "Object+Create|Modify",
 	Target:      consumer.Target{Handler: Name},
+	MaxDepth:    consumer.AnyDepth,
 	Order:       consumer.OrderSubject,
 	Coalesce:    &consumer.Merge{},
 	Start:       consumer.StartHorizon,

@@ -38,6 +38,7 @@ var Definition = consumer.Definition{
 	Description: "Keeps a packaging manifest of each object.",
 	Filter:      "Object+Create|Modify",
 	Target:      consumer.Target{Handler: Name},
+	MaxDepth:    consumer.AnyDepth,
 	Order:       consumer.OrderSubject,
 	Coalesce:    &consumer.Merge{Quiet: 60, Most: 15 * 60},
 	Start:       consumer.StartHorizon,

@@ -24,6 +24,7 @@ func Definition() consumer.Definition {
 		Description: "Keeps the search index.",
 		Filter:      "Object+Create|Modify|Modify_Metadata|Add|Remove|Delete|Install",
 		Target:      consumer.Target{Handler: Name},
+		MaxDepth:    consumer.AnyDepth,
 		Order:       consumer.OrderSubject,
 		Coalesce:    &consumer.Merge{},
 		Batch:       maxBatch,

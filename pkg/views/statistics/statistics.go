@@ -33,6 +33,7 @@ var Definition = consumer.Definition{
 	Description:   "Counts ingests and downloads of each collection.",
 	Filter:        "Object+Create:Version+Create:Job+All:File+Disseminate",
 	Target:        consumer.Target{Handler: Name},
+	MaxDepth:      consumer.AnyDepth,
 	Order:         consumer.OrderCollection,
 	Concurrency:   1,
 	OnFailure:     consumer.Block,

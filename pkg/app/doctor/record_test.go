@@ -1,0 +1,77 @@
+package doctor_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/views/history"
+)
+
+// recorded is a settled world whose consumer of the record has handled every event.
+func recorded(t *testing.T) *world {
+	w := settled(t)
+	q := w.Machine.Queue
+	store := &consumer.Store{Table: q.Table, Log: w.log(), Now: q.Now, NewID: q.NewID, Handlers: []string{history.Name}}
+	run := consumer.Runtime{Store: store, Handlers: map[string]consumer.Handler{
+		history.Name: history.Recorder{Table: q.Table, NewID: q.NewID}}}
+	if _, err := store.Apply(t.Context(), history.Definition, consumer.By{Actor: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	all, err := w.log().Partitions(t.Context())
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%d partitions, %v", len(all), err)
+	}
+	for _, p := range all {
+		if _, err := run.Run(t.Context(), history.Name, p.Name, w.now.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// ofRecord are the rows of the object's record.
+func (w *world) ofRecord() (keys []table.Key) {
+	w.Helper()
+	keys = w.keptBy("HISTORY#" + w.object)
+	if len(keys) < 4 { // of the object, and of its two versions
+		w.Fatalf("the record has %d events", len(keys))
+	}
+	return keys
+}
+
+// TestRecord: an event that the record of its object lacks is found and recorded again, as it was. What its consumer
+// has not passed yet is no finding.
+func TestRecord(t *testing.T) {
+	w := recorded(t)
+	w.finds(false)
+	lost := w.ofRecord()[1]
+	before := w.Rows.Row(lost)["event_json"].(*types.AttributeValueMemberS).Value
+	var e envelope.Event
+	if err := json.Unmarshal([]byte(before), &e); err != nil {
+		t.Fatal(err)
+	}
+	w.drop(lost)
+	want := "record-event " + key(strings.ToUpper(e.Subject.Type)+"#"+e.Subject.ID,
+		fmt.Sprintf("%s%012d", event.Prefix, e.Version)).String()
+	if found := w.finds(false, want); len(found) != 1 || found[0].Repaired {
+		t.Fatalf("%+v", found)
+	}
+	w.repairs([]string{want})
+	w.finds(false)
+	if is := w.Rows.Row(lost)["event_json"].(*types.AttributeValueMemberS).Value; is != before {
+		t.Errorf("recorded as %s, was %s", is, before)
+	}
+
+	w.drop(lost)
+	w.set(key("CONSUMER#"+history.Name, "CURSOR#"+e.Partition), "seq", num(e.Seq-1))
+	w.finds(false)
+}
