@@ -74,6 +74,9 @@ func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[strin
 	run := FunctionProps{Settings: p.Settings, Data: p.Data, Bare: true}
 	run.Code, run.Timeout, run.Memory, run.Disk = "task-runner", revision.RunnerTime, 2048, 10240
 	r.Runner = newFunction(a.Stack, "task-runner", run)
+	if !p.Settings.Local { // emulators share the folder of the machine
+		r.Runner.AddEnvironment(jsii.String(boot.EnvOwnTemp), jsii.String("true"), nil)
+	}
 	a.newTaskMachine(timing)
 	a.grantRevisions(p)
 	a.newContainers(p)

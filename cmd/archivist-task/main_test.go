@@ -134,7 +134,7 @@ func (c *container) ends(end string, exit int, reason string) (r runner.Result) 
 // the program has its role. What it makes is kept.
 func TestSuccess(t *testing.T) {
 	c := start(t, workflow.Task{Shell: "sh", Env: map[string]string{"SIZE": "400"},
-		Secrets: map[string]string{"PASSWORD": "archivist/tasks/x"}, Script: `
+		Secrets: map[string]string{"PASSWORD": "archivist/tasks/maps/x"}, Script: `
 			echo "$VIPS_CONCURRENCY $SIZE $ARCHIVIST_REVISION $PASSWORD" >&2
 			echo "leaked: $(env | grep -c -e ^AWS_ -e ^ECS_ -e ^ARCHIVIST_JOB -e ^ARCHIVIST_WORK)"
 			echo made >"$ARCHIVIST_OUTPUTS/a.txt"`})

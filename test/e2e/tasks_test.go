@@ -45,10 +45,10 @@ const scripts = `
     mkdir "$ARCHIVIST_OUTPUTS/a"; cat "$ARCHIVIST_CHECKOUT/sheet.txt" >"$ARCHIVIST_OUTPUTS/a/sheet"
     echo "$ARCHIVIST_ARCHIVE $ARCHIVIST_REVISION $ARCHIVIST_TASK $ARCHIVIST_BASE_REVISION" >run.txt; echo x >other
 - name: tells
-  secrets: {PASSWORD: archivist/tasks/e2e}
+  secrets: {PASSWORD: archivist/tasks/scripts/e2e}
   command: echo "it is $PASSWORD and $ARCHIVIST_RUN_TOKEN."; echo "$PASSWORD" | sed s/-of/-OF/ >{DIR}/told
 - name: asks
-  secrets: {PASSWORD: archivist/others/e2e}
+  secrets: {PASSWORD: archivist/tasks/scripts/none}
   command: echo not run
 - name: leaves
   script: |
@@ -85,8 +85,7 @@ const scripts = `
 // TestTaskRuns: tasks are run as docs/revisions.md says.
 func TestTaskRuns(t *testing.T) {
 	begin(t)
-	secret(t, "archivist/tasks/e2e", password)
-	secret(t, "archivist/others/e2e", "of others")
+	secret(t, "archivist/tasks/scripts/e2e", password)
 	a := newArchive(t, "scripts")
 	program, err := command()
 	if err != nil {
@@ -312,14 +311,14 @@ func (a *versioned) masked(n int64) {
 	}
 }
 
-// refused looks at a task that asks for a secret of others.
+// refused looks at a task that asks for a secret that is not there.
 func (a *versioned) refused(id string) {
 	if onCore() {
 		a.Skip("LocalStack's core evaluates no policies")
 	}
 	got := a.becomes(id, "failed")
 	if len(got.Attempts) != 1 || got.Attempts[0].End != "broken" ||
-		!strings.Contains(got.Reason, "archivist/others/e2e") || strings.Contains(a.log(id, 0), "not run") {
+		!strings.Contains(got.Reason, "archivist/tasks/scripts/none") || strings.Contains(a.log(id, 0), "not run") {
 		a.Errorf("a task that asks for a secret of others: %+v", got)
 	}
 }

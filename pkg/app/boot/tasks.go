@@ -18,6 +18,9 @@ import (
 	"archivist/pkg/revisions/runner"
 )
 
+// EnvOwnTemp is set if nobody but the function has files in its temporary folder: it is emptied after each run.
+const EnvOwnTemp = "ARCHIVIST_OWN_TEMP"
+
 // EnvTaskJob is the key of the job that a container runs.
 const EnvTaskJob = "ARCHIVIST_JOB"
 
@@ -28,7 +31,15 @@ func TaskRunner(ctx context.Context, env Env) (*lambda.TaskRunner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lambda.TaskRunner{Run: r.Run, Log: r.Log}, nil
+
+	r.Sandbox, err = runner.Contain()
+	if err != nil {
+		return nil, fmt.Errorf("boot: tasks cannot be contained: %w", err)
+	}
+	if env(EnvOwnTemp) != "" {
+		r.Sandbox.Dir = r.Dir
+	}
+	return &lambda.TaskRunner{Run: r.Run, Log: r.Log, Left: r.Sandbox.Left, Exit: os.Exit}, nil
 }
 
 // TaskRunner is the function task-runner in the process. Tasks can read what the process can.

@@ -5,13 +5,17 @@ import (
 	"testing"
 )
 
-// TestTaskRunner: the function needs the name of one bucket, and nothing else of the system.
+// TestTaskRunner: the function needs the name of one bucket and whose its folder is, and nothing else of the system.
 func TestTaskRunner(t *testing.T) {
 	f, err := TaskRunner(t.Context(), func(name string) string {
-		if name != EnvWork {
-			t.Errorf("it asks for %s", name)
+		switch name {
+		case EnvWork:
+			return "work"
+		case EnvOwnTemp:
+			return ""
 		}
-		return "work"
+		t.Errorf("it asks for %s", name)
+		return ""
 	})
 	if err != nil || f.Run == nil || f.Log == nil {
 		t.Errorf("%+v, %v", f, err)

@@ -15,8 +15,8 @@ func TestRevisions(t *testing.T) {
 	settings := quick()
 	settings.Revisions = true
 	w := begin(t, settings)
-	w.Secret("archivist/tasks/word", "open-sesame")
-	w.src.put("/_workflows/all.yaml", `[{name: read, secrets: {WORD: archivist/tasks/word},`+
+	w.Secret("archivist/tasks/minutes/word", "open-sesame")
+	w.src.put("/_workflows/all.yaml", `[{name: read, secrets: {WORD: archivist/tasks/minutes/word},`+
 		` command: 'cat "$ARCHIVIST_CHECKOUT/minutes.txt"; [ "$WORD" = open-sesame ]'}]`)
 	w.src.put("/minutes.txt", "minutes of May")
 	id := w.submit(w.src.batch(t, w.src.object(t, "minutes", "/_workflows/all.yaml", "/minutes.txt")))

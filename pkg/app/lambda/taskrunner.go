@@ -14,10 +14,18 @@ import (
 type TaskRunner struct {
 	Run func(ctx context.Context, job runner.Job) (runner.Result, error)
 	Log *slog.Logger
+
+	// Left says what the runs so far have left in the process, "" for nothing; nil: nobody looks. Exit ends the
+	// process.
+	Left func() string
+	Exit func(code int)
 }
 
 // Handle runs a task. An error means that nothing has been begun; its name tells the machine
 // to call again. That a task has failed is a result, not an error.
+//
+// After a run that has left something, the process ends in place of an answer: what the next run could find is gone
+// with it. The machine looks for the result then, which is stored.
 func (f *TaskRunner) Handle(ctx context.Context, job runner.Job) (runner.Result, error) {
 	log := f.Log.With("attempt", job.ID, "prefix", job.Prefix)
 	result, err := f.Run(ctx, job)
@@ -27,5 +35,9 @@ func (f *TaskRunner) Handle(ctx context.Context, job runner.Job) (runner.Result,
 			Message: err.Error()}
 	}
 	log.Info("the task has run", "end", result.End, "exit", result.Exit, "reason", result.Reason)
+	if f.Left != nil && f.Left() != "" {
+		log.Warn("the process ends, since the task has left something in it", "left", f.Left())
+		f.Exit(1)
+	}
 	return result, nil
 }

@@ -21,6 +21,15 @@ func TestTaskRunner(t *testing.T) {
 	if r, err := f.Handle(t.Context(), runner.Job{}); err != nil || r.End != runner.Broken {
 		t.Errorf("%+v, %v", r, err)
 	}
+	ended := 0
+	f.Left, f.Exit = func() string { return "2 processes" }, func(code int) { ended = code }
+	if _, err := f.Handle(t.Context(), runner.Job{}); err != nil || ended != 1 {
+		t.Errorf("after a run that has left something the process goes on: %d, %v", ended, err)
+	}
+	f.Left, ended = func() string { return "" }, 0
+	if _, err := f.Handle(t.Context(), runner.Job{}); err != nil || ended != 0 {
+		t.Errorf("after a run that has left nothing the process ends: %d, %v", ended, err)
+	}
 	failure = errors.New("slow down")
 	_, err := f.Handle(t.Context(), runner.Job{})
 	var named messages.InvokeResponse_Error

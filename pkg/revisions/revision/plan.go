@@ -77,7 +77,7 @@ func (p *pass) read(ctx context.Context, a *archiveRow,
 	if err != nil {
 		return nil, nil, err
 	}
-	return definitionAt(ctx, src, n)
+	return definitionAt(ctx, src, a.Name, n)
 }
 
 // fix keeps which the revision and its definition are. From now on, no earlier revision can become
@@ -151,7 +151,7 @@ func (p *pass) describe(ctx context.Context, r *revisionRow, rev archive.Revisio
 // definitionAt reads the definition of a revision, or what is wrong with it: with problems, there
 // is no definition. Too many or too large files (an Invalid of the archive) are a problem of the
 // revision. Any other error means that it could not be read.
-func definitionAt(ctx context.Context, src archive.Source,
+func definitionAt(ctx context.Context, src archive.Source, name string,
 	n int64) (*workflow.Definition, []workflow.Problem, error) {
 	files, err := src.Workflows(ctx, n)
 	if fault.Is(err, fault.Invalid) {
@@ -160,8 +160,15 @@ func definitionAt(ctx context.Context, src archive.Source,
 	if err != nil {
 		return nil, nil, err
 	}
+
 	def, problems := workflow.Parse(files)
-	return def, problems, nil
+	if def != nil {
+		problems = def.Foreign(name)
+	}
+	if len(problems) > 0 {
+		return nil, problems, nil
+	}
+	return def, nil, nil
 }
 
 // keptProblems are the problems that the revision's row names, and its event: the first ones. Paths

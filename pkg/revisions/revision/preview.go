@@ -46,7 +46,7 @@ func (s *Store) Preview(ctx context.Context, name string, n int64) (out Preview,
 	}
 
 	out.Revision = n
-	def, problems, err := definitionAt(ctx, src, n)
+	def, problems, err := definitionAt(ctx, src, a.Name, n)
 	if err != nil || len(problems) > 0 {
 		out.Problems = keptProblems(problems)
 		return out, err

@@ -103,13 +103,13 @@ func TestContainTriesAgain(t *testing.T) {
 func TestContainGivesUp(t *testing.T) {
 	w := newWorld(t)
 	job := command("touch $ARCHIVIST_OUTPUTS/ran")
-	job.Task.Secrets = map[string]string{"KEY": "a/b"}
+	job.Task.Secrets = map[string]string{"KEY": "archivist/tasks/maps/b"}
 	w.contained(job)
 	asked := 0
 	w.Secrets = func(context.Context, string) (string, error) { asked++; return "", errors.New("slow down") }
 	r, err := w.Contain(t.Context(), jobKey)
-	if err != nil || r.End != Broken || r.Reason != "the secret a/b for KEY: slow down" || asked != tries ||
-		len(r.Outputs) != 0 {
+	if err != nil || r.End != Broken || r.Reason != "the secret archivist/tasks/maps/b for KEY: slow down" ||
+		asked != tries || len(r.Outputs) != 0 {
 		t.Errorf("after %d tries %+v, %v", asked, r, err)
 	}
 	if k := w.kept(); k == nil || k.Reason != r.Reason {

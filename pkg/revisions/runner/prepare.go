@@ -16,6 +16,7 @@ import (
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/revisions/archive"
+	"archivist/pkg/revisions/workflow"
 )
 
 // prepare makes all that a task finds when it runs. An error that is final says why it cannot be
@@ -84,6 +85,11 @@ func (x *run) environment(ctx context.Context) error {
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(task.Secrets)) {
+		if of := workflow.SecretsOf(job.Archive); !strings.HasPrefix(task.Secrets[name], of) {
+			return fault.New(fault.Denied, "the secret %s for %s is not one of this archive: expected %s…",
+				task.Secrets[name], name, of)
+		}
+
 		value, err := x.Secrets(ctx, task.Secrets[name])
 		if err != nil {
 			return fmt.Errorf("the secret %s for %s: %w", task.Secrets[name], name, err)

@@ -34,6 +34,9 @@ type Runner struct {
 	// What the image is made for (its CMD): run if a task has neither command nor script.
 	Made []string
 
+	// Of a process that runs nothing but tasks, one after the other; nil: others use the process, too.
+	Sandbox *Sandbox
+
 	pace pace // zero: that of the constants
 }
 
@@ -72,7 +75,11 @@ type run struct {
 //
 // An error means that nothing has been begun and that the same call may succeed later. The error is
 // of no kind, or a fault.Unavailable. What will never succeed is a Result, whose End is Broken.
-func (r *Runner) Run(ctx context.Context, job Job) (Result, error) { return r.try(ctx, job, false) }
+func (r *Runner) Run(ctx context.Context, job Job) (Result, error) {
+	res, err := r.try(ctx, job, false)
+	r.Sandbox.leave()
+	return res, err
+}
 
 // try is a call of Run. In the last, what is not there is a Result: that the attempt is Broken. All
 // is prepared before the claim: so a failure of that is not the end of the attempt, and a call that
@@ -401,6 +408,7 @@ func (x *run) process(ctx context.Context) {
 	}
 
 	<-p.done
+	x.Sandbox.end() // before its outputs are read
 	p.sweep(x.words)
 	x.outcome(p.cmd.ProcessState, end, reason)
 }

@@ -40,8 +40,10 @@ func TestEnds(t *testing.T) {
 		"no shell":  {script("cobol", "x"), Broken, -1, `the shell "cobol" is not there; there are bash, sh`, ""},
 		"relative":  {script("./sh", "x"), Broken, -1, `the shell "./sh" is not there`, ""},
 		"too large": {command(strings.Repeat("x", 200_000)), Broken, -1, "argument list too long", ""},
-		"no secret": {of(workflow.Task{Command: "x", Secrets: map[string]string{"A": "b"}}), Broken, -1,
-			"no secret b", ""},
+		"no secret": {of(workflow.Task{Command: "x", Secrets: map[string]string{"A": "archivist/tasks/maps/b"}}),
+			Broken, -1, "no secret archivist/tasks/maps/b", ""},
+		"secret of another": {of(workflow.Task{Command: "x", Secrets: map[string]string{"A": "archivist/tasks/map/b"}}),
+			Broken, -1, "is not one of this archive: expected archivist/tasks/maps/…", ""},
 		"NUL": {of(workflow.Task{Command: "x", Env: map[string]string{"A": "\x00"}}), Broken, -1,
 			"variable A has a NUL", ""},
 		"SIGTERM":       {command("kill $$; sleep 9"), Failed, -1, "signal terminated", ""},
@@ -97,7 +99,7 @@ func TestEnvironment(t *testing.T) {
 	job := of(workflow.Task{
 		Command: `env -0 | sort -z | tr '\0' '\n'; pwd; ls -A "$HOME" "$TMPDIR" "$ARCHIVIST_OUTPUTS"`,
 		Env:     map[string]string{"A": "b c", "ARCHIVIST_TASK": "another", "LANG": "de_DE.UTF-8"},
-		Secrets: map[string]string{"KEY": "maps/key"}})
+		Secrets: map[string]string{"KEY": "archivist/tasks/maps/key"}})
 	w.expect(w.run(job), Succeeded, 0, "")
 	said := strings.Split(w.output("stdout"), "\n")
 	at := slices.IndexFunc(said, func(line string) bool { return strings.HasPrefix(line, "HOME=") })
@@ -209,11 +211,11 @@ func TestDied(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	w := newWorld(t)
 	w.put("checkout", pack(t, tar.Header{Name: "a", Typeflag: tar.TypeReg}))
-	job := of(workflow.Task{Command: "true", Secrets: map[string]string{"A": "b"}})
+	job := of(workflow.Task{Command: "true", Secrets: map[string]string{"A": "archivist/tasks/maps/b"}})
 	job.Checkout = job.Prefix + "checkout"
 	w.Secrets = func(context.Context, string) (string, error) { return "", errors.New("slow down") }
 	r, err := w.Runner.Run(t.Context(), job)
-	if err == nil || !strings.Contains(err.Error(), "secret b for A: slow down") {
+	if err == nil || !strings.Contains(err.Error(), "secret archivist/tasks/maps/b for A: slow down") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	w.Secrets = func(context.Context, string) (string, error) { return "secret", nil }

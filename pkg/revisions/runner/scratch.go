@@ -2,7 +2,6 @@ package runner
 
 import (
 	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
+
+	"archivist/pkg/kernel/fault"
 )
 
 const (
@@ -57,6 +58,10 @@ func (r *Runner) scratch() (f *folder, err error) {
 // tidy removes the folders of calls whose process has died, which a function that is used again can
 // find, and ends what they left running.
 func (r *Runner) tidy() error {
+	if _, err := r.Sandbox.empty(); err != nil {
+		return fault.New(fault.Unavailable, "runner: what an earlier run has left cannot be removed: %w", err)
+	}
+
 	return r.alone(func() error {
 		old, err := filepath.Glob(filepath.Join(r.Dir, scratchName+"*"))
 		for _, dir := range old {
@@ -72,8 +77,12 @@ func (r *Runner) tidy() error {
 }
 
 // alone does something while no other call in Dir does: nobody looks at a folder that has no lock
-// yet. Errors are of the file system.
+// yet. Errors are of the file system. In a sandbox with a folder of its own there is no other call.
 func (r *Runner) alone(do func() error) error {
+	if r.Sandbox != nil && r.Sandbox.Dir != "" {
+		return do()
+	}
+
 	gate := flock.New(filepath.Join(r.Dir, gateName))
 	err := gate.Lock()
 	if err != nil {
@@ -99,14 +108,7 @@ func at(dir string) *folder {
 // tidy tries again.
 func (f *folder) remove(log *slog.Logger) {
 	f.sweep()
-	_ = filepath.WalkDir(f.dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // before it is read
-		}
-		return nil
-	})
-
-	err := os.RemoveAll(f.dir)
+	err := removeAll(f.dir)
 	if err != nil {
 		log.Error("a scratch folder could not be removed", "folder", f.dir, "error", err)
 	}

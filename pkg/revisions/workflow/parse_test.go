@@ -40,7 +40,7 @@ const full = `---
     convert *.tif
   shell: /bin/sh
   env: {LEVEL: 3, "RATE": 0.5, VERBOSE: true, TEXT: "a b"}
-  secrets: {PASSWORD: archive/password}
+  secrets: {PASSWORD: archivist/tasks/maps/password}
   outputs: ["**/*.pdf", "!drafts/**"]
   timeout: 1h30m
   retries: {attempts: 3, backoff: 10}
@@ -107,7 +107,7 @@ func TestEveryKey(t *testing.T) {
 		Cancels: []string{"fetch-all"}, Image: "registry.example.org:5000/tools/convert:1.2",
 		Script: "set -e\nconvert *.tif\n", Shell: "/bin/sh",
 		Env:     map[string]string{"LEVEL": "3", "RATE": "0.5", "VERBOSE": "true", "TEXT": "a b"},
-		Secrets: map[string]string{"PASSWORD": "archive/password"},
+		Secrets: map[string]string{"PASSWORD": "archivist/tasks/maps/password"},
 		Outputs: []string{"**/*.pdf", "!drafts/**"}, Timeout: 90 * time.Minute,
 		Retries: workflow.Retries{Attempts: 3, Backoff: 10 * time.Second}, OnCommit: true,
 		Schedules: []workflow.Schedule{{Cron: "30 2 * * *", Zone: "Europe/Berlin", Overlap: workflow.Replace}},
@@ -281,8 +281,8 @@ var refused = []struct{ file, want string }{
 	{"- name: a\n  env: {A: }", "env.A: expected text, not nothing"},
 	{"- name: a\n  env: {A: " + strings.Repeat("x", 4097) + "}", "2:12: env.A has 4097 bytes"},
 	{"- name: a\n  env:\n" + lines("    A%d: x\n", 51), "3:5: env: 51 variables; at most 50"},
-	{"- name: a\n  secrets: {A: 'a b'}", `2:16: secrets.A: "a b": expected a name in Secrets Manager`},
-	{"- name: a\n  env: {A: b}\n  secrets: {A: b}", "3:13: secrets: A is in env, too"},
+	{"- name: a\n  secrets: {A: 'a b'}", `2:16: secrets.A: "a b": expected archivist/tasks/ARCHIVE/ and a name`},
+	{"- name: a\n  env: {A: b}\n  secrets: {A: archivist/tasks/a/b}", "3:13: secrets: A is in env, too"},
 	{"- name: a\n  outputs: /tmp/x", `2:12: outputs: "/tmp/x": a path begins at the root`},
 	{"- name: a\n  paths: a/../b", `2:10: paths: "a/../b": empty parts`},
 	{"- name: a\n  paths: [docs/]", `2:11: paths: "docs/": a folder; write /**`},

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -28,8 +29,8 @@ const DefaultShell = "bash"
 var (
 	envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 
-	// secretName is that of Secrets Manager (source: its API, CreateSecret).
-	secretName = regexp.MustCompile(`^[A-Za-z0-9/_+=.@-]{1,512}$`)
+	// secretName is that of a secret of an archive in Secrets Manager (source: its API, CreateSecret): see SecretsOf.
+	secretName = regexp.MustCompile(`^archivist/tasks/[a-z][a-z0-9-]{0,39}/[A-Za-z0-9/_+=.@-]{1,400}$`)
 
 	// imageName is that of a repository of images, with a registry, a tag or a digest.
 	imageName = regexp.MustCompile(`^[a-z0-9]([a-zA-Z0-9._:/-]*[a-zA-Z0-9])?(@sha256:[0-9a-f]{64})?$`)
@@ -242,8 +243,26 @@ func (s *source) env(n *node) map[string]string {
 // secrets reads names of secrets, by variable. Their values are read only by the runner.
 func (s *source) secrets(n *node) map[string]string {
 	return s.pairs("secrets", n, func(name string, v *node) string {
-		return s.form(name, v, secretName, "a name in Secrets Manager: letters, digits and /_+=.@-")
+		return s.form(name, v, secretName, "archivist/tasks/ARCHIVE/ and a name of letters, digits and /_+=.@-")
 	})
+}
+
+// SecretsOf begins the names of the secrets that tasks of an archive may name. Whoever may commit to an archive decides
+// what its tasks read, so they read no other one's.
+func SecretsOf(archive string) string { return "archivist/tasks/" + archive + "/" }
+
+// Foreign are problems of a definition that is fine in itself, but not in this archive: secrets of another one.
+func (d *Definition) Foreign(archive string) (all []Problem) {
+	for _, t := range d.Tasks {
+		for _, name := range slices.Sorted(maps.Keys(t.Secrets)) {
+			if !strings.HasPrefix(t.Secrets[name], SecretsOf(archive)) {
+				all = append(all, Problem{File: Folder, Message: fmt.Sprintf(
+					"the task %s: secrets.%s: %q: tasks of this archive have only secrets below %s",
+					t.Name, name, clip(t.Secrets[name]), SecretsOf(archive))})
+			}
+		}
+	}
+	return all
 }
 
 // integer reads a whole number between two, both included. Forms such as 0x10, 1_000 or 010 are
