@@ -53,14 +53,15 @@ func TestLeaseTimes(t *testing.T) {
 	}
 }
 
-// TestDeferral: docs/research.md, "When something fails": what cannot be read is deferred for 10 minutes, then for 40;
-// the third failure within a day sets it aside, and a failure of the day before does not count.
+// TestDeferral: docs/research.md, "When something fails": what cannot be read is deferred for 10 minutes, then for four
+// times as long each time; the third failure within a day sets it aside if not all are of one researcher, and a failure
+// of the day before does not count.
 func TestDeferral(t *testing.T) {
 	for _, of := range []Kind{Episode, Clip} {
 		b := newBench(t)
 		b.curate(Episode, "e", 0, 0)
 		b.curate(Clip, "c", 0, 0)
-		fails := func() { t.Helper(); b.pass(); b.problem(b.accept("r"), 1, of, Failed) }
+		fails := func(by string) { t.Helper(); b.pass(); b.problem(b.accept(by), 1, of, Failed) }
 		waits := func(d time.Duration) {
 			t.Helper()
 			b.clock = b.clock.Add(d - time.Second)
@@ -74,15 +75,17 @@ func TestDeferral(t *testing.T) {
 				t.Fatalf("%s: not assigned after %s", of, d)
 			}
 		}
-		fails()
+		fails("r")
 		waits(10 * time.Minute)
-		fails()
+		fails("r")
 		b.clock = b.clock.Add(25 * time.Hour)
-		fails() // those of the day before do not count
+		fails("r") // those of the day before do not count
 		waits(10 * time.Minute)
-		fails()
+		fails("r")
 		waits(40 * time.Minute)
-		fails()
+		fails("r")
+		waits(160 * time.Minute)
+		fails("another")
 		b.clock = b.clock.Add(30 * 24 * time.Hour)
 		b.pass()
 		if len(b.sent) != 0 {

@@ -93,10 +93,18 @@ type Media struct {
 
 	// What is set aside, or deferred, has no pair that is due. Aside is why: until the address or
 	// the digest changes, or a person retries.
-	Aside    string  `json:"aside,omitempty"`
-	Deferred int64   `json:"deferred,omitempty"` // until then, in milliseconds since 1970
-	Failures []int64 `json:"failures,omitempty"` // the newest, at most failuresADay
-	Problem  string  `json:"problem,omitempty"`  // of the newest failure
+	Aside    string    `json:"aside,omitempty"`
+	Deferred int64     `json:"deferred,omitempty"` // until then, in milliseconds since 1970
+	Failures []Failure `json:"failed,omitempty"`   // those within a day of the newest
+	Problem  string    `json:"problem,omitempty"`  // of the newest failure
+}
+
+// Failure is that a researcher could not research a recording. One researcher alone can be wrong about it: its network,
+// its permissions or its disk can be the cause.
+type Failure struct {
+	At       int64  `json:"at"` // milliseconds since 1970
+	By       string `json:"by"` // the name of the researcher
+	Rejected bool   `json:"rejected,omitempty"`
 }
 
 // Subject is an episode or clip with its key.
@@ -303,32 +311,47 @@ func (m *Media) order() string {
 		Key(m.Source, m.ID))
 }
 
-// deferral is how long what failed is left alone, by the number of failures within a day, in
-// milliseconds. It has one entry less than failuresADay: after the last failure the media is set
-// aside.
-var deferral = []int64{10 * 60_000, 40 * 60_000}
+// deferral is how long what failed is left alone, by the number of failures within a day: 10 minutes, then four times
+// as long each time, a day at most. It is in milliseconds.
+func deferral(n int) int64 {
+	wait := int64(10 * 60_000)
+	for range n - 1 {
+		wait *= 4
+	}
+	return min(wait, 24*3600*1000)
+}
 
-// fail adds a failure at a time in milliseconds since 1970. What failed is deferred; after several
-// within a day it is set aside. What is rejected is set aside at once: another try would find the
-// same. It reports false while it is deferred or set aside already: results that were on the way
-// count once.
-func (m *Media) fail(p Problem, now int64) bool {
+// fail adds a failure at a time in milliseconds since 1970. What failed is deferred. It is set aside once two
+// researchers of different names agree: if both have rejected it, since another try would find the same, or after
+// several failures within a day. It reports false while it is deferred or set aside already: results that were on the
+// way count once.
+func (m *Media) fail(p Problem, by string, now int64) bool {
 	if m.Aside != "" || m.Deferred > now {
 		return false
 	}
 
 	m.Problem = p.Reason
-	if p.Kind == Rejected {
+	m.Failures = slices.DeleteFunc(append(m.Failures, Failure{At: now, By: by, Rejected: p.Kind == Rejected}),
+		func(f Failure) bool { return f.At <= now-24*3600*1000 })
+	all, rejected := names(m.Failures, false), names(m.Failures, true)
+	switch n := len(m.Failures); {
+	case rejected >= 2:
 		m.Aside, m.Deferred = p.Reason, 0
-		return true
-	}
-
-	m.Failures = slices.DeleteFunc(append(m.Failures, now),
-		func(at int64) bool { return at <= now-24*3600*1000 })
-	if n := len(m.Failures); n < failuresADay {
-		m.Deferred = now + deferral[n-1]
-	} else {
+	case n >= failuresADay && all >= 2:
 		m.Aside, m.Deferred = fmt.Sprintf("failed %d times within a day: %s", n, p.Reason), 0
+	default:
+		m.Deferred = now + deferral(n)
 	}
 	return true
+}
+
+// names is how many researchers have made failures, or only those that rejected.
+func names(all []Failure, rejected bool) int {
+	seen := map[string]bool{}
+	for _, f := range all {
+		if f.Rejected || !rejected {
+			seen[f.By] = true
+		}
+	}
+	return len(seen)
 }

@@ -192,7 +192,7 @@ func (c *change) mark(r *Report) error {
 	}
 
 	m, _ := c.mediaOf(r.Problem.Of)
-	if !m.fail(*r.Problem, c.now) {
+	if !m.fail(*r.Problem, r.Researcher, c.now) {
 		return nil
 	}
 

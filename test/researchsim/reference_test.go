@@ -12,7 +12,14 @@ type thing struct {
 	said     []research.Curated
 	aside    bool
 	deferred int64 // until then
-	failures []int64
+	failures []failure
+}
+
+// failure is who could not research a thing, and when.
+type failure struct {
+	at       int64
+	by       string
+	rejected bool
 }
 
 // loan is a lease as the reference knows it.
@@ -65,31 +72,28 @@ func (r *reference) curate(c research.Curated) {
 
 func (t *thing) pardon() { t.aside, t.deferred, t.failures = false, 0, nil }
 
-// fail is the rule of problems: rejected is set aside; failed is left alone for 10 and 40 minutes, and set
-// aside after the third failure within a day.
-func (t *thing) fail(kind string, now int64) {
-	switch {
-	case t.aside || t.deferred > now:
-		return
-	case kind == research.Rejected:
-		t.aside = true
+// fail is the rule of problems: it is left alone for 10 minutes, and four times as long each time, a day at most. It is
+// set aside once two have rejected it, or three failures within a day are not all of one.
+func (t *thing) fail(kind, by string, now int64) {
+	if t.aside || t.deferred > now {
 		return
 	}
-	t.failures = append(t.failures, now)
-	n := 0
-	for _, at := range t.failures {
-		if at > now-24*3600*1000 {
+	t.failures = append(t.failures, failure{now, by, kind == research.Rejected})
+	n, others, refusers := 0, map[string]bool{}, map[string]bool{}
+	for _, f := range t.failures {
+		if f.at > now-24*3600*1000 {
 			n++
+			others[f.by] = true
+			if f.rejected {
+				refusers[f.by] = true
+			}
 		}
 	}
-	switch n {
-	case 1:
-		t.deferred = now + 10*60_000
-	case 2:
-		t.deferred = now + 40*60_000
-	default:
+	if len(refusers) > 1 || n > 2 && len(others) > 1 {
 		t.aside, t.deferred = true, 0
+		return
 	}
+	t.deferred = now + int64([]int{10, 40, 160, 640, 1440, 1440, 1440}[n-1])*60_000
 }
 
 // can reports whether it can be researched.
@@ -192,9 +196,9 @@ func (r *reference) record(p research.Report) {
 	case problem == nil:
 		r.researched[[3]string{p.Analysis, p.Episode, p.Clip}] = true
 	case problem.Of == research.Clip:
-		r.clips[p.Clip].fail(problem.Kind, now)
+		r.clips[p.Clip].fail(problem.Kind, p.Researcher, now)
 	default:
-		r.episodes[p.Episode].fail(problem.Kind, now)
+		r.episodes[p.Episode].fail(problem.Kind, p.Researcher, now)
 	}
 	l := r.loan(p.Lease)
 	if l == nil || !r.live(l) || !l.accepted { // it is nobody's: then it is left as it is
