@@ -234,12 +234,28 @@ func (c *checker) satisfied(e revision.Awaits) bool {
 		return false
 	case e.Task == workflow.Commit:
 		return true
+	case e.Verdict == "healed":
+		c.w.Met("edge healed")
+		return e.Prev && e.On == "succeeded" && c.succeededSince(&awaited.is)
 	}
 	switch e.On {
 	case "ended":
 		return true
 	case "succeeded", "failed":
 		return state == string(e.On)
+	}
+	return false
+}
+
+// succeededSince reports whether a run of a task has succeeded, at the revision of an instance that has not or at a
+// later one.
+func (c *checker) succeededSince(in *revision.Instance) bool {
+	for _, other := range c.instances {
+		o := &other.is
+		if o.Archive == in.Archive && o.Task == in.Task && o.Revision >= in.Revision && o.ID != in.ID &&
+			string(o.State) == "succeeded" {
+			return true
+		}
 	}
 	return false
 }

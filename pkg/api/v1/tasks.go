@@ -29,8 +29,9 @@ type TaskEdge struct {
 	// The id of the other task. Absent: there is none, so nothing is waited for.
 	ID string `json:"id,omitempty" example:"maps/12/index"`
 	// open: it has not ended. satisfied: it ended as is needed. impossible: it ended otherwise. followed: it was
-	// superseded, and its superseder is waited for. overtaken: it was superseded, and so is this task. none.
-	Verdict string `json:"verdict" enum:"open,satisfied,impossible,followed,overtaken,none" example:"satisfied"`
+	// superseded, and its superseder is waited for. overtaken: it was superseded, and so is this task. healed: it did
+	// not succeed, and a run of it has since. none.
+	Verdict string `json:"verdict" enum:"open,satisfied,impossible,followed,overtaken,healed,none" example:"satisfied"`
 	// The state in which it ended.
 	End string `json:"end,omitempty" example:"succeeded"`
 }

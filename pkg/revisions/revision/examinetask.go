@@ -159,7 +159,6 @@ func (in *Instance) decided() workflow.State {
 // edge compares an edge with what it is on: the verdict with its state, and an open edge with the
 // row of its waiter. An edge that is open on one that has ended is right until that one is settled.
 func (x *exam) edge(in *instanceRow, e Awaits, a *instanceRow) error {
-	want := e.Judge(a.State)
 	var repair func(context.Context) error
 	// Only a blocked instance can be decided anew.
 	if in.State == workflow.Blocked {
@@ -167,7 +166,7 @@ func (x *exam) edge(in *instanceRow, e Awaits, a *instanceRow) error {
 	}
 
 	switch {
-	case e.Verdict != workflow.Open && want != e.Verdict:
+	case e.Verdict != workflow.Open && !e.right(a.State):
 		x.add(RuleEdges, repair, "its edge on %s is %s, and that is %s", e.ID, e.Verdict, a.State)
 		return nil
 	case e.Verdict != workflow.Open:
@@ -251,7 +250,7 @@ func (x *exam) redecide(c *change, e *Awaits, a *instanceRow) error {
 		c.remove = append(c.remove, k)
 	}
 
-	if e.Verdict != workflow.Open && e.Verdict == e.Judge(a.State) {
+	if e.Verdict != workflow.Open && e.right(a.State) {
 		return nil
 	}
 	return c.decided(e, &a.Instance)

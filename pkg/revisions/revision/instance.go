@@ -30,6 +30,13 @@ func (a *Awaits) judge(id string, state workflow.State) {
 	}
 }
 
+// right reports whether the edge is decided as the state of what it is on demands. That it is healed is decided by
+// another instance, which has succeeded; so nothing takes it back.
+func (a *Awaits) right(state workflow.State) bool {
+	want := a.Edge.Judge(state)
+	return a.Verdict == want || a.Verdict == workflow.Healed && want == workflow.Impossible
+}
+
 // Open is how many edges are not decided.
 func Open(edges []Awaits) (n int) {
 	for _, e := range edges {

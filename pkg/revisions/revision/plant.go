@@ -235,7 +235,23 @@ func (w *planner) edge(ctx context.Context, e workflow.Edge) (Awaits, error) {
 
 	state, err := w.endOf(ctx, in, task)
 	a.judge(instanceID(w.row.Archive, in, task, 0), state)
+	if err != nil || a.Verdict != workflow.Impossible || e.On != workflow.Succeeded {
+		return a, err
+	}
+
+	healed, err := w.healed(ctx, task, in)
+	if healed {
+		a.Verdict = workflow.Healed
+	}
 	return a, err
+}
+
+// healed reports whether a run of a task that a revision has planned, and that has not succeeded, has succeeded since,
+// at that revision or a later one before this. Else one failure would end a line of tasks of which each needs the
+// success of the one before, for ever. Only the highest success is known: in a back-fill it can be of a later revision.
+func (w *planner) healed(ctx context.Context, task string, in int64) (bool, error) {
+	n, err := w.nameRow(ctx, w.row.Archive, task)
+	return err == nil && n.Succeeded >= in && n.Succeeded < w.row.Revision.Number, err
 }
 
 // earlier is the nearest earlier revision that has planned a task, 0 if none has, and the name that

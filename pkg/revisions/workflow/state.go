@@ -64,6 +64,7 @@ const (
 	Followed   Verdict = "followed"   // it was superseded; the edge is now on its superseder
 	Overtaken  Verdict = "overtaken"  // it was superseded, and so is the dependent
 	None       Verdict = "none"       // there was no instance to wait for
+	Healed     Verdict = "healed"     // it ended otherwise, and a run of its task has succeeded since
 )
 
 // Judge says what an end means to an edge. COMMIT lets the next go on whatever its end is: it never
