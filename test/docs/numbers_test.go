@@ -70,7 +70,7 @@ func TestNumbers(t *testing.T) {
 				[]int{workflow.MaxFiles, workflow.MaxFile, workflow.MaxTasks}, []int{100, 256 << 10, 200}},
 			{"| 1 s to 24 h;", workflow.MaxTimeout, day},
 			{"| 10 attempts;", workflow.MaxAttempts, 10},
-			{"all are skipped after more than 5 in a row", workflow.MaxDepth, 5},
+			{"they are skipped after more than 5 in a row", workflow.MaxDepth, 5},
 			{"The files of a revision have at most 4 GiB", int64(runner.MaxCheckout), int64(4 << 30)},
 			{"at most 1,000 files with 1 GiB",
 				[]int64{runner.MaxOutputs, runner.MaxOutputSize}, []int64{1000, 1 << 30}},

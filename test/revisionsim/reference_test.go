@@ -144,7 +144,8 @@ func (c *checker) checkTask(ref string, n int64, s *spec, t *task, chain []strin
 		}
 	}
 	c.sameEdges(&in.is, want)
-	loops := len(chain) > 0 && (chain[len(chain)-1] == t.name || len(chain) > workflow.MaxDepth)
+	loops := len(chain) > 0 && chain[len(chain)-1] == t.name ||
+		len(chain) > workflow.MaxDepth && slices.Contains(chain, t.name) || len(chain) >= revision.MaxChain
 	if loops != strings.HasPrefix(in.is.Reason, "loop: ") {
 		c.fail("%s is %s (%s); the chain of its revision is %v", in.is.ID, in.is.State, in.is.Reason, chain)
 	}

@@ -175,15 +175,17 @@ func TestLocks(t *testing.T) {
 	w.want(w.running(), "maps/1/free", "maps/2/free", "maps/3/copy", "maps/3/free")
 }
 
-// TestLoop: a task is not run in the revision that it has made itself, and a chain of revisions ends.
+// TestLoop: a task is not run in the revision that it has made itself, and a chain of revisions ends. A task that is
+// not in the chain runs in each of them.
 func TestLoop(t *testing.T) {
 	w := newWorld(t)
-	two := "[{name: a, command: x}, {name: b, command: x}]"
+	two := "[{name: a, command: x}, {name: b, command: x}, {name: other, command: x}]"
 	r := (&repository{}).add(1, two)
 	w.archive("maps", r, 0)
 	w.notify("maps", 1)
 	w.pass("maps")
 	for n := int64(1); ; n++ {
+		w.end(fmt.Sprintf("maps/%d/other", n), runner.Succeeded)
 		ids := w.running()
 		if len(ids) == 0 {
 			if n != workflow.MaxDepth+2 {

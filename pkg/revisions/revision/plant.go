@@ -137,8 +137,9 @@ func (w *planner) over() (n int64) {
 }
 
 // loop is why a task of a revision that tasks have made is not run, "" if it is: a task is not
-// started by its own commit, and after workflow.MaxDepth revisions that tasks of each other have
-// made, none is. So each loop ends, visibly.
+// started by its own commit; after workflow.MaxDepth revisions that tasks of each other have made, none of
+// these is; and after MaxChain none at all, since no more of them are known. So each loop ends, visibly,
+// and tasks that are in no loop go on.
 func (w *planner) loop(task string) string {
 	chain := w.row.Chain
 	switch {
@@ -147,9 +148,12 @@ func (w *planner) loop(task string) string {
 	case chain[len(chain)-1] == task:
 		return fmt.Sprintf("loop: %s made this revision, and no task is started by its own commit",
 			w.row.MadeBy)
-	case len(chain) > workflow.MaxDepth:
-		return fmt.Sprintf("loop: this revision is the result of more than %d tasks that started each other by commits",
-			workflow.MaxDepth)
+	case len(chain) >= MaxChain:
+		return fmt.Sprintf("loop: this revision is the result of %d tasks, or more, that started each other by commits",
+			MaxChain)
+	case len(chain) > workflow.MaxDepth && slices.Contains(chain, task):
+		return fmt.Sprintf("loop: this revision is the result of more than %d tasks that started each other by "+
+			"commits, and this is one of them", workflow.MaxDepth)
 	}
 	return ""
 }
