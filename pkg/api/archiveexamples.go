@@ -96,8 +96,8 @@ var archiveOperations = map[string]about{
 		request:  v1.RevisionNotice{Revision: 12, Transaction: hashExample},
 		answer:   revisionExample,
 		description: "All that the hook of a repository does. Notices may come in any order and more than once. The " +
-			"same revision with another transaction stops the archive, and is a conflict. A program that a task runs " +
-			"gives the token of its run in `Archivist-Run`."},
+			"same revision with another transaction makes the manager ask the repository, and stops the archive if " +
+			"that says so. A program that a task runs gives the token of its run in `Archivist-Run`."},
 	"listRevisions": {tag: "Archives", refusals: []problemType{notFound},
 		answer: listOf(revisionExample),
 		description: "The newest first, 100 to a page. `maps` is the present epoch of the archive, `maps@1` the " +

@@ -172,7 +172,7 @@ type revisionNotifyCmd struct {
 func (revisionNotifyCmd) Prints() any { return v1.ArchiveRevision{} }
 
 // Run notifies; in a run of a task of the same archive with its token, because others do not accept it. The same
-// number with another --transaction stops the archive.
+// number with another --transaction stops the archive, if the repository says so, too.
 func (c *revisionNotifyCmd) Run(a *command.App) error {
 	archive, n, err := c.parse()
 	if err != nil {

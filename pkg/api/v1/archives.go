@@ -154,7 +154,8 @@ type ArchiveAction struct {
 type RevisionNotice struct {
 	// The number of the revision.
 	Revision int64 `json:"revision" minimum:"1" example:"12"`
-	// Which revision it is, such as the hash of a commit. The same number with another one stops the archive.
+	// Which revision it is, such as the hash of a commit. The same number with another one stops the archive,
+	// if the repository says so, too.
 	Transaction string `json:"transaction,omitempty" maxLength:"200" example:"9fceb02d0ae598e95dc970b74767f19372d61af8"`
 }
 

@@ -197,7 +197,7 @@ func (s *Store) Resume(ctx context.Context, name string, restart int64, by By) (
 		case restart != 0:
 			a.Epoch, a.First, a.Watermark = a.Epoch+1, restart, restart-1
 			a.Schedules, a.Definition, a.Trouble, a.Backfill = nil, "", nil, nil
-			a.Looked, a.Missed, a.Newest = 0, 0, 0
+			a.Looked, a.Missed, a.Doubt, a.Newest = 0, 0, 0, 0
 		}
 
 		a.Archive.Mode, a.Why = Active, ""

@@ -14,9 +14,10 @@ import (
 // order of notices does not matter: the requirement says that hooks of Subversion may come in any.
 // Planning is done by a pass, in the order of revisions.
 //
-// The same revision with another transaction stops the archive and is a Conflict: its revisions
-// were replaced, for example from a backup, and a person decides. So is a notice for an archive
-// that is being deleted, or that is of another object by now. A notice that cannot be kept is an
+// The same revision with another transaction makes the next pass ask the archive itself, and stops it if
+// that says so: its revisions were replaced, for example from a backup, and a person decides. A version of
+// an object with another digest stops it at once, and is a Conflict. So is a notice for an archive that is
+// being deleted, or that is of another object by now. A notice that cannot be kept is an
 // Invalid, an archive that does not exist a NotFound, a token that is not of one of its runs a
 // Denied. An Unavailable may be repeated.
 func (s *Store) Notify(ctx context.Context, archive string, n Notice, by By) (Revision, error) {
@@ -162,7 +163,9 @@ func planKey(ref string, n int64) table.Key {
 
 // again is a notice of a revision that is known. One that says nothing new changes nothing. One
 // that says for the first time which revision it is, before that is planned, is kept: it is
-// compared with the archive later. Another transaction than the known one stops the archive.
+// compared with the archive later. Another transaction than the planned one is a doubt: the archive
+// itself is asked, since anybody with the key of a notifier can be wrong. Before the revision is planned, the
+// archive is asked in any case.
 func (s *Store) again(ctx context.Context, a *archiveRow, r *revisionRow, n Notice, by By) error {
 	if n.Transaction == "" || n.Transaction == r.Transaction {
 		return nil
@@ -178,10 +181,28 @@ func (s *Store) again(ctx context.Context, a *archiveRow, r *revisionRow, n Noti
 		return tx.Commit(ctx)
 	}
 
-	if r.Transaction == "" {
-		return nil // it was planned before anybody said which one it is
+	// An event of ours is independent of what is stored.
+	if n.Object != "" && r.Transaction != "" {
+		return s.stop(ctx, a, becameAnother(n.Revision, r.Transaction, n.Transaction), by)
 	}
-	return s.stop(ctx, a, becameAnother(n.Revision, r.Transaction, n.Transaction), by)
+
+	if !r.isPlanned() || r.Transaction == "" || a.Archive.Mode == Stopped || a.Doubt == n.Revision {
+		return nil
+	}
+	return s.doubt(ctx, a, n.Revision)
+}
+
+// doubt makes the next pass ask the archive for a planned revision.
+func (s *Store) doubt(ctx context.Context, a *archiveRow, n int64) error {
+	a.Doubt, a.Missed = n, 0
+	tx := s.Table.Begin(s.NewID())
+	err := saveArchive(tx, a)
+	if err != nil {
+		return err
+	}
+
+	s.raise(tx, a.Name)
+	return tx.Commit(ctx)
 }
 
 // made keeps who made a revision, and the tasks that led to it: those that led to the revision of

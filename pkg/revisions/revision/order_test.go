@@ -102,6 +102,30 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
+// TestFalseNotice: a notice that says that a revision is another one, which the archive itself does not say, stops
+// nothing, whether the revision is planned or not. It is asked for once.
+func TestFalseNotice(t *testing.T) {
+	w := newWorld(t)
+	w.archive("maps", (&repository{}).add(4, theText), 0)
+	w.notify("maps", 1, 2)
+	w.pass("maps")
+	for _, n := range []int64{2, 1, 3} {
+		_, err := w.store.Notify(t.Context(), "maps", revision.Notice{Revision: n, Transaction: "false"}, revision.By{})
+		w.must(err)
+		w.pass("maps")
+	}
+	w.notify("maps", 4)
+	w.pass("maps")
+	a, err := w.store.Archive(t.Context(), "maps")
+	if err != nil || a.Mode != revision.Active || a.Watermark != 4 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	r, err := w.store.Revision(t.Context(), "maps", 3)
+	if err != nil || r.Transaction != "t3" {
+		t.Errorf("revision 3 is %+v, %v", r, err)
+	}
+}
+
 // TestReplaced: a revision that has become another stops the archive, until a person lets it begin anew.
 func TestReplaced(t *testing.T) {
 	w := newWorld(t)
@@ -109,16 +133,15 @@ func TestReplaced(t *testing.T) {
 	w.archive("maps", r, 0)
 	w.notify("maps", 1, 2)
 	w.pass("maps")
+	r.commits[1].id = "other"
 	_, err := w.store.Notify(t.Context(), "maps", revision.Notice{Revision: 2, Transaction: "other"}, revision.By{})
-	if !fault.Is(err, fault.Conflict) {
-		t.Fatal(err)
-	}
+	w.must(err)
+	w.pass("maps")
 	w.notify("maps", 3)
 	w.pass("maps")
 	if _, err := w.store.Instance(t.Context(), "maps/3/COMMIT"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a stopped archive has planned revision 3: %v", err)
 	}
-	r.commits[1].id = "other"
 	_, err = w.store.Resume(t.Context(), "maps", 2, revision.By{Actor: "anna", Reason: "restored"})
 	w.must(err)
 	_, err = w.store.Notify(t.Context(), "maps", revision.Notice{Revision: 2, Transaction: "other"}, revision.By{})

@@ -61,6 +61,11 @@ func (p *pass) read(ctx context.Context, a *archiveRow,
 	r *revisionRow) (*workflow.Definition, []workflow.Problem, error) {
 	n := r.Revision.Number
 	src, rev, err := p.sourceAt(ctx, a, n, r.Transaction)
+	if fault.Is(err, fault.Conflict) && r.onlyNotified(a.Location.Kind) {
+		p.warn("a revision is not as it was notified", "archive", a.Name, "error", err)
+		err = nil
+	}
+
 	if fault.Is(err, fault.Conflict) {
 		return nil, nil, p.stop(ctx, a, err.Error(), By{})
 	}
@@ -79,6 +84,10 @@ func (p *pass) read(ctx context.Context, a *archiveRow,
 	}
 	return definitionAt(ctx, src, a.Name, n)
 }
+
+// onlyNotified reports whether nobody but a notifier has said which revision it is: the repository knows better. Of an
+// object it is the other way round: the notice is an event of ours, and independent of what is stored.
+func (r *revisionRow) onlyNotified(kind string) bool { return r.State == Notified && kind != archive.Object }
 
 // fix keeps which the revision and its definition are. From now on, no earlier revision can become
 // the first: the transaction depends on that the first one is still the same, and a notice that

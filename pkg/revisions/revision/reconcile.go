@@ -3,6 +3,7 @@ package revision
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
@@ -19,6 +20,8 @@ func (a *archiveRow) look(t Times, gap int64) int64 {
 	// What the look was for has not come about: without a notice nobody else would see it.
 	case a.Missed > 0:
 		return a.Looked + min(t.Gap<<min(a.Missed-1, 10), t.Reconcile).Milliseconds()
+	case a.Doubt > 0:
+		return max(a.Created, 1) // now
 	case a.Looked == 0 && a.Location.Kind == archive.Object:
 		// Versions that were stored before the archive was registered are notified by nobody else.
 		return a.Created
@@ -82,7 +85,10 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 		return false, p.missed(ctx, a, a.Newest, err)
 	}
 
-	compared := p.newestIsSame(ctx, a, src, head)
+	compared := p.doubted(ctx, a, src, head)
+	if compared == nil {
+		compared = p.newestIsSame(ctx, a, src, head)
+	}
 	if fault.Is(compared, fault.Conflict) {
 		return false, nil // it was stopped; the next round sees that
 	}
@@ -112,8 +118,20 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 	if compared != nil {
 		return false, p.missed(ctx, a, head, compared)
 	}
-	a.Missed = 0
+	a.Missed, a.Doubt = 0, 0
 	return false, p.looked(ctx, a, head)
+}
+
+// doubted compares the revision with the archive of which a notice has said that it is another one. If the archive does
+// not have it, that is a failed look, after which it is asked again.
+func (p *pass) doubted(ctx context.Context, a *archiveRow, src archive.Source, head int64) error {
+	switch {
+	case a.Doubt == 0:
+		return nil
+	case a.Doubt > head:
+		return fmt.Errorf("revision %d was notified as another one, and the archive ends at %d", a.Doubt, head)
+	}
+	return p.sameAs(ctx, a, src, a.Ref(), a.Doubt)
 }
 
 // missed keeps that a look has not told all, so that the next one comes soon. head is the newest known one.

@@ -90,6 +90,9 @@ type Archive struct {
 	// The looks in a row that have failed: the next one waits twice as long.
 	Missed int `json:"missed,omitempty"`
 
+	// The planned revision of which a notice has said that it is another one, until the archive was asked; 0: none.
+	Doubt int64 `json:"doubt,omitempty"`
+
 	// Its head at the last look that succeeded.
 	Newest int64 `json:"newest,omitempty"`
 
@@ -176,7 +179,7 @@ type Revision struct {
 	State   string `json:"state"`
 
 	// Which revision it is, as package archive says: "" until a notice or the archive has said so.
-	// Another one under the same number stops the archive.
+	// Another one under the same number stops the archive, if that says so itself.
 	Transaction string `json:"transaction,omitempty"`
 	Notified    int64  `json:"notified"`
 	Planned     int64  `json:"planned,omitempty"`
