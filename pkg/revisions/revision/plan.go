@@ -87,7 +87,9 @@ func (p *pass) read(ctx context.Context, a *archiveRow,
 
 // onlyNotified reports whether nobody but a notifier has said which revision it is: the repository knows better. Of an
 // object it is the other way round: the notice is an event of ours, and independent of what is stored.
-func (r *revisionRow) onlyNotified(kind string) bool { return r.State == Notified && kind != archive.Object }
+func (r *revisionRow) onlyNotified(kind string) bool {
+	return r.State == Notified && kind != archive.Object
+}
 
 // fix keeps which the revision and its definition are. From now on, no earlier revision can become
 // the first: the transaction depends on that the first one is still the same, and a notice that
