@@ -134,10 +134,10 @@ func (p pendingWork) send(ctx context.Context, m research.Message) error {
 	return q.Put(ctx, string(text), nil)
 }
 
-// longPoll is how long a researcher's request waits for a work item. The API answers within
-// 29 s. (Sources: integration time-out in "Quotas for configuring and running a REST API in
-// API Gateway"; SQS waits at most 20 s.)
-const longPoll = 10 * time.Second
+// longPoll is how long a researcher's request waits for a work item: as short as a request can that asks all
+// servers of the queue, since the function of the API is paid for meanwhile, and others need it. (Source: "Amazon
+// SQS short and long polling".)
+const longPoll = time.Second
 
 // Receive receives a work item of a project. The body is "" if there was none. The receipt is
 // needed to delete it.

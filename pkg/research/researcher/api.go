@@ -37,8 +37,7 @@ func (a *API) Hello(ctx context.Context, capacity int) (renew time.Duration, err
 // Bye says that the researcher leaves.
 func (a *API) Bye(ctx context.Context) error { return a.Client.Bye(ctx, a.Project, a.Name) }
 
-// Next returns the next work item of the queue, nil if none waits. The archive waits some seconds
-// for one.
+// Next returns the next work item of the queue, nil if none waits.
 func (a *API) Next(ctx context.Context, token string) (*Work, error) {
 	w, err := a.Client.NextWork(ctx, a.Project, v1.ResearchNext{Researcher: a.Name, Token: token})
 	if w == nil || err != nil {

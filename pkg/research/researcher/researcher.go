@@ -96,7 +96,8 @@ type Source interface {
 
 // Times between requests.
 const (
-	pause     = 3 * time.Second  // before the next request for work if there was none
+	pause     = 3 * time.Second  // before the next request for work if there was none; it doubles
+	mostPause = 30 * time.Second // each time, up to this
 	idle      = 90 * time.Second // without work: longer than from pass to pass of the archivist
 	farewell  = 30 * time.Second // for the reports that were not yet taken, when all else is done
 	clipLimit = 2 * time.Hour    // for one clip: as long as a lease
@@ -249,6 +250,7 @@ func (r *Researcher) stay(ctx, stop context.Context, renew time.Duration) {
 // of one worker stops the others: it is one of this computer or of the project, which they would
 // meet, too.
 func (r *Researcher) work(ctx, stop context.Context, slot int) error {
+	wait := pause
 	for stop.Err() == nil {
 		item, err := r.next(ctx, stop)
 		if err != nil {
@@ -258,11 +260,13 @@ func (r *Researcher) work(ctx, stop context.Context, slot int) error {
 
 		if item == nil {
 			r.watch(Status{Slot: slot})
-			_ = r.Wait(stop, pause)
+			_ = r.Wait(stop, wait)
+			wait = min(2*wait, mostPause)
 			r.isIdle()
 			continue
 		}
 
+		wait = pause
 		err = r.research(ctx, stop, slot, item)
 		r.count(-1)
 		if err != nil {
