@@ -78,7 +78,7 @@ func ParseTarget(text string) (Target, error) {
 		switch {
 		case t.Kind == TargetQueue || t.Kind == TargetStorage:
 			return t, nil
-		case isJobID(text):
+		case IsJobID(text):
 			return Target{TargetJob, text}, nil
 		case isBatchID(text):
 			return Target{TargetBatch, text}, nil
@@ -96,8 +96,8 @@ func isBatchID(text string) bool {
 	})
 }
 
-// isJobID reports whether a text has the form of JobID.
-func isJobID(text string) bool {
+// IsJobID reports whether a text has the form of JobID.
+func IsJobID(text string) bool {
 	batch, row, ok := strings.Cut(text, "-")
 	notDigit := func(r rune) bool { return r < '0' || r > '9' }
 	return ok && isBatchID(batch) && len(row) >= 5 && !strings.ContainsFunc(row, notDigit)

@@ -207,7 +207,7 @@ func keysOf(d ocfl.Damage) string {
 	if n := len(d.Keys) + d.More - most; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
-	if d.Job != "" {
+	if ingest.IsJobID(d.Job) { // another software can have written a key of the same form
 		text += " (written by job " + d.Job + ")"
 	}
 	return text

@@ -50,6 +50,7 @@ var refusals = map[string]func(def){
 	`schedule: "0 0 30 2 *": there is no such time`:  scheduled("0 0 30 2 *", ""),
 	`schedule: "61 * * * *": expected`:               scheduled("61 * * * *", ""),
 	`timeZone: "Mars/Olympus": expected a name`:      scheduled("0 0 * * *", "Mars/Olympus"),
+	`timeZone: "Mars/Base": expected a name`:         scheduled("rate(1 hour)", "Mars/Base"),
 	`coalesce: events without an order key are not coalesced`: func(d def) {
 		d.Order, d.Coalesce = consumer.OrderNone, &consumer.Merge{}
 	},

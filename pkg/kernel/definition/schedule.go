@@ -37,19 +37,19 @@ var units = map[string]time.Duration{"minute": time.Minute, "hour": time.Hour,
 // not accepted. What is wrong is an Invalid, also an expression that no day fulfils, such as
 // the 30th of February.
 func ParseSchedule(text, zone string) (Schedule, error) {
+	loc, err := time.LoadLocation(zone)
+	if err != nil || zone == "Local" {
+		return Schedule{},
+			fault.New(fault.Invalid, "timeZone: %q: expected a name such as Europe/Berlin",
+				Clip(zone, 60))
+	}
+
 	if m := rates.FindStringSubmatch(text); m != nil {
 		n, _ := strconv.Atoi(m[1])
 		if n == 0 {
 			return Schedule{}, fault.New(fault.Invalid, "schedule: %q: expected at least 1", text)
 		}
 		return Schedule{Every: time.Duration(n) * units[m[2]], zone: time.UTC}, nil
-	}
-
-	loc, err := time.LoadLocation(zone)
-	if err != nil || zone == "Local" {
-		return Schedule{},
-			fault.New(fault.Invalid, "timeZone: %q: expected a name such as Europe/Berlin",
-				Clip(zone, 60))
 	}
 
 	s := Schedule{cron: strings.TrimSuffix(strings.TrimPrefix(text, "cron("), ")"), zone: loc}
