@@ -126,6 +126,24 @@ func TestFalseNotice(t *testing.T) {
 	}
 }
 
+// TestTrueNotice: a notice that says that an earlier revision is another one stops the archive if that says so itself,
+// although the newest is as it was planned.
+func TestTrueNotice(t *testing.T) {
+	w := newWorld(t)
+	r := (&repository{}).add(3, theText)
+	w.archive("maps", r, 0)
+	w.notify("maps", 1, 2, 3)
+	w.pass("maps")
+	r.commits[0].id = "other"
+	_, err := w.store.Notify(t.Context(), "maps", revision.Notice{Revision: 1, Transaction: "other"}, revision.By{})
+	w.must(err)
+	w.pass("maps")
+	a, err := w.store.Archive(t.Context(), "maps")
+	if err != nil || a.Mode != revision.Stopped || !strings.Contains(a.Why, "revision 1 was t1 and is now other") {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // TestReplaced: a revision that has become another stops the archive, until a person lets it begin anew.
 func TestReplaced(t *testing.T) {
 	w := newWorld(t)
