@@ -96,6 +96,7 @@ type Media struct {
 	Aside    string    `json:"aside,omitempty"`
 	Deferred int64     `json:"deferred,omitempty"` // until then, in milliseconds since 1970
 	Failures []Failure `json:"failed,omitempty"`   // those within a day of the newest
+	Before   []int64   `json:"failures,omitempty"` // their times, as a release before Failure has kept them: not counted
 	Problem  string    `json:"problem,omitempty"`  // of the newest failure
 }
 
@@ -294,7 +295,7 @@ func (m *Media) merge(c Curated) {
 }
 
 // pardon forgets what went wrong with the media.
-func (m *Media) pardon() { m.Aside, m.Deferred, m.Failures, m.Problem = "", 0, nil, "" }
+func (m *Media) pardon() { m.Aside, m.Deferred, m.Failures, m.Before, m.Problem = "", 0, nil, nil, "" }
 
 // live reports whether it can be researched. A deferral counts until the archivist has ended it,
 // not until its time: what is live is decided by rows alone, so that counts and places agree with
@@ -330,7 +331,7 @@ func (m *Media) fail(p Problem, by string, now int64) bool {
 		return false
 	}
 
-	m.Problem = p.Reason
+	m.Problem, m.Before = p.Reason, nil
 	m.Failures = slices.DeleteFunc(append(m.Failures, Failure{At: now, By: by, Rejected: p.Kind == Rejected}),
 		func(f Failure) bool { return f.At <= now-24*3600*1000 })
 	all, rejected := names(m.Failures, false), names(m.Failures, true)

@@ -30,7 +30,7 @@ const (
 // specs are the consumers. The order key of the first is drawn for each seed.
 var specs = []spec{
 	{name: ordered, filter: "Object|Job+*", order: consumer.OrderSubject, selects: func(s *committed) bool {
-		return (s.row.SubjectType == "Object" || s.row.SubjectType == "Job") && s.row.Component != ordered
+		return (s.row.SubjectType == "Object" || s.row.SubjectType == "Job") && s.row.Cause.AskedBy() != ordered
 	}},
 	{name: unordered, filter: "*+*", order: consumer.OrderNone, selects: func(*committed) bool { return true }},
 	{name: coalescing, filter: "Object+create|modify|delete:Batch+*",

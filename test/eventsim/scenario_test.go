@@ -120,9 +120,6 @@ func happens(rng *rand.Rand, s event.Subject, row *thing) event.New {
 		state = "Deleted"
 	}
 	e.After = map[string]string{"state": state}
-	if rng.IntN(10) == 0 {
-		e.Component = ordered // that consumer ignores it
-	}
 	return e
 }
 
@@ -153,6 +150,11 @@ func (a *actor) produce(ctx context.Context) {
 			a.w.check.fail("append: %v", err)
 			return
 		}
+	}
+	if a.Rng.IntN(10) == 0 { // that consumer has asked for it, and ignores it
+		o := event.OriginOf(ctx)
+		o.Cause = envelope.Cause{Event: "x.0", Root: "x.0", Depth: 1, Components: []string{"archive", ordered}}
+		ctx = event.From(ctx, o)
 	}
 	err := tx.Commit(ctx)
 	a.w.Log("  (%s changed %d subjects: %v)", a.Name, len(seen), err)

@@ -288,6 +288,6 @@ func content(r *research.Curated) string {
 
 // plain is media without what went wrong with it.
 func plain(m research.Media) research.Media {
-	m.Aside, m.Deferred, m.Failures, m.Problem = "", 0, nil, ""
+	m.Aside, m.Deferred, m.Failures, m.Before, m.Problem = "", 0, nil, nil, ""
 	return m
 }
