@@ -142,8 +142,8 @@ var researchOperations = map[string]about{
 		request: nextExample,
 		answer:  workExample,
 		description: "Receives a work item from the queue and accepts it. 204: none waits; ask again after 3 " +
-			"seconds, and then less and less often, up to 30. The same request again gives the same work item. It is a conflict if its lease has ended: ask " +
-			"with another token."},
+			"seconds, and then less and less often, up to 30. The same request again gives the same work item. " +
+			"It is a conflict if its lease has ended: ask with another token."},
 	"acceptWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict},
 		request: v1.ResearchAccept{ResearchNext: nextExample, Lease: operationID},
 		answer:  workExample,

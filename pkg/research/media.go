@@ -96,7 +96,7 @@ type Media struct {
 	Aside    string    `json:"aside,omitempty"`
 	Deferred int64     `json:"deferred,omitempty"` // until then, in milliseconds since 1970
 	Failures []Failure `json:"failed,omitempty"`   // those within a day of the newest
-	Before   []int64   `json:"failures,omitempty"` // their times, as a release before Failure has kept them: not counted
+	Before   []int64   `json:"failures,omitempty"` // times, as a release before Failure has kept them: not counted
 	Problem  string    `json:"problem,omitempty"`  // of the newest failure
 }
 
