@@ -63,7 +63,7 @@ func (s *Stack) Logs(ctx context.Context, name string) (lines []string, err erro
 	}
 
 	// The group comes into being with the first line.
-	if bytes.Contains(body, []byte("ResourceNotFoundException")) {
+	if resp.StatusCode != http.StatusOK && bytes.Contains(body, []byte("ResourceNotFoundException")) {
 		return nil, nil
 	}
 
