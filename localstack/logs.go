@@ -63,7 +63,7 @@ func (s *Stack) Logs(ctx context.Context, name string) (lines []string, err erro
 	}
 
 	// The group comes into being with the first line.
-	if resp.StatusCode != http.StatusOK && bytes.Contains(body, []byte("ResourceNotFoundException")) {
+	if noGroup(resp, body) {
 		return nil, nil
 	}
 
@@ -82,6 +82,11 @@ func (s *Stack) Logs(ctx context.Context, name string) (lines []string, err erro
 		}
 	}
 	return lines, nil
+}
+
+// noGroup reports whether the answer is that there is no such log group. A line of a log can name the same exception.
+func noGroup(resp *http.Response, body []byte) bool {
+	return resp.StatusCode != http.StatusOK && bytes.Contains(body, []byte("ResourceNotFoundException"))
 }
 
 // logGroup is the log group of a function: its own, or that which Lambda makes. If the function cannot be looked

@@ -15,8 +15,10 @@ const CauseHeader = "Archivist-Cause"
 // Limits of a Cause that comes from outside. MaxDepth is as much as any consumer accepts.
 const (
 	MaxDepth = 50
-	// maxCauseName is in bytes, of an id or of the name of a component.
+	// maxCauseName is in bytes, of an id.
 	maxCauseName = 200
+	// maxMaker is in bytes, of the name of a component: longer than any is. A row keeps some dozens of whole chains.
+	maxMaker = 64
 	// maxComponents: each event of a chain has a maker, and one that asked for it.
 	maxComponents = 2*MaxDepth + 1
 )
@@ -60,8 +62,8 @@ func DecodeCause(text string) (c Cause, err error) {
 				fmt.Errorf("%q: expected event, root and depth once each, and component", name)
 		}
 		for _, value := range values {
-			if !causeName(value) {
-				return Cause{}, fmt.Errorf("%s: expected 1 to %d bytes of text", name, maxCauseName)
+			if !causeName(value, mostOf(name)) {
+				return Cause{}, fmt.Errorf("%s: expected 1 to %d bytes of text", name, mostOf(name))
 			}
 		}
 	}
@@ -84,12 +86,20 @@ func (c Cause) check() error {
 	return nil
 }
 
+// mostOf is how many bytes the value of a field has at most.
+func mostOf(field string) int {
+	if field == "component" {
+		return maxMaker
+	}
+	return maxCauseName
+}
+
 // causeFields are the fields of CauseHeader that are given once.
 var causeFields = map[string]bool{"event": true, "root": true, "depth": true}
 
 // causeName reports whether a text can be an id, or the name of a component.
-func causeName(s string) bool {
-	if s == "" || len(s) > maxCauseName || !utf8.ValidString(s) {
+func causeName(s string, most int) bool {
+	if s == "" || len(s) > most || !utf8.ValidString(s) {
 		return false
 	}
 	for _, r := range s {

@@ -196,7 +196,7 @@ func marked(text string) string {
 		"http[.]server", fmt.Sprintf("http[.]server %d", 20_000+pid%10_000)).Replace(text)
 }
 
-// victim runs the victim in a bucket of its own, and says what came of it.
+// victim runs the victim in a bucket of its own. It returns its end, its output and its files, as text.
 func (w *world) victim(root string) string {
 	w.Helper()
 	v := newWorld(w.T)
