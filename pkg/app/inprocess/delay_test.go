@@ -23,7 +23,7 @@ func TestConsumersHearWithinSeconds(t *testing.T) {
 			for _, e := range b.Events {
 				late <- time.Since(time.UnixMilli(e.Time))
 			}
-			return []byte(`{"failures":[]}`), err
+			return []byte(`{"failed":[]}`), err
 		})
 		_, err := w.api.ApplyConsumer(t.Context(), v1.ConsumerDefinition{Name: "words", Filter: "Object+Create",
 			Target: v1.ConsumerTarget{Lambda: ARN("words")}}, "a test")
