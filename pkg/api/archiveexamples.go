@@ -151,6 +151,12 @@ var archiveOperations = map[string]about{
 		description: "What the programs of an attempt have written, by default of the newest. To follow it, pass " +
 			"`next` " +
 			"of each response as `from` of the next request until `ended`." + onTasks},
+	"actOnRevision": {tag: "Archives", refusals: []problemType{notFound, conflict, changed},
+		request: v1.RevisionAction{Action: "rerun-failed", Reason: "The disk was full."},
+		answer:  v1.RevisionOutcome{Started: []v1.Task{taskExample}, Left: []string{}},
+		description: "Runs the failed tasks of a revision again, with their dependents: a task that also waited for " +
+			"another failed one follows that. A task that cannot be run is in `left`. Nothing that has failed is a " +
+			"conflict."},
 	"listTaskOutputs": {tag: "Tasks", refusals: []problemType{notFound},
 		answer: listOf(outputExample),
 		description: "The files that an attempt has left, by default the newest. A task of which the newest attempt " +
@@ -162,7 +168,8 @@ var archiveOperations = map[string]about{
 		request: v1.TaskAction{Action: "cancel", Reason: "It hangs."}, answer: taskExample,
 		description: "A task that has not started is cancelled at once. One that runs is told to end, and is ended " +
 			"after " +
-			"a minute. `rerun` answers with the new run. COMMIT cannot be cancelled: skip the revision." + onTasks},
+			"a minute. `rerun` answers with the new run; `withDependents` names in `follow` what it lets follow. " +
+			"COMMIT cannot be cancelled: skip the revision." + onTasks},
 }
 
 // archiveParameters describe the parameters of the routes of archives.

@@ -161,7 +161,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 		}
 		method, path, _ := strings.Cut(name, " ")
 		path = strings.NewReplacer("{id}", "none", "{name}", "maps", "{project}", "jingles", "{key}", "none", "{lease}",
-			"none", "{archive}", "maps", "{task}", "none").Replace(path)
+			"none", "{archive}", "maps", "{task}", "none", "{revision}", "1").Replace(path)
 		switch {
 		case strings.HasPrefix(path, "/v1/item/"):
 			path += "?id=item:none"

@@ -47,6 +47,14 @@ type PreviewInput struct {
 	Revision int64 `query:"revision" minimum:"0"`
 }
 
+// RevisionAction is a request to act on a revision.
+type RevisionAction struct {
+	RevisionInput
+	Caller
+	Repeatable
+	Body v1.RevisionAction
+}
+
 // revisions registers the routes of revisions.
 func (a *API) revisions(h huma.API) {
 	const archive = "/v1/archives/{archive}"
@@ -67,6 +75,13 @@ func (a *API) revisions(h huma.API) {
 		})
 
 	get(a, h, path+"/{revision}", "getRevision", "Get a revision with its tasks", a.plan)
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        path + "/{revision}/actions",
+		OperationID: "actOnRevision",
+		Summary:     "Run the failed tasks of a revision again",
+	}, a.actOnRevision)
+
 	get(a, h, path+"/{revision}/graph", "getRevisionGraph", "Get a revision as a graph",
 		a.revisionGraph)
 	get(a, h, path+"/{revision}/explain", "explainRevision", "Explain what a revision waits for",
@@ -112,6 +127,22 @@ func (a *API) notify(ctx context.Context, in *RevisionNotice) (v1.ArchiveRevisio
 		Token:       in.Run,
 	}, by)
 	return wireRevision(revision.Numbered{Revision: r}), err
+}
+
+// actOnRevision runs what has failed again, with its dependents. A repetition with the same key goes on
+// where the first request ended.
+func (a *API) actOnRevision(ctx context.Context, in *RevisionAction) (out v1.RevisionOutcome, err error) {
+	by, err := in.asks(in.Body.Reason)
+	if err != nil {
+		return out, err
+	}
+
+	started, left, err := a.Revisions.RunFailed(ctx, in.Archive, revision.Run{
+		Revision: in.Revision,
+		Force:    in.Body.Force,
+		Key:      in.Key,
+	}, by)
+	return v1.RevisionOutcome{Started: each(started, wireTask), Left: append([]string{}, left...)}, err
 }
 
 // wireRevision is the wire form of a revision with the numbers of its tasks.

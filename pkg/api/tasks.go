@@ -191,8 +191,8 @@ func (a *API) actOnTask(ctx context.Context, in *TaskAction) (v1.Task, error) {
 	switch {
 	case err != nil:
 		return v1.Task{}, err
-	case in.Body.Action == "cancel" && in.Body.Force:
-		return v1.Task{}, fault.New(fault.Invalid, "force: the action cancel has no such field")
+	case in.Body.Action == "cancel" && (in.Body.Force || in.Body.WithDependents):
+		return v1.Task{}, fault.New(fault.Invalid, "force, withDependents: the action cancel has no such fields")
 	case in.Body.Action == "cancel":
 		t, err = a.Revisions.Cancel(ctx, in.ID, by)
 		return wireTask(t), err
@@ -213,13 +213,18 @@ func (a *API) actOnTask(ctx context.Context, in *TaskAction) (v1.Task, error) {
 			"the archive %s has begun anew since: %s is of an earlier epoch", archive.Name, t.ID)
 	}
 
-	t, err = a.Revisions.StartRun(ctx, archive.Name, revision.Run{
-		Task:     t.Task,
-		Revision: t.Revision,
-		Force:    in.Body.Force,
-		Key:      in.Key,
+	run, err := a.Revisions.StartRun(ctx, archive.Name, revision.Run{
+		Task:       t.Task,
+		Revision:   t.Revision,
+		Force:      in.Body.Force,
+		Dependents: in.Body.WithDependents,
+		Key:        in.Key,
 	}, by)
-	return wireTask(t), err
+	out := wireTask(run)
+	if err == nil && in.Body.WithDependents {
+		out.Follow, err = a.Revisions.Follow(ctx, t)
+	}
+	return out, err
 }
 
 // attempt is an attempt of a task; the number 0 is the newest. ok is false if there is none yet. A

@@ -32,6 +32,9 @@ func wireTask(in revision.Instance) v1.Task {
 		Cancels:         in.Cancels,
 		Lock:            in.Lock,
 		Uninterruptible: in.Fixed,
+		WithDependents:  in.Dependents,
+		After:           in.After,
+		Left:            in.Left,
 		Attempt:         in.Attempt,
 		Base:            in.Base,
 	}

@@ -29,6 +29,9 @@ func started(in *revision.Instance) bool { return in.State == "dispatched" || in
 func (c *checker) moved(in *instance) {
 	was, is := &in.was, &in.is
 	c.fenced(was, is)
+	if was.ID == "" && is.After != "" {
+		c.checkAfter(is)
+	}
 	if over(string(was.State)) {
 		c.unchanged(was, is)
 		return
@@ -109,7 +112,10 @@ func (c *checker) unchanged(was, is *revision.Instance) {
 	if a.Settled && !b.Settled {
 		c.fail("%s was settled, and is no longer", is.ID)
 	}
-	a.Settled, b.Settled = false, false
+	if !a.Settled && b.Settled && b.Dependents {
+		c.checkFollow(is)
+	}
+	a.Settled, b.Settled, a.Left, b.Left = false, false, nil, nil
 	one, _ := json.Marshal(a)
 	two, _ := json.Marshal(b)
 	if string(one) != string(two) {

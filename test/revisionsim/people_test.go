@@ -141,12 +141,43 @@ func (a *actor) runs(ctx context.Context, name string, known revision.Archive) {
 	if a.Rng.IntN(3) == 0 {
 		run.Key = "key" + string('a'+rune(a.Rng.IntN(3)))
 	}
-	_, err := a.store.StartRun(ctx, name, run, a.by())
+	run.Dependents = a.Rng.IntN(2) == 0
+	if causes := a.w.check.causes(name); len(causes) > 0 && a.Rng.IntN(3) > 0 {
+		of := &a.w.check.instances[causes[a.Rng.IntN(len(causes))]].is
+		run.Task, run.Revision, run.Dependents = of.Task, of.Revision, true
+	}
+	var err error
+	if a.Rng.IntN(4) == 0 && run.Revision > 0 {
+		_, _, err = a.store.RunFailed(ctx, name, run, a.by())
+		a.did("run what failed", name, err)
+		return
+	}
+	_, err = a.store.StartRun(ctx, name, run, a.by())
 	what := "run"
 	if run.Force {
 		what = "run with force"
 	}
 	a.did(what, name, err)
+}
+
+// heals runs again what others were skipped for, when all has come to rest, at most three times. It reports whether it
+// has started anything.
+func (a *actor) heals(ctx context.Context) bool {
+	for _, name := range slices.Sorted(maps.Keys(a.w.repos)) {
+		causes := a.w.check.causes(name)
+		if len(causes) == 0 || a.w.healed == 3 || a.w.check.archives[name].is.Mode != revision.Active {
+			continue
+		}
+		a.w.healed++
+		of := &a.w.check.instances[causes[a.Rng.IntN(len(causes))]].is
+		run := revision.Run{Task: of.Task, Revision: of.Revision, Dependents: true, Force: true}
+		_, err := a.store.StartRun(ctx, name, run, a.by())
+		a.did("run again, at rest", name, err)
+		if err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // restarts lets an archive begin anew whose revisions were replaced.

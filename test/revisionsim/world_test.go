@@ -37,6 +37,7 @@ const functionTime = time.Minute
 
 // world is the state of one seed's run.
 type world struct {
+	healed int // reruns when all had come to rest
 	*adversary.World
 	s      scenario
 	fake   *tabletest.Fake

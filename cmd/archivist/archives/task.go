@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-
-	"github.com/alecthomas/kong"
+	"strings"
 
 	"archivist/cmd/archivist/command"
 	v1 "archivist/pkg/api/v1"
@@ -21,8 +20,8 @@ type TaskCmd struct {
 	Outputs taskOutputsCmd `cmd:"" help:"List the files that a task has left."`
 	Output  taskOutputCmd  `cmd:"" help:"Write a file that a task has left to the standard output."`
 	Run     taskRunCmd     `cmd:"" help:"Run a task."`
-	Rerun   taskActCmd     `cmd:"" help:"Run a task again that has ended, at the same revision."`
-	Cancel  taskActCmd     `cmd:"" help:"End a task. One that runs is told to, and has a minute."`
+	Rerun   taskRerunCmd   `cmd:"" help:"Run a task again that has ended, or all that has failed."`
+	Cancel  taskCancelCmd  `cmd:"" help:"End a task. One that runs is told to, and has a minute."`
 	Explain taskExplainCmd `cmd:"" help:"Explain the one thing that a task waits for."`
 }
 
@@ -98,9 +97,14 @@ func (c *taskShowCmd) Run(a *command.App) error {
 func fieldsOfTask(p terminal.Page, t v1.Task) {
 	p.Fields("task", t.ID, "state", t.State, "since", t.Since, "why", t.Reason, "cause", t.Root,
 		"by", t.By,
-		"started by", t.Trigger, "lock", t.Lock)
+		"started by", t.Trigger, "after", t.After, "lock", t.Lock)
 	for _, e := range t.Edges {
 		p.Fields("waits for", fmt.Sprintf("%s to be %s: %s", edgeOf(e), e.On, e.Verdict))
+	}
+
+	p.Fields("then", strings.Join(t.Follow, ", "))
+	for _, why := range t.Left {
+		p.Fields("left", why)
 	}
 }
 
@@ -288,27 +292,74 @@ func showTask(a *command.App, got v1.Task) error {
 	return a.Print(got, func(p terminal.Page) { fieldsOfTask(p, got) })
 }
 
-// taskActCmd cancels a task or runs it again. The first returns the task, the second the new run.
-type taskActCmd struct {
+// taskCancelCmd cancels a task.
+type taskCancelCmd struct {
 	taskArg
 	because
-	Force bool   `help:"Of rerun: although a newer revision has a result."`
-	Key   string `help:"The same action with the same key is done once." placeholder:"KEY"`
+	Key string `help:"The same action with the same key is done once." placeholder:"KEY"`
 }
 
-func (taskActCmd) Prints() any { return v1.Task{} }
+func (taskCancelCmd) Prints() any { return v1.Task{} }
 
-// Run does what the command is called.
-func (c *taskActCmd) Run(a *command.App, k *kong.Context) error {
+// Run asks for the end. One that runs has not ended by then.
+func (c *taskCancelCmd) Run(a *command.App) error {
+	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{Action: "cancel", Reason: c.Reason}, c.Key)
+	if err != nil {
+		return err
+	}
+	return showTask(a, got)
+}
+
+// taskRerunCmd runs a task again, or all tasks of a revision that have failed.
+type taskRerunCmd struct {
+	ID string `arg:"" name:"task" help:"Id of a task, e.g. maps/12/index; with --failed of a revision, e.g. maps/12."`
+	because
+	WithDependents bool   `help:"Run what waited for it and failed or was skipped, after what it needs." xor:"what"`
+	Failed         bool   `help:"Run all failed tasks of a revision again, each with its dependents." xor:"what"`
+	Force          bool   `help:"Although a newer revision has a result."`
+	Key            string `help:"The same action with the same key is done once." placeholder:"KEY"`
+}
+
+func (taskRerunCmd) Prints() any { return v1.Task{} }
+
+// Run starts the runs, and shows them.
+func (c *taskRerunCmd) Run(a *command.App) error {
+	if c.Failed {
+		return c.failed(a)
+	}
+
 	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
-		Action: k.Selected().Name,
+		Action:         "rerun",
+		Force:          c.Force,
+		WithDependents: c.WithDependents,
+		Reason:         c.Reason,
+	}, c.Key)
+	if err != nil {
+		return err
+	}
+	return showTask(a, got)
+}
+
+// failed runs all of a revision that has failed. What cannot be run is a warning, with the reason.
+func (c *taskRerunCmd) failed(a *command.App) error {
+	archive, n, err := revisionArg{c.ID}.parse()
+	if err != nil {
+		return err
+	}
+
+	got, err := a.Client.ActOnRevision(a.Ctx, archive, n, v1.RevisionAction{
+		Action: "rerun-failed",
 		Force:  c.Force,
 		Reason: c.Reason,
 	}, c.Key)
 	if err != nil {
 		return err
 	}
-	return showTask(a, got)
+
+	for _, why := range got.Left {
+		a.Warn("%s", why)
+	}
+	return a.Print(got.Started, func(p terminal.Page) { terminal.Table(p, got.Started, taskColumns...) })
 }
 
 // taskExplainCmd explains a task.

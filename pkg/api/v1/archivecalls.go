@@ -74,6 +74,13 @@ func (c *Client) Revisions(ctx context.Context, archive string,
 	return pages[ArchiveRevision](ctx, c, archivePath(archive)+"/revisions", limit)
 }
 
+// ActOnRevision runs the failed tasks of a revision again.
+func (c *Client) ActOnRevision(ctx context.Context, archive string, n int64, in RevisionAction,
+	key string) (out RevisionOutcome, err error) {
+	err = c.Call(ctx, http.MethodPost, revisionPath(archive, n)+"/actions", in, &out, "Idempotency-Key", key)
+	return out, err
+}
+
 // RevisionPlan returns a revision with its tasks. Whoever is going to wait for it gives the token of its run: one
 // that would wait for itself is refused.
 func (c *Client) RevisionPlan(ctx context.Context, archive string, n int64,

@@ -106,6 +106,15 @@ type Task struct {
 	Lock string `json:"lock,omitempty" example:"database"`
 	// Whether it is let finish when it is superseded.
 	Uninterruptible bool `json:"uninterruptible,omitempty"`
+	// Of a run: if it succeeds, the tasks are run that waited for it at its revision and behind it, and that failed or
+	// were skipped.
+	WithDependents bool `json:"withDependents,omitempty"`
+	// The id of the run that it follows for that.
+	After string `json:"after,omitempty" example:"maps/12/index/1"`
+	// The ids of the tasks that follow it if each succeeds. Only in the answer to a rerun with dependents.
+	Follow []string `json:"follow,omitempty" example:"[\"maps/12/pdf\"]"`
+	// Of those, which are not run after it, and why.
+	Left []string `json:"left,omitempty" example:"[\"maps/12/site is not run: maps/12/pdf is failed\"]"`
 	// The number of its newest attempt. Absent: there is none.
 	Attempt int `json:"attempt,omitempty" example:"1"`
 	// The revision after which changes count for it.
@@ -135,8 +144,29 @@ type TaskAction struct {
 	Action string `json:"action" enum:"cancel,rerun" example:"cancel"`
 	// For rerun: although only the newest result of the task is wanted, and a newer revision has one.
 	Force bool `json:"force,omitempty"`
+	// For rerun: if it succeeds, the tasks are run, too, that waited for it at its revision and behind it, and that
+	// failed or were skipped; each when all that it needs has ended as it needs.
+	WithDependents bool `json:"withDependents,omitempty"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"It hangs."`
+}
+
+// RevisionAction is a request to act on a revision.
+type RevisionAction struct {
+	// rerun-failed: its failed tasks are run again, each with its dependents, as the action rerun of a task does.
+	Action string `json:"action" enum:"rerun-failed" example:"rerun-failed"`
+	// Although only the newest result of a task is wanted, and a newer revision has one.
+	Force bool `json:"force,omitempty"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The disk was full."`
+}
+
+// RevisionOutcome is what an action on a revision did.
+type RevisionOutcome struct {
+	// The runs that were started. Others follow each of them.
+	Started []Task `json:"started"`
+	// Why other failed tasks cannot be run again.
+	Left []string `json:"left"`
 }
 
 // TaskLogPart is a part of the output of a task.

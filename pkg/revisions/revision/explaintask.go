@@ -19,7 +19,9 @@ func (e *explainer) instance(id string) (step, error) {
 		return st, err
 	case in.State.Over():
 		st.Waits, st.Why = OnNothing, e.ended(&in)
-		return st, nil
+		again, err := e.again(&in)
+		st.Why += again
+		return st, err
 	case in.Told != "":
 		st.Waits, st.until = OnGrace, in.Until
 		st.Why = fmt.Sprintf(
@@ -69,6 +71,24 @@ func (e *explainer) ended(in *Instance) string {
 		why += fmt.Sprintf(" (by %s)", in.By)
 	}
 	return why
+}
+
+// again says what follows a run of an instance again, "" if nothing does.
+func (e *explainer) again(in *Instance) (string, error) {
+	if !in.stalled() {
+		return "", nil
+	}
+
+	ids, err := e.Follow(e.ctx, *in)
+	if err != nil || len(ids) == 0 {
+		return "", err
+	}
+
+	text := ids[0]
+	if len(ids) > 1 {
+		text += fmt.Sprintf(" and %d more", len(ids)-1)
+	}
+	return fmt.Sprintf(". If it is run again --with-dependents, %s follow", text), nil
 }
 
 // pass is a step that the next pass takes; in an archive that is paused or stopped, a person comes

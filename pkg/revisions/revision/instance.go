@@ -101,7 +101,7 @@ type Instance struct {
 	// Its definition says interruptible: false. A superseder waits while it runs.
 	Fixed bool `json:"uninterruptible,omitempty"`
 
-	// It has a filter of paths that was not asked yet. Runs are never filtered.
+	// It has a filter of paths that was not asked yet. Of runs, only one that follows another is filtered.
 	Filtered bool `json:"filtered,omitempty"`
 
 	// A person wants just this run, although a newer instance has started. It is neither overtaken
@@ -110,6 +110,15 @@ type Instance struct {
 
 	// Runs that a run by schedule takes the place of: ids of those that went on when it was due.
 	Replaces []string `json:"replaces,omitempty"`
+
+	// Of a run: if it succeeds, what waited for the planned instance and did not succeed is run, too.
+	Dependents bool `json:"dependents,omitempty"`
+
+	// The run that it follows for that.
+	After string `json:"after,omitempty"`
+
+	// Why some of its dependents are not run after it, when it is settled: at most leftMost.
+	Left []string `json:"left,omitempty"`
 
 	// The tasks that led to its revision, the nearest last.
 	Chain []string `json:"chain,omitempty"`

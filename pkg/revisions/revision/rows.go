@@ -208,6 +208,12 @@ type Revision struct {
 	// PREV is resolved without reading an object. nil before that; it has only what the commit has
 	// planned, no runs.
 	Ends map[string]string `json:"ends,omitempty"`
+
+	// By task, the first run by hand or by schedule at this revision that has succeeded.
+	Healed map[string]string `json:"healed,omitempty"`
+
+	// By task, the newest run at this revision that is to be followed by its dependents.
+	Again map[string]string `json:"again,omitempty"`
 }
 
 // revisionRow is the row of a revision. The numbers are of its instances, runs included. They are

@@ -24,19 +24,34 @@ type Run struct {
 	// Also if a newer instance of a latest-only task has started: an old revision is wanted.
 	Force bool
 
+	// If it succeeds, what waited for it and did not succeed is run, too: see proceed.
+	Dependents bool
+
 	// The same request with the same key starts one run, for runDays; "" for none: each request
 	// starts one.
 	Key string
 }
 
-// request is a run to be made, by hand or by schedule, at a revision that is decided. Replaces is
-// as in Instance.
+// request is a run to be made, by hand or by schedule, at a revision that is decided. Replaces and
+// all behind it are as in Instance.
 type request struct {
-	Task     string
-	Revision int64
-	Trigger  string
-	Force    bool
-	Replaces []string
+	Task       string
+	Revision   int64
+	Trigger    string
+	Force      bool
+	Replaces   []string
+	Dependents bool
+	After      string
+	Filtered   bool
+}
+
+// text is the request of a person, so that the same key for another one is refused.
+func (q *request) text() string {
+	text := fmt.Sprintf("%s %d %t", q.Task, q.Revision, q.Force)
+	if q.Dependents {
+		text += " dependents"
+	}
+	return text
 }
 
 // runRow says which run a request has made. Asked is the request, so that the same key for another
@@ -62,7 +77,7 @@ var keys = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 // started: see putRun; or that the key was used for another request. An Unavailable may be
 // repeated; without a key, a repeat can start a second run.
 func (s *Store) StartRun(ctx context.Context, archive string, run Run, by By) (Instance, error) {
-	err := checkReason(by)
+	err := checkRun(run, by)
 	if err != nil {
 		return Instance{}, err
 	}
@@ -71,15 +86,27 @@ func (s *Store) StartRun(ctx context.Context, archive string, run Run, by By) (I
 	if err != nil {
 		return Instance{}, err
 	}
+	return s.startRun(ctx, archive, run, by)
+}
+
+// checkRun checks the reason and the key of a request.
+func checkRun(run Run, by By) error {
+	err := checkReason(by)
+	if err != nil {
+		return err
+	}
 
 	if run.Key != "" && !keys.MatchString(run.Key) {
-		return Instance{}, fault.New(fault.Invalid,
+		return fault.New(fault.Invalid,
 			"key: found %q; expected 1 to 100 letters, digits, hyphens and underscores",
 			definition.Clip(run.Key, 60))
 	}
+	return nil
+}
 
+// startRun is StartRun of a request that was checked.
+func (s *Store) startRun(ctx context.Context, archive string, run Run, by By) (in Instance, err error) {
 	for range maxTries {
-		var in Instance
 		in, err = s.tryRun(ctx, archive, run, by)
 		if !fault.Is(err, fault.Stale) {
 			return in, err
@@ -101,28 +128,36 @@ func (s *Store) tryRun(ctx context.Context, archive string, run Run, by By) (Ins
 		return Instance{}, fault.New(fault.Conflict, "the archive %s is being deleted", archive)
 	}
 
-	k := table.Key{PK: "TASKRUNS#" + archive, SK: run.Key}
-	asked := fmt.Sprintf("%s %d %t", run.Task, run.Revision, run.Force)
-	if run.Key != "" {
+	q := request{
+		Task:       run.Task,
+		Revision:   run.Revision,
+		Trigger:    ByHand,
+		Force:      run.Force,
+		Dependents: run.Dependents,
+	}
+	return s.makeRun(ctx, a, q, run.Key, guard{by: by})
+}
+
+// makeRun makes a run, and the row of its key, in one transaction; "" is no key. The run that the
+// request has made before is returned as it is now.
+func (s *Store) makeRun(ctx context.Context, a *archiveRow, q request, key string, g guard) (Instance, error) {
+	k, asked := runKey(a.Name, key), q.text()
+	if key != "" {
 		in, err := s.asked(ctx, k, asked)
 		if !fault.Is(err, fault.NotFound) {
 			return in, err
 		}
 	}
 
+	q.Revision = cmp.Or(q.Revision, a.Watermark)
 	tx := s.Table.Begin(s.NewID())
-	in, err := s.putRun(ctx, tx, a, request{
-		Task:     run.Task,
-		Revision: cmp.Or(run.Revision, a.Watermark),
-		Trigger:  ByHand,
-		Force:    run.Force,
-	}, by)
+	in, err := s.putRun(ctx, tx, a, q, g.by)
 	if err != nil {
 		return Instance{}, err
 	}
 
 	tx.Require(a.Key(), "archive_mode <> ?", string(Deleting))
-	if run.Key != "" {
+	if key != "" {
 		tx.Insert(&runRow{
 			Head:     table.Head{PK: k.PK, SK: k.SK, ExpiresAt: s.now()/1000 + runDays*24*3600},
 			Instance: in.ID,
@@ -130,13 +165,18 @@ func (s *Store) tryRun(ctx context.Context, archive string, run Run, by By) (Ins
 		})
 	}
 
-	s.raise(tx, archive)
+	if g.fence != nil {
+		g.fence.Guard(tx)
+		return in, tx.Commit(ctx)
+	}
+
+	s.raise(tx, a.Name)
 	err = tx.Commit(ctx)
 	if err != nil {
 		return in, err
 	}
 
-	s.wake(ctx, archive)
+	s.wake(ctx, a.Name)
 	return in, nil
 }
 
@@ -163,24 +203,13 @@ func (s *Store) asked(ctx context.Context, k table.Key, asked string) (Instance,
 // read the archive before another one planned a newer revision, and goes on with what is there now.
 func (s *Store) putRun(ctx context.Context, tx *table.Tx, a *archiveRow, q request,
 	by By) (Instance, error) {
-	r, err := s.revisionRow(ctx, a.Ref(), q.Revision)
-	if err != nil {
-		return Instance{}, err
-	}
-
 	// Until the first revision is planned, the watermark is before it.
 	if a.Watermark < max(a.First, 1) {
 		return Instance{},
 			fault.New(fault.Conflict, "no revision of the archive %s is planned yet", a.Name)
 	}
 
-	if r.State != Committed {
-		return Instance{}, fault.New(fault.Conflict, "revision %d of %s has no tasks: it is %s",
-			q.Revision, a.Name,
-			cmp.Or(r.State, "not known"))
-	}
-
-	def, err := s.Definition(ctx, a.Name, r.Definition)
+	r, def, err := s.tasksOf(ctx, a, q.Revision)
 	if err != nil {
 		return Instance{}, err
 	}
@@ -198,29 +227,63 @@ func (s *Store) putRun(ctx context.Context, tx *table.Tx, a *archiveRow, q reque
 	}
 
 	if t.LatestOnly() && names.Started > q.Revision && !q.Force {
-		kind := fault.Conflict
-		if q.Trigger == BySchedule {
-			// It is for the newest revision: another pass has planned a newer one meanwhile.
-			kind = fault.Stale
-		}
-		return Instance{}, fault.New(kind,
-			"%s has started, and only the latest result of %s is wanted; use "+
-				"force to run it at revision %d", names.Starter, q.Task, q.Revision)
+		return Instance{}, q.overtaken(names.Starter)
 	}
 
 	names.Runs++
 	put(tx, names, names.Rev)
 	in := instanceOf(r, def, t, q.Trigger, names.Runs)
-	// A person or a schedule wants the run whatever has changed: the filter of paths is not asked.
-	in.Created, in.Since, in.Force, in.Filtered = s.now(), s.now(), q.Force, false
-	in.Replaces = slices.Clone(q.Replaces)
-	return in, s.insertRun(ctx, tx, &in, by)
+	// A person or a schedule wants the run whatever has changed: the filter of paths is not asked, but
+	// for what follows another run.
+	in.Created, in.Since, in.Force, in.Filtered = s.now(), s.now(), q.Force, q.Filtered
+	in.Replaces, in.Dependents, in.After = slices.Clone(q.Replaces), q.Dependents, q.After
+	err = s.insertRun(ctx, tx, &in, by)
+	if err != nil {
+		return in, err
+	}
+
+	return in, countRun(tx, r, &in)
 }
 
-// insertRun puts the instance of a run, its places, its event and its count into a transaction. It
+// overtaken is the refusal of a run of which only the latest result is wanted, when another has started
+// at a higher revision.
+func (q *request) overtaken(by string) error {
+	kind := fault.Conflict
+	if q.Trigger == BySchedule {
+		// It is for the newest revision: another pass has planned a newer one meanwhile.
+		kind = fault.Stale
+	}
+	return fault.New(kind, "%s has started, and only the latest result of %s is wanted; use force to run it at "+
+		"revision %d", by, q.Task, q.Revision)
+}
+
+// countRun counts a run at its revision, which also knows it if it is to be followed.
+func countRun(tx *table.Tx, r *revisionRow, in *Instance) error {
+	if !in.Dependents {
+		tx.Count(r.Key(), map[string]int64{"all_n": 1})
+		return nil
+	}
+
+	r.All++
+	r.Again = with(r.Again, in.Task, in.ID)
+	return saveRevision(tx, r)
+}
+
+// with is a copy of m with one more entry.
+func with(m map[string]string, key, value string) map[string]string {
+	next := map[string]string{key: value}
+	for k, v := range m {
+		if k != key {
+			next[k] = v
+		}
+	}
+	return next
+}
+
+// insertRun puts the instance of a run, its places and its event into a transaction. It
 // waits for COMMIT of its revision only; if that has ended, it begins as ready, or as awaiting if
-// it supersedes others. Else the transaction depends on that COMMIT has not ended meanwhile: nobody
-// would look for the row of the waiter.
+// it supersedes others, or as blocked until its filter was asked. Else the transaction depends on
+// that COMMIT has not ended meanwhile: nobody would look for the row of the waiter.
 //
 // The lock of the run is written without a change, because its line has a new row: see lockRow.
 func (s *Store) insertRun(ctx context.Context, tx *table.Tx, in *Instance, by By) error {
@@ -233,9 +296,12 @@ func (s *Store) insertRun(ctx context.Context, tx *table.Tx, in *Instance, by By
 	e := Awaits{Edge: workflow.Edge{Task: workflow.Commit, On: workflow.Ended}, ID: commit}
 	if state.Over() {
 		e.Verdict, e.End = workflow.Satisfied, state
-		in.State = workflow.Ready
-		if len(in.Cancels)+len(in.Replaces) > 0 && !in.Force {
+		switch {
+		case in.Filtered: // it stays blocked until its filter was asked
+		case len(in.Cancels)+len(in.Replaces) > 0 && !in.Force:
 			in.State = workflow.Awaiting
+		default:
+			in.State = workflow.Ready
 		}
 	} else {
 		k := waiterKey(commit, in.ID)
@@ -263,8 +329,6 @@ func (s *Store) insertRun(ctx context.Context, tx *table.Tx, in *Instance, by By
 		put(tx, l, l.Rev)
 	}
 
-	tx.Count(revisionSubject(revisionID(in.Archive, in.Revision)).Key(),
-		map[string]int64{"all_n": 1})
 	return event.Append(tx, taskSubject(in.ID), 1, event.New{
 		Type:      "task.planned",
 		Time:      in.Since,

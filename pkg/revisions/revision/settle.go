@@ -49,8 +49,13 @@ func (p *pass) settle(ctx context.Context, id string) error {
 		return nil
 	}
 
+	left, err := p.proceed(ctx, &ended)
+	if err != nil {
+		return err
+	}
+
 	_, err = p.change(ctx, id, p.guard(), func(c *change) error {
-		c.in().Settled = true
+		c.in().Settled, c.in().Left = true, left
 		return nil
 	})
 	return err
