@@ -63,6 +63,8 @@ func (c *checker) moved(in *instance) {
 		c.w.Met(fmt.Sprintf("awaiting: %d victims", min(len(in.victims), 2)))
 	case workflow.Dispatched:
 		c.starts(in)
+	case workflow.Waiting, workflow.Failure:
+		c.tried(was, is)
 	case workflow.Success:
 		c.succeeds(was, is)
 	case workflow.Superseded:
@@ -246,6 +248,21 @@ func (c *checker) succeeds(was, is *revision.Instance) {
 	}
 	key := is.Archive + " " + is.Task
 	c.succeeded[key] = max(c.succeeded[key], is.Revision)
+}
+
+// tried checks that an execution of which nothing was begun takes no attempt, and that another one follows, at most five
+// times.
+func (c *checker) tried(was, is *revision.Instance) {
+	if is.Last == nil || !is.Last.Unstarted || !started(was) {
+		return
+	}
+	c.w.Met("unstarted: " + string(is.State))
+	switch {
+	case is.State == workflow.Waiting && (is.Attempt != was.Attempt-1 || is.Starts != was.Starts+1):
+		c.fail("%s was not begun, and goes from attempt %d to %d", is.ID, was.Attempt, is.Attempt)
+	case is.State == workflow.Failure && was.Starts < 5:
+		c.fail("%s has failed after %d executions that were not begun", is.ID, was.Starts+1)
+	}
 }
 
 // tells checks that an instance may be told to end.

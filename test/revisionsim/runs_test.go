@@ -121,6 +121,7 @@ func (a *actor) works(ctx context.Context, e revision.Execution, in revision.Ins
 	res := runner.Result{End: runner.Succeeded, Started: time.Now(), Ended: time.Now()}
 	if a.Rng.IntN(100) < w.s.fails && !w.Calm {
 		res.End, res.Exit = []string{runner.Failed, runner.Failed, runner.TimedOut, runner.Broken}[a.Rng.IntN(4)], 1
+		res.Unstarted = res.End == runner.Broken
 	}
 	in.Attempt, in.Exec = e.Attempt, e.Exec
 	if w.told[in.Prefix()] != "" {

@@ -174,7 +174,7 @@ var covered = []string{
 	"start: by commit", "start: by manual", "start: by schedule", "start: with a lock",
 	"start: beside another revision", "kept: commit", "kept: manual", "kept: schedule",
 	"run with dependents: succeeded", "run with dependents: failed", "run with dependents: followed",
-	"person: run what failed", "rows read by the doctor",
+	"unstarted: retry-wait", "person: run what failed", "rows read by the doctor",
 	"metric TasksLost", "metric TasksResent", "metric ArchivesStopped", "metric RevisionsUnreadable",
 }
 

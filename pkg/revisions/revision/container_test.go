@@ -111,7 +111,7 @@ func TestUnknownImage(t *testing.T) {
 }
 
 // TestContainerEnds: the result that a container has left is what counts, however it ended. Without one, its end is
-// the reason, at once, even if its program has claimed the attempt for hours.
+// the reason, at once, even if its program has claimed the attempt for hours. One that has not claimed it was no attempt.
 func TestContainerEnds(t *testing.T) {
 	const exited = `{"TaskArn": "arn:aws:ecs:eu-west-1:111122223333:task/c/0dc5", "LastStatus": "STOPPED", ` +
 		`"StoppedReason": "Essential container in task exited", "Containers": [{"Name": "task", "ExitCode": 137, "Reason": ` +
@@ -127,10 +127,10 @@ func TestContainerEnds(t *testing.T) {
 		{runner.ContainerEnded, exited, true, true, workflow.Success, ""},
 		{"States.TaskFailed", exited, true, true, workflow.Success, ""},
 		{"States.TaskFailed", exited, true, false, workflow.Failure, memory},
-		{"States.TaskFailed", exited, false, false, workflow.Failure, memory},
-		{"States.Timeout", "", false, false, workflow.Failure, "the runner did not begin in time"},
+		{"States.TaskFailed", exited, false, false, workflow.Waiting, memory},
+		{"States.Timeout", "", false, false, workflow.Waiting, "the runner did not begin in time"},
 		{"States.Timeout", "", true, false, workflow.Running, ""},
-		{"ECS.AccessDeniedException", "not authorized", false, false, workflow.Failure,
+		{"ECS.AccessDeniedException", "not authorized", false, false, workflow.Waiting,
 			"the runner failed: ECS.AccessDeniedException: not authorized"},
 	} {
 		c := newContained(t, vips)

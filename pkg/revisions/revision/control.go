@@ -193,6 +193,8 @@ func (c Control) failure(ctx context.Context, e Execution,
 		End:    runner.Broken,
 		Exit:   -1,
 		Reason: definition.Clip(reason, keptText),
+		// A claim is taken when all is prepared, and before anything of the task begins.
+		Unstarted: found.Claim == nil,
 	}, nil
 }
 

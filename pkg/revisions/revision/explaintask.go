@@ -42,6 +42,10 @@ func (e *explainer) instance(id string) (step, error) {
 		st.Waits, st.until = OnRetry, in.Until
 		st.Why = fmt.Sprintf("attempt %d failed (%s); the next is made at %s", in.Attempt,
 			in.Reason, clock(in.Until))
+		if in.Last != nil && in.Last.Unstarted {
+			st.Why = fmt.Sprintf("it could not be begun, which is no attempt (%s); it is tried again at %s", in.Reason,
+				clock(in.Until))
+		}
 	case workflow.Dispatched:
 		st.Waits, st.until = OnStart, in.Latest
 		st.Why = fmt.Sprintf(

@@ -141,7 +141,7 @@ type Instance struct {
 	// By when the execution has begun; then another takes its place.
 	Latest int64 `json:"latest,omitempty"`
 
-	// Executions that ended before they began, in all attempts: see startsKept.
+	// Executions that ended before anything of the task began, in all attempts: see startsKept.
 	Starts int `json:"starts,omitempty"`
 
 	// The state that it is to end in, once a run was told to end. From then on, no result changes
@@ -190,6 +190,9 @@ type Tried struct {
 	// The exit code of the process, -1 if a signal ended it or it never ran.
 	Exit   int    `json:"exit"`
 	Reason string `json:"reason,omitempty"`
+
+	// Nothing of the task was begun, and it is not to blame: it was no attempt of its retries.
+	Unstarted bool `json:"unstarted,omitempty"`
 
 	// Of the run, by the runner's clock; 0 if it is not known, like Ended.
 	Started int64 `json:"started,omitempty"`

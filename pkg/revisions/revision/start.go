@@ -23,9 +23,13 @@ const (
 	MetricUnreadable = "RevisionsUnreadable"
 )
 
-// startsKept is how often an execution that ended before it began is started again. It is a fault
-// of the system then, not of the task, so it takes none of the task's attempts; but it must end.
-const startsKept = 5
+// startsKept is how often an execution is started again that ended before anything of the task began.
+// It is a fault of the system then, not of the task, so it takes none of the task's attempts; but it
+// must end. startsApart is the wait before the first; it doubles.
+const (
+	startsKept  = 5
+	startsApart = 30 * time.Second
+)
 
 // start starts an instance that is ready, if it is its turn of its lock; else it is parked. It
 // reports whether it has given it an attempt. The execution is started after the commit: if that
@@ -245,6 +249,8 @@ func tried(attempt int, res runner.Result) *Tried {
 		Exit:    res.Exit,
 		Reason:  definition.Clip(res.Reason, keptText),
 		Kept:    len(res.Outputs),
+
+		Unstarted: res.Unstarted,
 	}
 
 	if !res.Started.IsZero() {
@@ -265,7 +271,8 @@ func tried(attempt int, res runner.Result) *Tried {
 // end ends the attempt that goes on. One that was told to end has ended as it was told, whatever it
 // has done: the completion came second. Else a success ends the instance, and anything else is
 // tried again as its task's retries say. An attempt that was broken before it had begun (its files
-// cannot be read) is not: that would be so again.
+// cannot be read) is not: that would be so again. One of which nothing was begun, for no fault of the
+// task, is none of its attempts.
 func (c *change) end(t *Tried) error {
 	in := c.in()
 	in.Last = t
@@ -288,26 +295,49 @@ func (c *change) end(t *Tried) error {
 	}
 
 	retries := def.Task(in.Task).Retries
-	// Dispatched and broken: it could not begin.
-	if in.Attempt >= retries.Attempts || in.State == workflow.Dispatched && t.End == runner.Broken {
+	switch {
+	case t.Unstarted:
+		return c.unstarted(t)
+	// Dispatched and broken: it could not begin, and will not.
+	case in.Attempt >= retries.Attempts || in.State == workflow.Dispatched && t.End == runner.Broken:
 		return c.to(workflow.Failure, reason)
 	}
 
-	in.Until, err = c.again(retries)
+	in.Until, err = c.again(retries.Wait(in.Attempt))
 	if err != nil {
 		return err
 	}
 	return c.to(workflow.Waiting, reason)
 }
 
-// again is when another attempt is made. An instance that is superseded then needs not wait for
+// unstarted ends an attempt of which nothing was begun: it was none.
+func (c *change) unstarted(t *Tried) (err error) {
+	in := c.in()
+	if in.Starts >= startsKept {
+		return c.to(workflow.Failure,
+			fmt.Sprintf("%d executions of it ended before anything was begun: %s", in.Starts+1, cause(t)))
+	}
+
+	in.Starts++
+	in.Until, err = c.again(workflow.Retries{Backoff: startsApart}.Wait(in.Starts))
+	if err != nil {
+		return err
+	}
+
+	err = c.to(workflow.Waiting, cause(t)) // the event is about the attempt that it would have been
+	in.Attempt--
+	t.Attempt = in.Attempt
+	return err
+}
+
+// again is when another attempt is made, after a wait. An instance that is superseded then needs not wait for
 // that. The time is in milliseconds since 1970.
-func (c *change) again(r workflow.Retries) (int64, error) {
+func (c *change) again(wait time.Duration) (int64, error) {
 	by, err := c.superseder()
 	if err != nil || by != "" {
 		return c.now, err
 	}
-	return c.now + r.Wait(c.in().Attempt).Milliseconds(), nil
+	return c.now + wait.Milliseconds(), nil
 }
 
 // cause is why an attempt did not succeed, for people: what the runner says, or what its end means.

@@ -3,10 +3,12 @@ package runner
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"archivist/pkg/kernel/bucket"
@@ -128,6 +130,7 @@ func (r *Runner) try(ctx context.Context, job Job, last bool) (Result, error) {
 
 	if broken != nil {
 		x.end(Broken, "%s", broken)
+		x.result.Unstarted = !final(broken)
 	} else {
 		x.execute(ctx)
 	}
@@ -370,7 +373,7 @@ func (x *run) execute(ctx context.Context) {
 	if !x.Now().Before(x.stop) {
 		x.end(TimedOut, "no time was left to run it: it had to end by %s",
 			x.stop.Format(time.RFC3339))
-		x.result.Exit = -1
+		x.result.Exit, x.result.Unstarted = -1, true
 		return
 	}
 
@@ -399,6 +402,8 @@ func (x *run) process(ctx context.Context) {
 	p, err := x.begin()
 	if err != nil {
 		x.end(Broken, "the process could not be started: %v", err)
+		// What exec says of the task, such as arguments that are too long, is the task's.
+		x.result.Unstarted = errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EAGAIN)
 		return
 	}
 

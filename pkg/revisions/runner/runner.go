@@ -100,6 +100,10 @@ type Result struct {
 	Ended   time.Time `json:"ended"`
 	Outputs []Output  `json:"outputs,omitempty"`
 
+	// Nothing of the task was begun, and neither the task nor its revision is to blame: the disk is full,
+	// no memory is left, or its runner died before that.
+	Unstarted bool `json:"unstarted,omitempty"`
+
 	// Bytes of the output that are kept.
 	LogSize int64 `json:"logSize"`
 
