@@ -250,7 +250,7 @@ func (c *checker) succeeds(was, is *revision.Instance) {
 	c.succeeded[key] = max(c.succeeded[key], is.Revision)
 }
 
-// tried checks that an execution of which nothing was begun takes no attempt, and that another one follows, at most five
+// tried checks that an execution of which nothing was begun takes no attempt, and that another follows, at most five
 // times.
 func (c *checker) tried(was, is *revision.Instance) {
 	if is.Last == nil || !is.Last.Unstarted || !started(was) {

@@ -111,7 +111,7 @@ func TestUnknownImage(t *testing.T) {
 }
 
 // TestContainerEnds: the result that a container has left is what counts, however it ended. Without one, its end is
-// the reason, at once, even if its program has claimed the attempt for hours. One that has not claimed it was no attempt.
+// the reason, at once, even if its program has claimed the attempt for hours. One that has not claimed it was none.
 func TestContainerEnds(t *testing.T) {
 	const exited = `{"TaskArn": "arn:aws:ecs:eu-west-1:111122223333:task/c/0dc5", "LastStatus": "STOPPED", ` +
 		`"StoppedReason": "Essential container in task exited", "Containers": [{"Name": "task", "ExitCode": 137, "Reason": ` +

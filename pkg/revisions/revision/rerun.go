@@ -309,6 +309,10 @@ func (s *Store) RunFailed(ctx context.Context, archive string, run Run, by By) (
 	}
 
 	r, def, err := s.tasksOf(ctx, a, run.Revision)
+	if r.Rev == 0 && fault.Is(err, fault.Conflict) {
+		err = fault.New(fault.NotFound, "there is no revision %d of %s", run.Revision, archive)
+	}
+
 	if err != nil {
 		return nil, nil, err
 	}
