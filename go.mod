@@ -48,6 +48,7 @@ require github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 
 require (
 	github.com/RoaringBitmap/roaring/v2 v2.14.5
+	github.com/aws/aws-sdk-go-v2/service/cloudformation v1.82.5
 	github.com/go-git/go-billy/v5 v5.9.2
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/gofrs/flock v0.13.1

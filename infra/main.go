@@ -47,9 +47,22 @@ func run() int {
 		return 1
 	}
 
-	build(app, s)
+	_, stack := build(app, s)
+	stack.Stack.TemplateOptions().SetMetadata(&map[string]any{"ArchivistSettings": kept(given)})
 	app.Synth(nil)
 	return 0
+}
+
+// kept are the settings that were given, as the template keeps them: so the next deployment is compared with this one
+// (infra/deploy). Names of the CDK's own are none.
+func kept(given map[string]any) map[string]string {
+	settings := map[string]string{}
+	for name, value := range given {
+		if text, is := value.(string); is && text != "" && !strings.ContainsAny(name, "@:/") {
+			settings[name] = text
+		}
+	}
+	return settings
 }
 
 func main() { os.Exit(run()) }

@@ -54,12 +54,19 @@ func prepare(ctx context.Context, c toolchain.Checkout) error {
 
 // deploy deploys both stacks to the account that the environment's AWS credentials
 // name. args go to the CDK. The app refuses to be deployed without a naan and an
-// alarmMail.
+// alarmMail; and what would take something away needs a confirmation.
 func deploy(ctx context.Context, c toolchain.Checkout, args []string) error {
 	if err := prepare(ctx, c); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, c.CDK(), append([]string{"deploy", "--all"}, args...)...)
+
+	args, confirmed := withoutConfirm(args)
+	dir, err := compare(ctx, c, args, confirmed)
+	if err != nil {
+		return err
+	}
+
+	cmd := exec.CommandContext(ctx, c.CDK(), append([]string{"deploy", "--all", "--app", dir}, args...)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Path("infra"), os.Stdin, os.Stdout, os.Stderr
 	return cmd.Run()
 }
