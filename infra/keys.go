@@ -19,6 +19,9 @@ import (
 // has them all ("Lambda quotas").
 const mostKeys = 20
 
+// firstKey is the name of the key that each deployment has, in events. No other key can have it.
+const firstKey = "of the deployment"
+
 // keyName is the name of a key: a person, or a computer.
 var keyName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
@@ -79,19 +82,19 @@ func (a *App) newKeys(s Settings) {
 			BurstLimit: jsii.Number(100)}})
 
 	var ids []string
-	allow := map[string][]string{} // ids of keys, by what they allow
-	add := func(id string, access api.Access, about string) *string {
+	allow := map[string][]string{} // ids and names of keys, by what they allow
+	add := func(id, name string, access api.Access, about string) *string {
 		key := awsapigateway.NewApiKey(a.Rest, jsii.String(id), &awsapigateway.ApiKeyProps{
 			Description: jsii.String(about + ": " + access.String())})
 		plan.AddApiKey(key, nil)
-		allow[access.String()] = append(allow[access.String()], *key.KeyId())
+		allow[access.String()] = append(allow[access.String()], *key.KeyId()+"/"+name)
 		return key.KeyId()
 	}
 
-	first := add("Key", api.Access{Role: api.Administrator}, "of the deployment")
+	first := add("Key", firstKey, api.Access{Role: api.Administrator}, "of the deployment")
 	awscdk.NewCfnOutput(a.Stack, jsii.String("apiKeyId"), &awscdk.CfnOutputProps{Value: first})
 	for _, k := range s.Keys {
-		ids = append(ids, k.Name+"="+*add("Key-"+k.Name, k.Access, k.Name))
+		ids = append(ids, k.Name+"="+*add("Key-"+k.Name, k.Name, k.Access, k.Name))
 	}
 
 	if len(ids) > 0 {

@@ -66,7 +66,11 @@ func allowed(t *testing.T, all map[string]resource) map[string]string {
 	out := map[string]string{}
 	for pair := range strings.SplitSeq(pairs, ",") {
 		access, ids, _ := strings.Cut(pair, "=")
-		for id := range strings.SplitSeq(ids, "+") {
+		for one := range strings.SplitSeq(ids, "+") {
+			id, name, _ := strings.Cut(one, "/")
+			if about := text(all[id].Properties["Description"]); !strings.Contains(about, name) || name == "" {
+				t.Errorf("the key %s (%s) has the name %q", id, about, name)
+			}
 			out[id] = access
 		}
 	}
@@ -113,60 +117,35 @@ func TestKeysHaveRoles(t *testing.T) {
 	}
 }
 
-// TestKeysFit: the environment of the API has room for the most keys and projects that the settings can name.
-func TestKeysFit(t *testing.T) {
-	s := heard()
-	var projects, keys []string
-	for i := range mostProjects {
-		projects = append(projects, fmt.Sprintf("%s-%02d", strings.Repeat("p", mostNames/mostProjects-3), i))
-	}
-	s.readResearch(strings.Join(projects, ","), "")
-	for i := range mostKeys {
-		keys = append(keys, fmt.Sprintf("%s-%02d=researcher:%s", strings.Repeat("k", 37), i, projects[i%mostProjects]))
-	}
-	if wrong := s.readKeys(strings.Join(keys, ",")); wrong != nil {
-		t.Fatal(wrong)
-	}
-	f := find(t, synth(t, s), "AWS::Lambda::Function", "api")
-	var env struct{ Variables map[string]any }
-	_ = json.Unmarshal([]byte(text(f.Properties["Environment"])), &env)
-	size := 0
-	for name, v := range env.Variables {
-		size += len(name) + bytesOf(v)
-	}
-	if size > 4096 {
-		t.Errorf("the environment has %d bytes", size)
-	}
-}
-
-// bytesOf is about how long a value of a template is when it is known: the id of a key has 10 bytes; a region, at most
-// 14; the name of a bucket, 63; the URL of a project's queue, 120, with a name of 40; that of another queue, or the
-// ARN of a state machine, 100.
-func bytesOf(v any) (n int) {
-	switch x := v.(type) {
-	case string:
-		return len(x)
-	case []any:
-		for _, part := range x {
-			n += bytesOf(part)
+// TestEnvironmentsFit: the environment of the API has room for many keys and projects; with the most and longest names,
+// a deployment is refused, and the settings are named that can be made shorter.
+func TestEnvironmentsFit(t *testing.T) {
+	for _, c := range []struct {
+		keys, long int
+		fits       bool
+	}{{20, 10, true}, {10, 40, true}, {20, 40, false}} {
+		s := heard()
+		var projects, keys []string
+		for i := range mostProjects {
+			projects = append(projects, fmt.Sprintf("%s-%02d", strings.Repeat("p", c.long/2), i))
 		}
-		return n
-	case map[string]any:
-		ref, _ := x["Ref"].(string)
-		switch {
-		case strings.HasPrefix(ref, "ApiKey"):
-			return 10
-		case strings.HasPrefix(ref, "AWS::"):
-			return 14
-		case strings.HasPrefix(ref, "pendingwork"):
-			return 120
-		case x["Fn::ImportValue"] != nil:
-			return 63
-		case x["Fn::Join"] != nil:
-			return bytesOf(x["Fn::Join"])
+		s.readResearch(strings.Join(projects, ","), "")
+		for i := range c.keys {
+			name := fmt.Sprintf("%s-%02d", strings.Repeat("k", c.long-3), i)
+			keys = append(keys, name+"=researcher:"+projects[i%mostProjects])
+		}
+		if wrong := s.readKeys(strings.Join(keys, ",")); wrong != nil {
+			t.Fatal(wrong)
+		}
+		data, err := json.Marshal(map[string]any{"Resources": synth(t, s)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = tooLarge(data)
+		if (err == nil) != c.fits || err != nil && !strings.Contains(err.Error(), "apiKeys") {
+			t.Errorf("%d keys of %d characters: %v", c.keys, c.long, err)
 		}
 	}
-	return 100
 }
 
 // TestKeysLocally: a local stack without keys in its settings needs none; with them, every call does.

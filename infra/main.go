@@ -49,7 +49,10 @@ func run() int {
 
 	_, stack := build(app, s)
 	stack.Stack.TemplateOptions().SetMetadata(&map[string]any{"ArchivistSettings": kept(given)})
-	app.Synth(nil)
+	if err := checkEnvironments(app.Synth(nil)); err != nil {
+		fmt.Fprintf(os.Stderr, "The settings are not right; nothing was changed.\n  %s\n", err)
+		return 1
+	}
 	return 0
 }
 

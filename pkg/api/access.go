@@ -26,6 +26,10 @@ type Access struct {
 	Role    Role
 	Project string // the only one of a Researcher
 	Archive string // the only one of a Notifier
+
+	// The name of the key, for events: it says which of the deployment's keys has acted. "" if it is
+	// not known.
+	Name string
 }
 
 // ParseAccess reads what String returns: "administrator", or e.g. "researcher:jingles" or "notifier:maps". All
@@ -55,8 +59,11 @@ func (x Access) String() string {
 	return string(x.Role) + ":" + bound
 }
 
-// keyed is the key of a context for the id of the API key.
-type keyed struct{}
+// keyed is the key of a context for the id of the API key, named for the name of the key.
+type (
+	keyed struct{}
+	named struct{}
+)
 
 // WithKey says with which key a request came: by its id, which the gateway knows when it has verified
 // the key. What the request itself says must not get here.

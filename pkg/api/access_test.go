@@ -18,7 +18,8 @@ import (
 // keys are what the keys of a test allow.
 var keys = map[string]api.Access{"theirs": {Role: api.Administrator},
 	"one": {Role: api.Researcher, Project: "jingles"}, "other": {Role: api.Researcher, Project: "songs"},
-	"hook": {Role: api.Notifier, Archive: "maps"}, "hooks": {Role: api.Notifier, Archive: "songs"}}
+	"hook": {Role: api.Notifier, Archive: "maps"}, "named": {Role: api.Administrator, Name: "bench-3"},
+	"hooks": {Role: api.Notifier, Archive: "songs"}}
 
 // keyed serves the API behind a gateway that takes a key's id for the key.
 func keyed(t *testing.T) (c *v1.Client, q *queue.Queue) {
@@ -31,6 +32,25 @@ func keyed(t *testing.T) (c *v1.Client, q *queue.Queue) {
 	t.Cleanup(srv.Close)
 	inboxes[srv.URL] = waits
 	return &v1.Client{URL: srv.URL, Key: "theirs", HTTP: srv.Client()}, a.Queue
+}
+
+// TestEventsNameTheKey: who acts is named by the key, which was verified, with the name that the request gives.
+func TestEventsNameTheKey(t *testing.T) {
+	c, _ := keyed(t)
+	c.Key = "named"
+	for user, want := range map[string]string{"": "the key bench-3", "ann": `the key bench-3 (unverified: "ann")`} {
+		c.User = user
+		name := "one" + user
+		_, err := c.PutCollection(t.Context(), name, v1.Profile{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var page v1.List[v1.Event]
+		err = c.Call(t.Context(), "GET", "/v1/collections/"+name+"/events", nil, &page)
+		if err != nil || len(page.Items) == 0 || page.Items[0].Actor != want {
+			t.Errorf("%+v, %v; want %s", page, err, want)
+		}
+	}
 }
 
 // pathOf fills the parameters of a path.
@@ -112,6 +132,7 @@ func TestRefusalsOfRoles(t *testing.T) {
 // TestAccess: an access is read as it is written; what is not one is refused.
 func TestAccess(t *testing.T) {
 	for _, a := range keys {
+		a.Name = "" // it is not a part of what the key allows
 		if got, err := api.ParseAccess(a.String()); err != nil || got != a {
 			t.Errorf("%s: %+v, %v", a, got, err)
 		}

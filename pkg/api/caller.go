@@ -18,19 +18,35 @@ import (
 // API key's (Access).
 type Caller struct {
 	User string `header:"Archivist-User" maxLength:"100"`
+
+	// The name of the key with which the request came, "" if it has none. API Gateway has verified the
+	// key.
+	key string
 }
 
-// actor is the caller's name in events. The name in the request is not verified, so the actor says
-// that, and the quotes keep it apart from our own words. The error is an Invalid for a name that no
-// event can have, e.g. with a line break.
+// Resolve takes over the name of the key. huma calls it when the request is read.
+func (c *Caller) Resolve(ctx huma.Context) []error {
+	c.key, _ = ctx.Context().Value(named{}).(string)
+	return nil
+}
+
+// actor is the caller's name in events: that of the key, since it was verified. The name in the request
+// was not, so the actor says that, and the quotes keep it apart from our own words. The error is an
+// Invalid for a name that no event can have, e.g. with a line break.
 func (c Caller) actor() (string, error) {
-	if c.User == "" {
-		return operator, nil
+	who := operator
+	if c.key != "" {
+		who = "the key " + c.key
 	}
+
+	if c.User == "" {
+		return who, nil
+	}
+
 	if err := ingest.CheckText(v1.UserHeader, c.User, 100); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s (unverified: %q)", operator, c.User), nil
+	return fmt.Sprintf("%s (unverified: %q)", who, c.User), nil
 }
 
 // Repeatable is a request that can be repeated safely with the same key.
@@ -82,7 +98,7 @@ func nulls(path string, value any) (out []error) {
 	return out
 }
 
-// operator is the actor of all requests, until callers have accounts.
+// operator is the actor of requests without a key that has a name: on a local stack.
 const operator = "an operator"
 
 // role is the role of all callers who act: operations that act need the key of an Administrator.

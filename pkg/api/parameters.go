@@ -95,8 +95,8 @@ var parameters = map[string]parameter{
 
 	"Idempotency-Key": {"A key of your choice, so that the request can be repeated safely.",
 		"maps-2026-11-22"},
-	"Archivist-User": {"The name of the person who makes the request. It is not verified: events show it as " +
-		"`an operator (unverified: \"ann\")`.", "ann"},
+	"Archivist-User": {"The name of the person who makes the request. It is not verified: events show it behind " +
+		"the name of the key, e.g. `the key bench-3 (unverified: \"ann\")`.", "ann"},
 
 	"listStatistics collection": {"The name of a collection. Omit it for all.", "maps"},
 	"listStatistics from": {"The first day, in UTC. Omit it for a month before the last.",

@@ -63,11 +63,12 @@ func (a *API) permitted(c huma.Context, next func(huma.Context)) {
 	}
 
 	id, _ := c.Context().Value(keyed{}).(string)
-	err := a.Keys[id].may(c.Operation(), c.Param("project"), c.Param("archive"))
+	access := a.Keys[id]
+	err := access.may(c.Operation(), c.Param("project"), c.Param("archive"))
 	if err != nil {
 		a.refuse(c, err)
 		return
 	}
 
-	next(c)
+	next(huma.WithValue(c, named{}, access.Name))
 }

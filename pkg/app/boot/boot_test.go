@@ -53,9 +53,11 @@ func TestKeys(t *testing.T) {
 			}
 		}
 	}
-	got, err := readKeys(func(string) string { return "administrator=a+c,researcher:jingles=b" })
-	if err != nil || got["b"] != (api.Access{Role: api.Researcher, Project: "jingles"}) || got["a"] != got["c"] ||
-		got["a"].Role != api.Administrator {
+	got, err := readKeys(func(string) string {
+		return "administrator=a/ann+c/of the deployment,researcher:jingles=b/bench-3"
+	})
+	if err != nil || got["b"] != (api.Access{Role: api.Researcher, Project: "jingles", Name: "bench-3"}) ||
+		got["a"].Name != "ann" || got["c"].Name != "of the deployment" || got["a"].Role != api.Administrator {
 		t.Errorf("%v, %v", got, err)
 	}
 }

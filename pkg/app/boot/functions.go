@@ -86,8 +86,8 @@ func (s *System) API(open OpenIndex) (h *lambda.API, err error) {
 	}, nil
 }
 
-// EnvKeys has the ids of the keys of the API by what they allow, as api.ParseAccess reads it:
-// ACCESS=ID+ID, comma-separated.
+// EnvKeys has the ids and names of the keys of the API by what they allow, as api.ParseAccess reads it:
+// ACCESS=ID/NAME+ID/NAME, comma-separated.
 const EnvKeys = "ARCHIVIST_API_KEYS"
 
 // readKeys reads EnvKeys. Only a local stack can be without keys: there, nil, calls need
@@ -102,10 +102,12 @@ func readKeys(env Env) (map[string]api.Access, error) {
 			return nil, fmt.Errorf("boot: %s: %w", EnvKeys, err)
 		}
 
-		for id := range strings.SplitSeq(ids, "+") {
+		for one := range strings.SplitSeq(ids, "+") {
+			id, name, _ := strings.Cut(one, "/")
 			if id == "" { // a call without a key would have it
-				return nil, fmt.Errorf("boot: %s: found %q; expected ACCESS=ID+ID", EnvKeys, pair)
+				return nil, fmt.Errorf("boot: %s: found %q; expected ACCESS=ID/NAME+ID/NAME", EnvKeys, pair)
 			}
+			access.Name = name
 			keys[id] = access
 		}
 	}
