@@ -57,6 +57,9 @@ var details = map[string]any{
 	"Episode":            research.Recorded{},
 	"episode.researched": research.Researched{},
 	"episode.retried":    research.Because{},
+
+	"project.researcher-paused":  research.Conduct{},
+	"project.researcher-resumed": research.Conduct{},
 	"Clip":               research.Recorded{},
 	"clip.retried":       research.Because{},
 	"lease.created":      research.Assigned{},

@@ -195,6 +195,10 @@ func (a *App) watchResearch() []watch {
 			says: "Episodes or clips were set aside, because their recordings cannot be researched; the status of " +
 				"the project says which, and why",
 			metric: own(research.MetricAside, "Sum", 60), periods: 1},
+		{id: "ResearchersPaused",
+			says: "A researcher has problems that others do not have, and gets no work items for a while; the status " +
+				"of the project says which, and why",
+			metric: own(research.MetricPaused, "Sum", 60), periods: 1},
 		{id: "ResearchFeedsFailing",
 			says: "A podcast feed has ended, or its newest five looks failed; archivist research feeds list PROJECT " +
 				"says which, and why",

@@ -210,7 +210,7 @@ func TestResearchIsHeard(t *testing.T) {
 		watched[name+text(a.Properties["Dimensions"])] = true
 	}
 	for _, name := range []string{research.MetricExpired, research.MetricResent, research.MetricAside,
-		feed.MetricFailing} {
+		research.MetricPaused, feed.MetricFailing} {
 		if !watched[name+"null"] {
 			t.Errorf("the metric %s has no alarm", name)
 		}
@@ -218,7 +218,7 @@ func TestResearchIsHeard(t *testing.T) {
 	dead := slices.ContainsFunc(slices.Collect(maps.Keys(watched)), func(name string) bool {
 		return strings.HasPrefix(name, "ApproximateNumberOfMessagesVisible") && strings.Contains(name, `["researchdead`)
 	})
-	if idle := of(synth(t, heard()), "AWS::CloudWatch::Alarm"); !dead || len(all) != len(idle)+5 {
+	if idle := of(synth(t, heard()), "AWS::CloudWatch::Alarm"); !dead || len(all) != len(idle)+6 {
 		t.Errorf("%d alarms, %d without projects; dead letters are heard: %v", len(all), len(idle), dead)
 	}
 }

@@ -246,9 +246,16 @@ func (a *API) actOnProject(ctx context.Context,
 		return out, err
 	}
 
-	do := a.Research.Pause
-	if in.Body.Action == "resume" {
+	do, name := a.Research.Pause, in.Body.Researcher
+	switch {
+	case in.Body.Action == "resume" && name != "":
+		do = func(ctx context.Context, project string, by research.By) error {
+			return a.Research.ResumeResearcher(ctx, project, name, by)
+		}
+	case in.Body.Action == "resume":
 		do = a.Research.Resume
+	case name != "":
+		return out, fault.New(fault.Invalid, "researcher: the action pause has no such field")
 	}
 
 	err = do(ctx, in.Project, by)

@@ -122,6 +122,11 @@ func (a *API) acceptWork(ctx context.Context, in *ResearcherAccept) (v1.Research
 		return v1.ResearchWork{}, err
 	}
 
+	err = a.Research.Admit(ctx, in.Project, in.Body.Researcher)
+	if err != nil {
+		return v1.ResearchWork{}, err
+	}
+
 	w, err := a.Research.Accept(ctx, research.Acceptance{
 		Lease:      in.Body.Lease,
 		Researcher: in.Body.Researcher,

@@ -165,6 +165,14 @@ func (a *API) researchStatus(ctx context.Context,
 		Trouble:          []v1.ResearchTrouble{},
 	}
 
+	for _, p := range s.Pauses {
+		out.Pauses = append(out.Pauses, v1.ResearchPause{
+			Researcher: p.Researcher,
+			Until:      timestamp(p.Until),
+			Reason:     p.Reason,
+		})
+	}
+
 	if s.OldestLease != nil {
 		oldest := wireLease(*s.OldestLease)
 		out.OldestLease = &oldest

@@ -72,7 +72,12 @@ func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
 	}
 
 	var w Work
-	err = s.change(ctx, want{lease: a.Lease, also: a.taken},
+	rows := want{lease: a.Lease}
+	if a.taken != (table.Key{}) {
+		rows.also = []table.Key{a.taken}
+	}
+
+	err = s.change(ctx, rows,
 		By{Actor: a.Researcher, Component: "researcher"},
 		func(c *change) error {
 			r := c.lease

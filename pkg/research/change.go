@@ -40,7 +40,7 @@ type change struct {
 // clip, the id of a lease. Empty: none. Without a project it is that of the lease.
 type want struct {
 	project, episode, clip, lease string
-	also                          table.Key // one of another kind, which f decodes from change.rows
+	also                          []table.Key // of other kinds, which f decodes from change.rows
 }
 
 // keys are the rows that are read together.
@@ -57,10 +57,7 @@ func (w want) keys() (all []table.Key) {
 		all = append(all, episodeKey(w.project, w.episode))
 	}
 
-	if w.also != (table.Key{}) {
-		all = append(all, w.also)
-	}
-	return all
+	return append(all, w.also...)
 }
 
 // apart is how much longer a change may wait before each further try: else many researchers of one

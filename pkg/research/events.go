@@ -55,3 +55,11 @@ type Researched struct {
 	Lease      string   `json:"lease"`
 	Researcher string   `json:"researcher"`
 }
+
+// Conduct is the detail of project.researcher-paused and project.researcher-resumed. Until is the end of the pause, 0
+// when a person has ended it.
+type Conduct struct {
+	Researcher string `json:"researcher"`
+	Until      int64  `json:"until,omitempty"`
+	Reason     string `json:"reason"`
+}

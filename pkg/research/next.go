@@ -27,9 +27,9 @@ const mostRefused = 10
 // repeated request with the same token is given the same work item; it is a Conflict after its
 // lease has ended.
 //
-// It returns an Invalid for a name or a token that cannot be kept, and a NotFound if there is no
-// such project. After any other error the request is repeated with the same token. A message that
-// is no longer valid is deleted.
+// It returns an Invalid for a name or a token that cannot be kept, a NotFound if there is no such
+// project, and a Held if the researcher is paused. After any other error the request is repeated with
+// the same token. A message that is no longer valid is deleted.
 func (s *Store) Next(ctx context.Context, project, researcher, token string,
 	in Inbox) (*Work, error) {
 	err := checkAcceptance(researcher, token)
@@ -56,6 +56,11 @@ func (s *Store) Next(ctx context.Context, project, researcher, token string,
 
 	if taken.Rev > 0 {
 		return s.again(ctx, taken.Lease, researcher, token)
+	}
+
+	err = s.Admit(ctx, project, researcher)
+	if err != nil {
+		return nil, err
 	}
 
 	for range mostRefused {

@@ -2,6 +2,7 @@ package research
 
 import (
 	"context"
+	"slices"
 
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
@@ -146,11 +147,19 @@ func (s *Store) Researchers(ctx context.Context, project string) (present []Rese
 }
 
 // Present is the number of researchers who are present: each counts as often as it takes work
-// items. It is the number of researchers of the requirement ("Checking Capacity", step 1).
+// items. It is the number of researchers of the requirement ("Checking Capacity", step 1). Those that
+// are paused take none.
 func (s *Store) Present(ctx context.Context, project string) (n int, err error) {
 	all, err := s.Researchers(ctx, project)
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+
+	paused, err := s.Pauses(ctx, project)
 	for _, r := range all {
-		n += r.Capacity
+		if !slices.ContainsFunc(paused, func(p Pause) bool { return p.Researcher == r.Name }) {
+			n += r.Capacity
+		}
 	}
 	return n, err
 }

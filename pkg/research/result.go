@@ -84,6 +84,9 @@ func summary(r *Report) Researched {
 type Recording struct {
 	Known bool // the same report was stored before
 	Ended bool // it was the last of its lease
+
+	// It is a problem that defers or sets aside a recording, and no other researcher has had one with that.
+	alone bool
 }
 
 // Record stores what a researcher reports, whatever became of its lease: a result is never lost. A
@@ -98,18 +101,29 @@ func (s *Store) Record(ctx context.Context, r Report) (done Recording, err error
 		return done, err
 	}
 
-	w := want{project: r.Project, episode: r.Episode, clip: r.Clip, lease: r.Lease}
+	w := want{project: r.Project, episode: r.Episode, clip: r.Clip, lease: r.Lease,
+		also: []table.Key{conductKey(r.Project, r.Researcher)}}
 	if r.Sequence > 0 {
-		w.also = resultKey(&r)
+		w.also = append(w.also, resultKey(&r))
 	}
+
+	var known conductRow
 
 	err = s.change(ctx, w, By{Actor: r.Researcher, Component: "completed-work"},
 		func(c *change) error {
-			done = Recording{}
+			done, known = Recording{}, conductRow{}
+			err := c.rows.decode(conductKey(r.Project, r.Researcher), &known)
+			if err != nil {
+				return err
+			}
 			return c.record(&r, &done)
 		})
 	if err != nil {
 		return done, err
+	}
+
+	if !done.Known {
+		s.judge(ctx, &r, done, &known)
 	}
 
 	if done.Ended {
@@ -144,7 +158,7 @@ func (c *change) record(r *Report, done *Recording) error {
 		return nil // its transaction did all the rest, too
 	}
 
-	err := c.mark(r)
+	err := c.mark(r, done)
 	// A lease that does not exist has no project, so it is not settled either.
 	if err != nil || c.lease.Project != r.Project || c.lease.Episode != r.Episode {
 		return err
@@ -182,7 +196,7 @@ func (c *change) insert(r *Report) (known bool, err error) {
 // mark records that the pair is researched, or what is wrong with its media. It does so whatever
 // became of the lease: a result makes its pair researched even while another researcher has a lease
 // on it.
-func (c *change) mark(r *Report) error {
+func (c *change) mark(r *Report, done *Recording) error {
 	switch {
 	case r.Sequence == 0 || r.Analysis != c.project.def.Analysis.String():
 		return nil // a result of an earlier analysis is kept, but does not count
@@ -195,6 +209,8 @@ func (c *change) mark(r *Report) error {
 	if !m.fail(*r.Problem, r.Researcher, c.now) {
 		return nil
 	}
+
+	done.alone = names(m.Failures, false) == 1
 
 	what := deferredEvent
 	if m.Aside != "" {

@@ -50,6 +50,7 @@ const (
 	MetricExpired = "ResearchLeasesExpired" // leases whose researcher was not heard of in time
 	MetricResent  = "ResearchResent"        // messages that perhaps were not sent before
 	MetricAside   = "ResearchSetAside"      // episodes and clips that now wait for a person
+	MetricPaused  = "ResearchersPaused"     // researchers whose problems others do not have
 )
 
 // archivist is the part of the system that assigns work. Events name it as actor and component.

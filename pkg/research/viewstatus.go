@@ -19,11 +19,12 @@ type Status struct {
 	// leased.
 	Pairs, Researched, Leased, Open int64
 
-	Leases      int    // that have not ended
-	OldestLease *Lease // nil: there is none
-	Waiting     int    // work items in the queue
-	Researchers int    // that are present
-	Capacity    int    // work items that they take at once
+	Leases      int     // that have not ended
+	OldestLease *Lease  // nil: there is none
+	Waiting     int     // work items in the queue
+	Researchers int     // that are present
+	Capacity    int     // work items that they take at once
+	Pauses      []Pause // researchers that get none
 
 	Results    int64         // of the present analysis, problems too
 	LastHour   int64         // of these, about
@@ -154,6 +155,10 @@ func (s *Store) countPresent(ctx context.Context, row *projectRow, st *Status) e
 	st.Researchers = len(present)
 	for _, r := range present {
 		st.Capacity += r.Capacity
+	}
+
+	if err == nil {
+		st.Pauses, err = s.Pauses(ctx, row.Name)
 	}
 	return err
 }

@@ -171,6 +171,7 @@ func (s *state) apply(ch tabletest.Change) bool {
 		set(s.present, sk, ch, func(it tabletest.Item) research.Researcher {
 			return adversary.Read[struct{ research.Researcher }](it).Researcher
 		})
+	case kind == "RESEARCHCONDUCT": // what follows from it is checked where work is accepted
 	case kind == "RESEARCHWALK":
 		s.walk = adversary.Read[walkRow](ch.After)
 	default:

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -105,19 +106,66 @@ func showMedia(a *command.App, m v1.ResearchMedia) error {
 // recording has been replaced.
 type mediaRetryCmd struct {
 	projectName
-	Key    string `arg:"" help:"Its key."`
+	Key    string `arg:"" optional:"" help:"Its key."`
+	All    bool   `help:"All that are set aside or deferred."`
+	Why    string `help:"With --all: only those whose problem has this text." placeholder:"TEXT"`
 	Reason string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
 }
 
 func (mediaRetryCmd) Prints() any { return v1.ResearchMedia{} }
 
-// Run requests it.
+// Run requests it, of one or of all.
 func (c *mediaRetryCmd) Run(a *command.App, k *kong.Context) error {
+	switch {
+	case c.All == (c.Key != ""):
+		return command.Usage("give a key, or --all")
+	case c.Why != "" && !c.All:
+		return command.Usage("--why is for --all")
+	case c.All:
+		return c.all(a, kindOfCommand(k))
+	}
+
 	m, err := a.Client.RetryResearch(a.Ctx, c.Project, kindOfCommand(k), c.Key, c.Reason)
 	if err != nil {
 		return err
 	}
 	return showMedia(a, m)
+}
+
+// all retries one after the other, and shows those that it has retried. One that is not away any more is left out. It
+// can be repeated: what was retried is not listed then.
+func (c *mediaRetryCmd) all(a *command.App, kind string) error {
+	var done []v1.ResearchMedia
+	line := a.StatusTo(a.Errors)
+	defer line.End()
+	for _, state := range []string{"set-aside", "deferred"} {
+		list, err := a.Client.ResearchMedia(a.Ctx, c.Project, kind, state, 0)
+		if err != nil {
+			return err
+		}
+
+		for _, m := range list {
+			if !strings.Contains(m.Reason, c.Why) {
+				continue
+			}
+
+			m, err := a.Client.RetryResearch(a.Ctx, c.Project, kind, m.Key, c.Reason)
+			if fault.Is(err, fault.Conflict) {
+				continue
+			}
+
+			if err != nil {
+				return fmt.Errorf("after %d of them: %w", len(done), err)
+			}
+
+			done = append(done, m)
+			line.Show(fmt.Sprintf("%d retried", len(done)), false)
+		}
+	}
+
+	line.End()
+	done = command.Limited(a, command.Limit{}, done)
+	return a.Print(done, func(p terminal.Page) { terminal.Table(p, done, mediaColumns...) })
 }
 
 // mediaImportCmd imports a file of records. It can be repeated, and continued at a line.

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"archivist/cmd/archivist/command"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/fault"
@@ -20,8 +18,8 @@ type Cmd struct {
 	List   researchListCmd   `cmd:"" help:"List the research projects."`
 	Show   researchShowCmd   `cmd:"" help:"Show a research project."`
 	Apply  researchApplyCmd  `cmd:"" help:"Create a research project, or change its definition."`
-	Pause  researchActCmd    `cmd:"" help:"Assign no more work. What is assigned goes on."`
-	Resume researchActCmd    `cmd:"" help:"Assign work again."`
+	Pause  researchPauseCmd  `cmd:"" help:"Assign no more work. What is assigned goes on."`
+	Resume researchResumeCmd `cmd:"" help:"Assign work again, or to one researcher."`
 	Status researchStatusCmd `cmd:"" help:"Show how far a project is, who is at work, and what needs a person."`
 
 	Episodes researchMediaCmd `cmd:"" help:"List, import and show episodes; research them again."`
@@ -141,18 +139,36 @@ func (c *researchApplyCmd) Run(a *command.App) error {
 	return showProject(a, got)
 }
 
-// researchActCmd pauses or resumes a project. A pause assigns no more work; what is assigned goes on.
-type researchActCmd struct {
+// researchPauseCmd pauses a project: no more work is assigned, and what is assigned goes on.
+type researchPauseCmd struct {
 	projectName
 	Reason string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
 }
 
-func (researchActCmd) Prints() any { return v1.ResearchProject{} }
+func (researchPauseCmd) Prints() any { return v1.ResearchProject{} }
 
-// Run does the action that the command is named after.
-func (c *researchActCmd) Run(a *command.App, k *kong.Context) error {
-	got, err := a.Client.ActOnResearch(a.Ctx, c.Project,
-		v1.ResearchAction{Action: k.Selected().Name, Reason: c.Reason})
+// Run pauses it.
+func (c *researchPauseCmd) Run(a *command.App) error {
+	return actOn(a, c.Project, v1.ResearchAction{Action: "pause", Reason: c.Reason})
+}
+
+// researchResumeCmd ends the pause of a project, or that of a researcher whose problems others do not have.
+type researchResumeCmd struct {
+	projectName
+	Researcher string `help:"Only this researcher, which was paused because of its problems." placeholder:"NAME"`
+	Reason     string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
+}
+
+func (researchResumeCmd) Prints() any { return v1.ResearchProject{} }
+
+// Run resumes it.
+func (c *researchResumeCmd) Run(a *command.App) error {
+	return actOn(a, c.Project, v1.ResearchAction{Action: "resume", Researcher: c.Researcher, Reason: c.Reason})
+}
+
+// actOn acts on a project, and shows it.
+func actOn(a *command.App, project string, action v1.ResearchAction) error {
+	got, err := a.Client.ActOnResearch(a.Ctx, project, action)
 	if err != nil {
 		return err
 	}
@@ -234,6 +250,11 @@ func showResearch(p terminal.Page, s v1.ResearchStatus) {
 		"waiting", terminal.Count(s.Waiting, "work item"), "leases", strconv.Itoa(s.Leases),
 		"oldest lease", oldest,
 		"results", fmt.Sprintf("%d, %d in the last hour", s.Results, s.LastHour), "time left", left)
+
+	for _, r := range s.Pauses {
+		p.Fields("researcher",
+			fmt.Sprintf("%s is paused until %s: %s", r.Researcher, command.Minute(r.Until), r.Reason))
+	}
 
 	terminal.Table(p, s.Trouble, troubleColumns...)
 }

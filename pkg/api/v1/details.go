@@ -61,6 +61,8 @@ const (
 	EventProjectApplied    = "project.applied"
 	EventProjectPaused     = "project.paused"
 	EventProjectResumed    = "project.resumed"
+	EventResearcherPaused  = "project.researcher-paused"
+	EventResearcherResumed = "project.researcher-resumed"
 	EventEpisodeCurated    = "episode.curated"
 	EventEpisodeWithdrawn  = "episode.withdrawn"
 	EventEpisodeResearched = "episode.researched"
@@ -110,7 +112,8 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventComponentPaused,
 	EventComponentResumed, EventComponentDeleted, EventDerivativeCreate, EventObjectRepair,
 	EventProjectApplied,
-	EventProjectPaused, EventProjectResumed, EventEpisodeCurated, EventEpisodeWithdrawn,
+	EventProjectPaused, EventProjectResumed, EventResearcherPaused, EventResearcherResumed,
+	EventEpisodeCurated, EventEpisodeWithdrawn,
 	EventEpisodeResearched,
 	EventEpisodeDeferred, EventEpisodeSetAside, EventEpisodeRetried, EventClipCurated,
 	EventClipWithdrawn,

@@ -49,8 +49,20 @@ type ResearchProject struct {
 type ResearchAction struct {
 	// pause: no more work is assigned; what is assigned goes on. resume: work is assigned again.
 	Action string `json:"action" enum:"pause,resume" example:"pause"`
+	// For resume: only this researcher, which is paused because others do not have its problems.
+	Researcher string `json:"researcher,omitempty" maxLength:"100" example:"bench-3"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The store is being moved."`
+}
+
+// ResearchPause is a researcher that gets no work items for a while.
+type ResearchPause struct {
+	// The name of the researcher.
+	Researcher string `json:"researcher" example:"bench-3"`
+	// The end of the pause.
+	Until string `json:"until" format:"date-time" example:"2026-11-22T09:41:10Z"`
+	// Its last problem.
+	Reason string `json:"reason" example:"the address 10.0.0.7 is not allowed"`
 }
 
 // ResearchRetry is a request to research an episode or a clip again that was set aside or deferred.
@@ -218,6 +230,8 @@ type ResearchStatus struct {
 	RemainingSeconds int64 `json:"remainingSeconds,omitempty" example:"7200"`
 	// What is set aside or deferred: of each kind and state the first 20.
 	Trouble []ResearchTrouble `json:"trouble"`
+	// Researchers that get no work items for a while, because others do not have their problems.
+	Pauses []ResearchPause `json:"pauses,omitempty"`
 	// Whether there is more of that; the lists of episodes and clips have all.
 	More bool `json:"more,omitempty"`
 }

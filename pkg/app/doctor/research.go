@@ -36,6 +36,7 @@ var researchKinds = []kind{
 	{pk: "RESEARCHFEEDS"},
 	{pk: "RESEARCHERS", expires: true},
 	{pk: "RESEARCHTAKEN", expires: true},
+	{pk: "RESEARCHCONDUCT", expires: true},
 	{pk: "RESULTS", check: checkResult},
 }
 

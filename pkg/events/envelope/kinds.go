@@ -106,6 +106,8 @@ var Kinds = []Kind{
 	{"project.applied", "ResearchProject", Modify, Create, Permanent, true, 1},
 	{"project.paused", "ResearchProject", Modify, "", Permanent, true, 1},
 	{"project.resumed", "ResearchProject", Modify, "", Permanent, true, 1},
+	{"project.researcher-paused", "ResearchProject", Modify, "", Permanent, true, 1},
+	{"project.researcher-resumed", "ResearchProject", Modify, "", Permanent, true, 1},
 
 	{"episode.curated", "Episode", Modify, Create, Permanent, true, 1},
 	{"episode.withdrawn", "Episode", Modify, "", Permanent, true, 1},
