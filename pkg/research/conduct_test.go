@@ -164,3 +164,18 @@ func (b *bench) reportAll(w Work) {
 		b.must(err)
 	}
 }
+
+// TestConductInAnotherName: problems that one reports in the name of another do not count against that.
+func TestConductInAnotherName(t *testing.T) {
+	b := newBench(t)
+	b.curate(Clip, "c", 0, 0)
+	for i := range 5 {
+		b.curate(Episode, fmt.Sprint("e", i), 0, 0)
+		b.must(b.Hello(t.Context(), songs, Researcher{Name: "bad", Capacity: 1}))
+		b.pass()
+		w := b.accept("bad")
+		w.Lease.Researcher = "good"
+		b.problem(w, 1, Episode, Failed)
+	}
+	b.must(b.Admit(t.Context(), songs, "good"))
+}

@@ -210,7 +210,8 @@ func (c *change) mark(r *Report, done *Recording) error {
 		return nil
 	}
 
-	done.alone = names(m.Failures, false) == 1
+	// Nobody verifies the name in a report: it counts against who has accepted the lease.
+	done.alone = names(m.Failures, false) == 1 && c.own(r)
 
 	what := deferredEvent
 	if m.Aside != "" {
@@ -219,6 +220,12 @@ func (c *change) mark(r *Report, done *Recording) error {
 		c.tx.OnCommit(func() { c.s.count(MetricAside, 1) })
 	}
 	return c.mediaEvent(r.Problem.Of, what, Recorded{*m})
+}
+
+// own reports whether a report is of who has accepted its lease, also if that has ended since.
+func (c *change) own(r *Report) bool {
+	l := c.lease
+	return l.Project == r.Project && l.Episode == r.Episode && l.Researcher == r.Researcher
 }
 
 // settle counts the result for its lease, if that is live, extends it, and ends it with its last

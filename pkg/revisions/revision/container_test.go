@@ -141,7 +141,14 @@ func TestContainerEnds(t *testing.T) {
 		if x.resulted {
 			c.put(runner.ResultKey, runner.Result{End: runner.Succeeded})
 		}
-		if in := c.fails(x.name, x.cause); in.State != x.state || in.Reason != x.reason {
+		before, err := c.store.Instance(t.Context(), "maps/1/a")
+		c.must(err)
+		in := c.fails(x.name, x.cause)
+		if found, err := runner.Look(t.Context(), c.control.Work, before.Prefix()); err != nil ||
+			in.State == workflow.Waiting && found.Claim == nil {
+			t.Errorf("%s: a runner that still prepares can begin (%v)", x.name, err)
+		}
+		if in.State != x.state || in.Reason != x.reason {
 			t.Errorf("%s, claimed %v, resulted %v: it is %s, %q; want %s, %q", x.name, x.claimed, x.resulted,
 				in.State, in.Reason, x.state, x.reason)
 		}

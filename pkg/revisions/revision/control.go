@@ -174,28 +174,47 @@ func (c Control) failure(ctx context.Context, e Execution,
 		return nil, err
 	}
 
-	found, err := runner.Look(ctx, c.Work, in.Prefix())
+	found, unstarted, err := c.outcome(ctx, in.Prefix())
 	if err != nil || found.Result != nil {
 		return found.Result, err
 	}
 
-	reason := fmt.Sprintf("the runner failed: %s: %s", f.Error, f.Cause)
-	stopped := f.Stopped()
-	switch {
-	case stopped != nil:
-		reason = stopped.Why()
-	case found.Claim != nil && c.Now().Before(found.Claim.Until) && !died(f.Error):
+	if !unstarted && f.Stopped() == nil && c.Now().Before(found.Claim.Until) && !died(f.Error) {
 		return nil, nil
-	case found.Claim == nil && f.Error == "States.Timeout":
-		reason = "the runner did not begin in time"
 	}
 	return &runner.Result{
-		End:    runner.Broken,
-		Exit:   -1,
-		Reason: definition.Clip(reason, keptText),
-		// A claim is taken when all is prepared, and before anything of the task begins.
-		Unstarted: found.Claim == nil,
+		End:       runner.Broken,
+		Exit:      -1,
+		Reason:    definition.Clip(why(f, unstarted), keptText),
+		Unstarted: unstarted,
 	}, nil
+}
+
+// outcome is what a runner that failed has left. unstarted means that it has begun nothing of the task,
+// and never will: a claim is taken when all is prepared, and before that. Without a result there is a
+// claim, or it is unstarted.
+func (c Control) outcome(ctx context.Context, prefix string) (found runner.Found, unstarted bool, err error) {
+	found, err = runner.Look(ctx, c.Work, prefix)
+	if err != nil || found.Result != nil {
+		return found, false, err
+	}
+
+	unstarted, err = runner.Close(ctx, c.Work, prefix, c.Now())
+	if err == nil && !unstarted && found.Claim == nil { // it was taken just now
+		found, err = runner.Look(ctx, c.Work, prefix)
+	}
+	return found, unstarted, err
+}
+
+// why is the failure of a runner, for people.
+func why(f *runner.Failure, unstarted bool) string {
+	if stopped := f.Stopped(); stopped != nil {
+		return stopped.Why()
+	}
+	if unstarted && f.Error == "States.Timeout" {
+		return "the runner did not begin in time"
+	}
+	return fmt.Sprintf("the runner failed: %s: %s", f.Error, f.Cause)
 }
 
 // died reports whether an error of a function means that it has ended: that of its runtime, not one

@@ -272,7 +272,7 @@ func tried(attempt int, res runner.Result) *Tried {
 // has done: the completion came second. Else a success ends the instance, and anything else is
 // tried again as its task's retries say. An attempt that was broken before it had begun (its files
 // cannot be read) is not: that would be so again. One of which nothing was begun, for no fault of the
-// task, is none of its attempts.
+// task, does not count as one of its attempts.
 func (c *change) end(t *Tried) error {
 	in := c.in()
 	in.Last = t

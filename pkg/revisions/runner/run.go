@@ -304,6 +304,27 @@ func (x *run) take(ctx context.Context) (mine bool, err error) {
 	return false, err
 }
 
+// closed is the id of a claim by which nobody begins an attempt any more.
+const closed = "closed"
+
+// Close lets nobody begin an attempt that has no claim, and reports whether that is so: false means that
+// a runner has begun it. A call of a function can fail while its runner still prepares; without this, that
+// one would run the task beside the next attempt. It may be repeated.
+func Close(ctx context.Context, b bucket.Bucket, prefix string, now time.Time) (bool, error) {
+	data, err := json.Marshal(Claim{ID: closed, Started: now, Until: now})
+	if err != nil {
+		return false, err
+	}
+
+	err = b.Put(ctx, prefix+StartedKey, data, bucket.Condition{Absent: true})
+	if err == nil || !fault.Is(err, fault.Stale) {
+		return err == nil, err
+	}
+
+	there, err := read[Claim](ctx, b, prefix+StartedKey)
+	return there != nil && there.ID == closed, err
+}
+
 // times decides when the processes are told to end, and by when all has ended. A call whose context
 // has a deadline (a function's time-out) ends them early enough for outputs and the result.
 func (x *run) times(ctx context.Context) {

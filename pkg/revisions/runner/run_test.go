@@ -272,3 +272,26 @@ func TestBucketFails(t *testing.T) {
 		t.Errorf("nothing of the output is stored: %+v", r)
 	}
 }
+
+// TestClose: an attempt that was closed before its claim is not begun, also by a runner that has prepared it already;
+// one that a runner has begun is not closed.
+func TestClose(t *testing.T) {
+	w := newWorld(t)
+	job := command("touch ran")
+	for range 2 {
+		ok, err := Close(t.Context(), w.Bucket, job.Prefix, w.Now())
+		if err != nil || !ok {
+			t.Fatalf("closed: %v, %v", ok, err)
+		}
+	}
+	x := &run{Runner: w.Runner, pace: usual, job: job}
+	if mine, err := x.take(t.Context()); mine || err != nil {
+		t.Errorf("taken: %v, %v", mine, err)
+	}
+	other := command("true")
+	other.Prefix += "other/"
+	w.run(other)
+	if ok, err := Close(t.Context(), w.Bucket, other.Prefix, w.Now()); ok || err != nil {
+		t.Errorf("an attempt that has begun is closed: %v, %v", ok, err)
+	}
+}
