@@ -127,6 +127,7 @@ var golden = map[string]commandLine{
 	"task-run-wait":     {"task run maps index --reason again --wait --key once", "id,state"},
 	"task-rerun":        {"task rerun maps/11/index --with-dependents --reason again", "id,trigger,follow"},
 	"task-rerun-failed": {"task rerun maps/12 --failed --reason again", "id,trigger"},
+	"task-start":        {"task start maps/12/index --set FORMAT=pdf --reason seen", "id,state"},
 	"task-cancel":       {"task cancel maps/12/index --reason hangs", "id,told"},
 	"task-explain":      {"task explain maps/12/pdf", "waitsFor,root"},
 

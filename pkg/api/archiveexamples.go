@@ -168,7 +168,8 @@ var archiveOperations = map[string]about{
 		request: v1.TaskAction{Action: "cancel", Reason: "It hangs."}, answer: taskExample,
 		description: "A task that has not started is cancelled at once. One that runs is told to end, and is ended " +
 			"after " +
-			"a minute. `rerun` answers with the new run; `withDependents` names in `follow` what it lets follow. " +
+			"a minute. `start` lets a task go on whose state is `manual`; the same person can repeat it. `rerun` " +
+			"answers with the new run; `withDependents` names in `follow` what it lets follow. " +
 			"COMMIT cannot be cancelled: skip the revision." + onTasks},
 }
 

@@ -106,7 +106,7 @@ func (a *API) tasks(h huma.API) {
 		Method:      http.MethodPost,
 		Path:        one + "/actions",
 		OperationID: "actOnTask",
-		Summary:     "Cancel a task, or run it again",
+		Summary:     "Cancel a task, start it, or run it again",
 	}, a.actOnTask)
 }
 
@@ -174,13 +174,13 @@ func (a *API) runTask(ctx context.Context, in *TaskRun) (v1.Task, error) {
 		Revision: in.Body.Revision,
 		Force:    in.Body.Force,
 		Key:      in.Key,
+
+		Parameters: in.Body.Parameters,
 	}, by)
 	return wireTask(t), err
 }
 
-// actOnTask cancels a task or runs it again. A run again is a new run of the same task and revision, so
-// the archive has to be in the epoch of the task; it answers with the new run. Commit is not run: it is
-// the revision itself.
+// actOnTask cancels a task, starts one that waits for a person, or runs it again.
 func (a *API) actOnTask(ctx context.Context, in *TaskAction) (v1.Task, error) {
 	t, err := a.knownTask(ctx, in.ID)
 	if err != nil {
@@ -191,11 +191,25 @@ func (a *API) actOnTask(ctx context.Context, in *TaskAction) (v1.Task, error) {
 	switch {
 	case err != nil:
 		return v1.Task{}, err
-	case in.Body.Action == "cancel" && (in.Body.Force || in.Body.WithDependents):
-		return v1.Task{}, fault.New(fault.Invalid, "force, withDependents: the action cancel has no such fields")
+	case in.Body.Action != "rerun" && (in.Body.Force || in.Body.WithDependents):
+		return v1.Task{}, fault.New(fault.Invalid, "force, withDependents: the action %s has no such fields",
+			in.Body.Action)
+	case in.Body.Action == "cancel" && in.Body.Parameters != nil:
+		return v1.Task{}, fault.New(fault.Invalid, "parameters: the action cancel has no such field")
 	case in.Body.Action == "cancel":
 		t, err = a.Revisions.Cancel(ctx, in.ID, by)
 		return wireTask(t), err
+	case in.Body.Action == "start":
+		t, err = a.Revisions.StartManual(ctx, in.ID, in.Body.Parameters, by)
+		return wireTask(t), err
+	}
+	return a.rerun(ctx, in, t, by)
+}
+
+// rerun runs a task again. That is a new run of the same task and revision, so the archive has to be in the
+// epoch of the task; it answers with the new run. Commit is not run: it is the revision itself.
+func (a *API) rerun(ctx context.Context, in *TaskAction, t revision.Instance, by revision.By) (v1.Task, error) {
+	switch {
 	case t.Task == workflow.Commit:
 		return v1.Task{}, fault.New(fault.Conflict, "COMMIT is no task that can be run")
 	case !t.State.Over():
@@ -213,8 +227,13 @@ func (a *API) actOnTask(ctx context.Context, in *TaskAction) (v1.Task, error) {
 			"the archive %s has begun anew since: %s is of an earlier epoch", archive.Name, t.ID)
 	}
 
+	if in.Body.Parameters == nil {
+		in.Body.Parameters = t.Parameters
+	}
+
 	run, err := a.Revisions.StartRun(ctx, archive.Name, revision.Run{
 		Task:       t.Task,
+		Parameters: in.Body.Parameters,
 		Revision:   t.Revision,
 		Force:      in.Body.Force,
 		Dependents: in.Body.WithDependents,

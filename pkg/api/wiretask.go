@@ -31,6 +31,11 @@ func wireTask(in revision.Instance) v1.Task {
 		Edges:           []v1.TaskEdge{},
 		Cancels:         in.Cancels,
 		Lock:            in.Lock,
+		Manual:          in.Manual,
+		Starter:         in.Starter,
+		Parameters:      in.Parameters,
+		Inputs:          each(in.Inputs, func(i revision.Input) v1.TaskInputs { return v1.TaskInputs(i) }),
+		AllowFailure:    in.AllowFailure,
 		Uninterruptible: in.Fixed,
 		WithDependents:  in.Dependents,
 		After:           in.After,
@@ -47,6 +52,7 @@ func wireTask(in revision.Instance) v1.Task {
 			ID:      e.ID,
 			Verdict: verdictOf(e.Verdict),
 			End:     string(e.End),
+			By:      e.By,
 		})
 	}
 	return out

@@ -14,8 +14,9 @@ import (
 
 // follows are the states that can follow each.
 var follows = map[string][]string{
-	"":           {"blocked", "ready", "awaiting", "succeeded", "skipped"},
-	"blocked":    {"awaiting", "ready", "cancelled", "superseded", "skipped", "succeeded"},
+	"":           {"blocked", "manual", "ready", "awaiting", "succeeded", "skipped"},
+	"blocked":    {"manual", "awaiting", "ready", "cancelled", "superseded", "skipped", "succeeded"},
+	"manual":     {"awaiting", "ready", "cancelled", "superseded"},
 	"awaiting":   {"ready", "cancelled", "superseded"},
 	"ready":      {"dispatched", "cancelled", "superseded"},
 	"dispatched": {"running", "ready", "retry-wait", "failed", "cancelled", "superseded"},
@@ -48,6 +49,7 @@ func (c *checker) moved(in *instance) {
 		return
 	}
 	c.w.Met("state: " + string(is.State))
+	c.byPerson(was, is)
 	if !slices.Contains(follows[string(was.State)], string(is.State)) {
 		c.fail("%s went from %s to %s", is.ID, was.State, is.State)
 	}
@@ -165,6 +167,7 @@ func (c *checker) starts(in *instance) {
 	if is.Run == 0 {
 		c.awaitsAsDefined(is, t)
 	}
+	c.checkSteps(is, t)
 	for _, id := range in.victims {
 		if !over(string(c.instances[id].is.State)) {
 			c.fail("%s starts beside its victim %s, which is %s", is.ID, id, c.instances[id].is.State)
@@ -201,7 +204,7 @@ func (c *checker) startsBeside(is *revision.Instance, other *instance) {
 	if started(o) || o.State == workflow.Waiting {
 		c.fail("%s starts with the lock %s, and %s is %s", is.ID, is.Lock, o.ID, o.State)
 	}
-	if is.Attempt == 1 && is.Starts == 0 && is.Run == 0 && o.Run == 0 && o.Order < is.Order {
+	if is.Attempt == 1 && is.Starts == 0 && is.Run == 0 && o.Run == 0 && o.Order < is.Order && !gated(o) {
 		c.fail("%s starts with the lock %s before %s, which is %s", is.ID, is.Lock, o.ID, o.State)
 	}
 }
@@ -415,7 +418,7 @@ func (c *checker) places(in *revision.Instance) (keys []string) {
 	if in.Trigger == revision.BySchedule {
 		keys = append(keys, "TASKTIMED#"+in.Archive+"#"+in.Task+" "+in.Order)
 	}
-	if in.Lock != "" {
+	if in.Lock != "" && !gated(in) {
 		keys = append(keys, "TASKLOCK#"+in.Archive+"#"+in.Lock+" "+in.Order)
 	}
 	open := slices.ContainsFunc(in.Edges, func(e revision.Awaits) bool { return e.Verdict == "" })

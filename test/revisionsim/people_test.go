@@ -84,6 +84,9 @@ func (a *actor) act(ctx context.Context) {
 		a.did("add again", name, a.addArchive(ctx, name, a.Rng.Int64N(3)))
 		return
 	}
+	if a.starts(ctx, 2) {
+		return
+	}
 	switch n := a.Rng.IntN(24); {
 	case n < 6:
 		a.cancels(ctx)
@@ -146,8 +149,10 @@ func (a *actor) runs(ctx context.Context, name string, known revision.Archive) {
 		of := &a.w.check.instances[causes[a.Rng.IntN(len(causes))]].is
 		run.Task, run.Revision, run.Dependents = of.Task, of.Revision, true
 	}
+	run.Parameters = a.w.check.values(known, run)
 	var err error
 	if a.Rng.IntN(4) == 0 && run.Revision > 0 {
+		run.Parameters = nil
 		_, _, err = a.store.RunFailed(ctx, name, run, a.by())
 		a.did("run what failed", name, err)
 		return
@@ -171,6 +176,7 @@ func (a *actor) heals(ctx context.Context) bool {
 		a.w.healed++
 		of := &a.w.check.instances[causes[a.Rng.IntN(len(causes))]].is
 		run := revision.Run{Task: of.Task, Revision: of.Revision, Dependents: true, Force: true}
+		run.Parameters = a.w.check.values(a.w.check.archives[name].is, run)
 		_, err := a.store.StartRun(ctx, name, run, a.by())
 		a.did("run again, at rest", name, err)
 		if err == nil {
@@ -189,6 +195,8 @@ func (a *actor) restarts(ctx context.Context, name string) {
 
 // helps does what a person does when the faults have stopped: archives that were paused or stopped go on.
 func (a *actor) helps(ctx context.Context) {
+	for a.starts(ctx, 1) {
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.w.repos)) {
 		known, err := a.store.Archive(ctx, name)
 		switch {

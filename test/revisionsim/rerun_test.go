@@ -75,7 +75,8 @@ func (c *checker) can(in *revision.Instance) bool {
 		if c.revisions[revisionID(on)].is.Healed[on.Task] != "" {
 			end = "succeeded"
 		}
-		if string(e.On) != end && e.On != workflow.Ended || c.rerunning(on) {
+		finished := e.On == workflow.Finished && (end == "succeeded" || end == "failed")
+		if string(e.On) != end && e.On != workflow.Ended && !finished || c.rerunning(on) {
 			return false
 		}
 	}

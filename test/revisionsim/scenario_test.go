@@ -87,6 +87,7 @@ type task struct {
 	schedule, overlap    string
 	timeout, backoff     int // seconds
 	manual, onlySchedule bool
+	steps
 }
 
 // wait is a dependency of a task.
@@ -94,6 +95,7 @@ type wait struct {
 	task        string
 	prev, exact bool
 	on          string // "": as usual
+	allowed     bool   // the other task may fail
 }
 
 // needs is the condition of a dependency.
@@ -103,6 +105,8 @@ func (d wait) needs() string {
 		return d.on
 	case d.prev:
 		return "ended"
+	case d.allowed:
+		return "finished"
 	}
 	return "succeeded"
 }
@@ -138,6 +142,7 @@ func invent(rng *rand.Rand, before *spec) *spec {
 	for i := range s.tasks {
 		s.describe(rng, i)
 	}
+	s.drawSteps()
 	for _, t := range s.tasks {
 		if one(14) && t.planned() {
 			s.commit = append(s.commit, t.name)
@@ -226,6 +231,7 @@ func (s *spec) text() string {
 				fmt.Fprintf(&b, "  %s\n", line.text)
 			}
 		}
+		b.WriteString(t.steps.text())
 		if t.schedule != "" {
 			fmt.Fprintf(&b, "  triggers: {commit: %t, manual: %t, schedule: {cron: \"%s\", overlap: %s}}\n",
 				t.planned(), t.manual, t.schedule, t.overlap)

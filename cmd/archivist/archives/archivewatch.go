@@ -62,26 +62,64 @@ func sightOfArchive(x v1.ArchiveStatus, newest []v1.ArchiveRevision, tasks []v1.
 	seen map[string]bool) command.Sight {
 	s := command.Sight{Things: []any{x}, Rows: rowsOf(tasks), Text: textOfArchive(x)}
 	s.State = s.Text + strings.Join(s.Rows, "")
-	// A revision before the first that is planned has no tasks, so nothing is waited for.
-	planned := len(newest) == 0 || newest[0].Revision <= x.Watermark || newest[0].State == "before"
-	s.Over = planned && len(x.Open) == 0 && !x.More && x.Backfill == nil
-	// Nothing more is planned or started then.
-	if x.Mode != "active" {
-		s.Over = len(x.RunningNow) == 0
-	}
-
 	var failed []string
 	for _, t := range tasks {
 		if !v1.TaskEnded(t.State) {
 			seen[t.ID] = true
 		}
-		if t.State == "failed" && seen[t.ID] {
+		if t.State == "failed" && seen[t.ID] && !t.AllowFailure {
 			failed = append(failed, terminal.Printable(t.ID))
 		}
 	}
 
 	s.Failed = failedTasks(failed)
+	if x.Mode != "active" { // nothing more is planned or started
+		s.Over = len(x.RunningNow) == 0
+		return s
+	}
+
+	// A revision before the first that is planned has no tasks, so nothing is waited for.
+	planned := len(newest) == 0 || newest[0].Revision <= x.Watermark || newest[0].State == "before"
+	if planned && !x.More && x.Backfill == nil {
+		s.Over = len(x.Open) == 0
+		waitForPerson(&s, tasks, sum(x.Open))
+	}
 	return s
+}
+
+// sum is how many tasks there are in all states.
+func sum(by map[string]int) (n int) {
+	for _, of := range by {
+		n += of
+	}
+	return n
+}
+
+// waitForPerson ends a watch in which nothing goes on any more until a person starts a task: every task that has not
+// ended is such a one, or waits for one. open is their number, of which tasks may have a part only.
+func waitForPerson(s *command.Sight, tasks []v1.Task, open int) {
+	held := map[string]bool{} // by id
+	for known := -1; known < len(held); {
+		known = len(held)
+		for _, t := range tasks {
+			if waitsForPerson(t, held) {
+				held[t.ID] = true
+			}
+		}
+	}
+
+	at := slices.IndexFunc(tasks, func(t v1.Task) bool { return t.State == "manual" })
+	if at < 0 || len(held) < open {
+		return
+	}
+	s.Over = true
+	s.Text += "; a person is to go on: archivist task start " + terminal.Printable(tasks[at].ID) + " --reason TEXT"
+}
+
+// waitsForPerson reports whether a task waits for a person, or for one of those that do.
+func waitsForPerson(t v1.Task, held map[string]bool) bool {
+	return t.State == "manual" || t.State == "blocked" && slices.ContainsFunc(t.Edges,
+		func(e v1.TaskEdge) bool { return e.Verdict == "open" && held[e.ID] })
 }
 
 // textOfArchive is an archive in a line: how far it is planned, how many tasks are in each state, and why it

@@ -57,6 +57,23 @@ func held(l look) look {
 	return l
 }
 
+// byPerson is a look in which a task waits for a person, others wait for that one, and perhaps one more runs.
+func byPerson(running string) look {
+	l := look{notified: 1}
+	l.status.Mode, l.status.Watermark, l.status.Open = "active", 1, map[string]int{"manual": 1, "blocked": 2}
+	waits := func(name, on string) v1.Task {
+		return v1.Task{ID: "maps/1/" + name, Revision: 1, Name: name, State: "blocked",
+			Edges: []v1.TaskEdge{{ID: "maps/1/" + on, Verdict: "open"}}}
+	}
+	l.tasks = []v1.Task{waits("site", "announce"), waits("announce", "release"),
+		{ID: "maps/1/release", Revision: 1, Name: "release", State: "manual"},
+		{ID: "maps/1/check", Revision: 1, Name: "check", State: "failed", AllowFailure: true}}
+	if running != "" {
+		l.status.Open[running], l.tasks[3].State = 1, running
+	}
+	return l
+}
+
 // TestArchiveWatch: it ends when what was notified is planned and all tasks have ended, and fails if one that it has
 // seen before that has failed; that of a paused archive ends when nothing runs.
 func TestArchiveWatch(t *testing.T) {
@@ -73,6 +90,8 @@ func TestArchiveWatch(t *testing.T) {
 		"to be planned": {[]look{at(1, 2, "succeeded"), at(2, 2, "succeeded")}, 1, 0, "up to revision 2"},
 		"fails": {[]look{at(1, 1, "running"), at(1, 1, "failed")}, 1, 4,
 			"archivist task logs maps/1/index shows why"},
+		"for a person": {[]look{byPerson("running"), byPerson("")}, 1, 0,
+			"a person is to go on: archivist task start maps/1/release --reason TEXT"},
 		"paused":          {[]look{held(at(1, 2, "succeeded"))}, 0, 0, "paused: it is moved"},
 		"paused, running": {[]look{held(at(1, 2, "running")), held(at(1, 2, "succeeded"))}, 1, 0, "1 running"},
 	} {

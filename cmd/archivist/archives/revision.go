@@ -148,7 +148,7 @@ func sightOfPlan(r v1.RevisionPlan) command.Sight {
 	text, failed := []string{r.ID + " " + r.State}, []string{}
 	for _, t := range r.Plan {
 		s.State += t.State + " "
-		if t.State == "failed" {
+		if t.State == "failed" && !t.AllowFailure {
 			failed = append(failed, terminal.Printable(t.ID))
 		}
 		// COMMIT is the revision itself, not work.
@@ -159,6 +159,7 @@ func sightOfPlan(r v1.RevisionPlan) command.Sight {
 
 	s.Text = strings.Join(text, ", ")
 	s.Failed = failedTasks(failed)
+	waitForPerson(&s, r.Plan, int(r.Tasks-r.Ended))
 	return s
 }
 

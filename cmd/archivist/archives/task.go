@@ -1,8 +1,11 @@
 package archives
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +23,7 @@ type TaskCmd struct {
 	Outputs taskOutputsCmd `cmd:"" help:"List the files that a task has left."`
 	Output  taskOutputCmd  `cmd:"" help:"Write a file that a task has left to the standard output."`
 	Run     taskRunCmd     `cmd:"" help:"Run a task."`
+	Start   taskStartCmd   `cmd:"" help:"Start a task that waits for a person."`
 	Rerun   taskRerunCmd   `cmd:"" help:"Run a task again that has ended, or all that has failed."`
 	Cancel  taskCancelCmd  `cmd:"" help:"End a task. One that runs is told to, and has a minute."`
 	Explain taskExplainCmd `cmd:"" help:"Explain the one thing that a task waits for."`
@@ -97,9 +101,17 @@ func (c *taskShowCmd) Run(a *command.App) error {
 func fieldsOfTask(p terminal.Page, t v1.Task) {
 	p.Fields("task", t.ID, "state", t.State, "since", t.Since, "why", t.Reason, "cause", t.Root,
 		"by", t.By,
-		"started by", t.Trigger, "after", t.After, "lock", t.Lock)
+		"started by", cmp.Or(t.Starter, t.Trigger), "waits for", waitsFor(t), "after", t.After, "lock", t.Lock)
+	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
+		p.Fields("parameter", name+"="+t.Parameters[name])
+	}
+
 	for _, e := range t.Edges {
 		p.Fields("waits for", fmt.Sprintf("%s to be %s: %s", edgeOf(e), e.On, e.Verdict))
+	}
+
+	for _, in := range t.Inputs {
+		p.Fields("input", in.Name+": "+cmp.Or(in.ID, "none"))
 	}
 
 	p.Fields("then", strings.Join(t.Follow, ", "))
@@ -222,6 +234,19 @@ func (c *taskOutputCmd) Run(a *command.App) error {
 	return err
 }
 
+// waitsFor is the person that a task waits for.
+func waitsFor(t v1.Task) string {
+	if t.State == "manual" {
+		return t.Manual
+	}
+	return ""
+}
+
+// values are those of parameters.
+type values struct {
+	Set map[string]string `help:"Value of a parameter; can be repeated." mapsep:"none" placeholder:"NAME=VALUE"`
+}
+
 // taskRunCmd runs a task by hand, at a revision. The run has a number, and does not replace the task that the
 // revision has planned.
 type taskRunCmd struct {
@@ -229,7 +254,8 @@ type taskRunCmd struct {
 	Task     string `arg:"" help:"Name of a task."`
 	Revision int64  `help:"Revision at which it is run. By default the newest that is planned." placeholder:"N"`
 	// Only of a task of which only the newest result is wanted.
-	Force  bool   `help:"Run it although a newer revision has a result."`
+	Force bool `help:"Run it although a newer revision has a result."`
+	values
 	Key    string `help:"The same run with the same key is started once." placeholder:"KEY"`
 	Reason string `help:"Why. It is kept in the events." placeholder:"TEXT"`
 	Wait   bool   `help:"Follow it until it has ended. Fails with exit code 4 if it has not succeeded."`
@@ -250,6 +276,8 @@ func (c *taskRunCmd) Run(a *command.App) error {
 		Revision: c.Revision,
 		Force:    c.Force,
 		Reason:   c.Reason,
+
+		Parameters: c.Set,
 	}, c.Key)
 	if err != nil {
 		return err
@@ -292,6 +320,28 @@ func showTask(a *command.App, got v1.Task) error {
 	return a.Print(got, func(p terminal.Page) { fieldsOfTask(p, got) })
 }
 
+// taskStartCmd starts a task that waits for a person.
+type taskStartCmd struct {
+	taskArg
+	because
+	values
+}
+
+func (taskStartCmd) Prints() any { return v1.Task{} }
+
+// Run starts it. The same person can do that again, and nothing changes.
+func (c *taskStartCmd) Run(a *command.App) error {
+	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
+		Action:     "start",
+		Parameters: c.Set,
+		Reason:     c.Reason,
+	}, "")
+	if err != nil {
+		return err
+	}
+	return showTask(a, got)
+}
+
 // taskCancelCmd cancels a task.
 type taskCancelCmd struct {
 	taskArg
@@ -314,16 +364,21 @@ func (c *taskCancelCmd) Run(a *command.App) error {
 type taskRerunCmd struct {
 	ID string `arg:"" name:"task" help:"Id of a task, e.g. maps/12/index; with --failed of a revision, e.g. maps/12."`
 	because
-	WithDependents bool   `help:"Run what waited for it and failed or was skipped, after what it needs." xor:"what"`
-	Failed         bool   `help:"Run all failed tasks of a revision again, each with its dependents." xor:"what"`
-	Force          bool   `help:"Although a newer revision has a result."`
-	Key            string `help:"The same action with the same key is done once." placeholder:"KEY"`
+	WithDependents bool `help:"Run what waited for it and failed or was skipped, after what it needs." xor:"what"`
+	Failed         bool `help:"Run all failed tasks of a revision again, each with its dependents." xor:"what"`
+	Force          bool `help:"Although a newer revision has a result."`
+	values
+	Key string `help:"The same action with the same key is done once." placeholder:"KEY"`
 }
 
 func (taskRerunCmd) Prints() any { return v1.Task{} }
 
 // Run starts the runs, and shows them.
 func (c *taskRerunCmd) Run(a *command.App) error {
+	if c.Failed && len(c.Set) > 0 {
+		return command.Usage("--set: with --failed, each task has the values that it had")
+	}
+
 	if c.Failed {
 		return c.failed(a)
 	}
@@ -332,6 +387,7 @@ func (c *taskRerunCmd) Run(a *command.App) error {
 		Action:         "rerun",
 		Force:          c.Force,
 		WithDependents: c.WithDependents,
+		Parameters:     c.Set,
 		Reason:         c.Reason,
 	}, c.Key)
 	if err != nil {

@@ -183,7 +183,7 @@ func (c *Client) StartTask(ctx context.Context, archive, task string, in TaskRun
 	return out, err
 }
 
-// ActOnTask cancels a task, or runs it again. It returns the task, or the new run.
+// ActOnTask cancels a task, starts it, or runs it again. It returns the task, or the new run.
 func (c *Client) ActOnTask(ctx context.Context, id string, in TaskAction,
 	key string) (out Task, err error) {
 	err = c.Call(ctx, http.MethodPost, taskPath("/actions", id), in, &out, "Idempotency-Key", key)

@@ -3,12 +3,12 @@ package v1
 import "slices"
 
 // TaskStates are the states of tasks.
-var TaskStates = []string{"blocked", "awaiting", "ready", "dispatched", "running", "retry-wait",
+var TaskStates = []string{"blocked", "manual", "awaiting", "ready", "dispatched", "running", "retry-wait",
 	"succeeded", "failed",
 	"cancelled", "superseded", "skipped"}
 
 // TaskEnds are those in which a task has ended.
-var TaskEnds = TaskStates[6:]
+var TaskEnds = TaskStates[7:]
 
 // TaskEnded reports whether a state of a task is an end.
 func TaskEnded(state string) bool { return slices.Contains(TaskEnds, state) }
@@ -24,8 +24,8 @@ type TaskEdge struct {
 	Task string `json:"task" example:"index"`
 	// Whether it is that of an earlier revision.
 	Prev bool `json:"prev,omitempty"`
-	// The end that is needed.
-	On string `json:"on" enum:"succeeded,ended,failed" example:"succeeded"`
+	// The end that is needed. finished: succeeded or failed, since the other task may fail.
+	On string `json:"on" enum:"succeeded,ended,failed,finished" example:"succeeded"`
 	// The id of the other task. Absent: there is none, so nothing is waited for.
 	ID string `json:"id,omitempty" example:"maps/12/index"`
 	// open: it has not ended. satisfied: it ended as is needed. impossible: it ended otherwise. followed: it was
@@ -34,6 +34,16 @@ type TaskEdge struct {
 	Verdict string `json:"verdict" enum:"open,satisfied,impossible,followed,overtaken,healed,none" example:"satisfied"`
 	// The state in which it ended.
 	End string `json:"end,omitempty" example:"succeeded"`
+	// The id of the run that has healed it.
+	By string `json:"by,omitempty" example:"maps/12/index/1"`
+}
+
+// TaskInputs are the outputs of another task that a task finds.
+type TaskInputs struct {
+	// The other task as the definition names it. The folder has that name, with a slash for the colon.
+	Name string `json:"name" example:"index"`
+	// The id of the task that has left them. Absent: not known yet, or there is none.
+	ID string `json:"id,omitempty" example:"maps/12/index"`
 }
 
 // TaskOutput is a file that a task has left.
@@ -82,9 +92,9 @@ type Task struct {
 	Run int64 `json:"run,omitempty" example:"1"`
 	// What started it.
 	Trigger string `json:"trigger" enum:"commit,manual,schedule" example:"commit"`
-	// blocked: it depends on others. awaiting: those that it supersedes have not ended. ready: it can start, or it is
-	// not its turn. dispatched: its execution was started. running. retry-wait: the next attempt comes. The others are
-	// ends.
+	// blocked: it depends on others. manual: a person is to start it. awaiting: those that it supersedes have not
+	// ended. ready: it can start, or it is not its turn. dispatched: its execution was started. running. retry-wait:
+	// the next attempt comes. The others are ends.
 	State string `json:"state" example:"running"`
 	// Since when it is in that state.
 	Since string `json:"since" format:"date-time" example:"2026-11-22T09:30:04Z"`
@@ -104,6 +114,16 @@ type Task struct {
 	Cancels []string `json:"cancels,omitempty" example:"[\"index\"]"`
 	// The lock that it needs.
 	Lock string `json:"lock,omitempty" example:"database"`
+	// Who is to start it, when all that it waits for has ended. Absent: nobody needs to.
+	Manual string `json:"manual,omitempty" example:"a person"`
+	// Who has started it.
+	Starter string `json:"starter,omitempty" example:"anna"`
+	// The values of its parameters that were set when it was started. The others have their defaults.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// What others leave for it.
+	Inputs []TaskInputs `json:"inputs,omitempty"`
+	// Whether it may fail: what waits for it in its revision goes on then.
+	AllowFailure bool `json:"allowFailure,omitempty"`
 	// Whether it is let finish when it is superseded.
 	Uninterruptible bool `json:"uninterruptible,omitempty"`
 	// Of a run: if it succeeds, the tasks are run that waited for it at its revision and behind it, and that failed or
@@ -134,6 +154,8 @@ type TaskRun struct {
 	Revision int64 `json:"revision,omitempty" minimum:"1" example:"12"`
 	// Run it although only the newest result of the task is wanted, and a newer revision has one.
 	Force bool `json:"force,omitempty"`
+	// Values of its parameters, by name. The others have their defaults. They are kept in the events: no secrets.
+	Parameters map[string]string `json:"parameters,omitempty"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason,omitempty" maxLength:"500" example:"The index was damaged."`
 }
@@ -141,12 +163,16 @@ type TaskRun struct {
 // TaskAction is a request to act on a task.
 type TaskAction struct {
 	// cancel: it ends; one that runs is told to. rerun: the same task is run at the same revision, once it has ended.
-	Action string `json:"action" enum:"cancel,rerun" example:"cancel"`
+	// start: one that a person is to start goes on.
+	Action string `json:"action" enum:"cancel,rerun,start" example:"cancel"`
 	// For rerun: although only the newest result of the task is wanted, and a newer revision has one.
 	Force bool `json:"force,omitempty"`
 	// For rerun: if it succeeds, the tasks are run, too, that waited for it at its revision and behind it, and that
 	// failed or were skipped; each when all that it needs has ended as it needs.
 	WithDependents bool `json:"withDependents,omitempty"`
+	// For rerun and start: values of its parameters, by name. The others have their defaults; for rerun, absent: those
+	// that it had. They are kept in the events: no secrets.
+	Parameters map[string]string `json:"parameters,omitempty"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"It hangs."`
 }

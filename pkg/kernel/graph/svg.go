@@ -51,18 +51,19 @@ type look struct{ class, icon string }
 
 // looks by state, those of package workflow. The pictures are 12 by 12.
 var looks = map[string]look{
-	"blocked":    {"ag-wait", "M4 2v8M8 2v8"},                     // a pause
-	"awaiting":   {"ag-wait", "M2 1h8M2 11h8M3 1l6 10M9 1l-6 10"}, // an hourglass
-	"ready":      {"ag-wait", "M6 1a5 5 0 1 0 .01 0z"},            // a ring
-	"dispatched": {"ag-busy", "M1 6h9M6 2l4 4l-4 4"},              // an arrow
-	"running":    {"ag-busy", "M3 1l7 5l-7 5z"},                   // play
-	"retry-wait": {"ag-wait", "M10 6a4 4 0 1 1-1.5-3.1M9 0v3h-3"}, // again
-	"succeeded":  {"ag-good", "M1 6l4 4l6-8"},                     // a tick
-	"failed":     {"ag-bad", "M2 2l8 8M10 2l-8 8"},                // a cross
-	"cancelled":  {"ag-bad", "M2 2h8v8h-8z"},                      // stop
-	"superseded": {"", "M1 2l4 4l-4 4M6 2l4 4l-4 4"},              // forward
-	"skipped":    {"", "M1 8q5-8 9 0M10 3v5h-5"},                  // a jump
-	"invalid":    {"ag-bad", "M6 1v6M6 9.5v1.5"},                  // an exclamation mark
+	"blocked":    {"ag-wait", "M4 2v8M8 2v8"},                            // a pause
+	"manual":     {"ag-wait", "M6 1a2 2 0 1 0 .01 0zM2 11q0-5 4-5t4 5z"}, // a person
+	"awaiting":   {"ag-wait", "M2 1h8M2 11h8M3 1l6 10M9 1l-6 10"},        // an hourglass
+	"ready":      {"ag-wait", "M6 1a5 5 0 1 0 .01 0z"},                   // a ring
+	"dispatched": {"ag-busy", "M1 6h9M6 2l4 4l-4 4"},                     // an arrow
+	"running":    {"ag-busy", "M3 1l7 5l-7 5z"},                          // play
+	"retry-wait": {"ag-wait", "M10 6a4 4 0 1 1-1.5-3.1M9 0v3h-3"},        // again
+	"succeeded":  {"ag-good", "M1 6l4 4l6-8"},                            // a tick
+	"failed":     {"ag-bad", "M2 2l8 8M10 2l-8 8"},                       // a cross
+	"cancelled":  {"ag-bad", "M2 2h8v8h-8z"},                             // stop
+	"superseded": {"", "M1 2l4 4l-4 4M6 2l4 4l-4 4"},                     // forward
+	"skipped":    {"", "M1 8q5-8 9 0M10 3v5h-5"},                         // a jump
+	"invalid":    {"ag-bad", "M6 1v6M6 9.5v1.5"},                         // an exclamation mark
 	"":           {"", ""},
 }
 

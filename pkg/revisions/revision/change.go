@@ -158,15 +158,7 @@ func (c *change) to(state workflow.State, reason string) error {
 
 	from := in.State
 	in.State, in.Since, in.Reason, in.Victim = state, c.now, reason, ""
-	d := Moved{From: from, To: state, Reason: reason, Root: in.Root, By: in.By}
-	if in.Attempt > 0 {
-		d.Attempt, d.Exec = in.Attempt, in.Exec
-	}
-
-	if in.Last != nil && in.Last.Attempt == in.Attempt && from.Started() {
-		d.Tried = in.Last
-	}
-
+	d := in.moved(from)
 	if state != workflow.Waiting && !state.Started() && in.Told == "" {
 		in.Until = 0
 	}
@@ -183,6 +175,23 @@ func (c *change) to(state workflow.State, reason string) error {
 		outcome = event.Failure
 	}
 	return c.event("task.state", outcome, d)
+}
+
+// moved is the detail of the event that an instance has gone from a state to the present one.
+func (in *Instance) moved(from workflow.State) Moved {
+	d := Moved{From: from, To: in.State, Reason: in.Reason, Root: in.Root, By: in.By}
+	if in.Attempt > 0 {
+		d.Attempt, d.Exec = in.Attempt, in.Exec
+	}
+
+	if in.Last != nil && in.Last.Attempt == in.Attempt && from.Started() {
+		d.Tried = in.Last
+	}
+
+	if from == workflow.Manual {
+		d.Parameters = in.Parameters
+	}
+	return d
 }
 
 // over keeps what the end of an instance changes beside it: how often its task was superseded in a
@@ -202,8 +211,8 @@ func (c *change) over() error {
 
 	switch in.State {
 	case workflow.Success:
-		n.Succeeded, n.InRow = max(n.Succeeded, in.Revision), 0
-		c.named = true
+		n.succeeded(in)
+		n.InRow, c.named = 0, true
 	case workflow.Superseded:
 		n.InRow++
 		c.named = true

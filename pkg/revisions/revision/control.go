@@ -62,11 +62,27 @@ func (c Control) Begin(ctx context.Context, attempt, exec string) (runner.Begun,
 		return stop, err
 	case task.Idle():
 		return ended(runner.Result{End: runner.Succeeded}), nil
-	case task.Image != "":
-		return c.contain(ctx, &in, task, checkout)
+	}
+	return c.begun(ctx, &in, task, checkout)
+}
+
+// begun is the answer for an attempt that has begun.
+func (c Control) begun(ctx context.Context, in *Instance, task *workflow.Task,
+	checkout string) (runner.Begun, error) {
+	deadline := at(in.Until).Add(-runner.Margin)
+	if task.Image != "" {
+		deadline = deadline.Add(-runner.Stopping)
 	}
 
-	job := in.Job(task, c.Work.Name, checkout, at(in.Until).Add(-runner.Margin))
+	job, err := c.job(ctx, in, task, checkout, deadline)
+	switch {
+	case fault.Is(err, fault.Invalid):
+		return broken(err.Error()), nil
+	case err != nil:
+		return runner.Begun{Next: runner.NextStop}, err
+	case task.Image != "":
+		return c.contain(ctx, in, task, job)
+	}
 	return runner.Begun{Next: runner.NextRun, Job: &job}, nil
 }
 
@@ -75,13 +91,12 @@ func (c Control) Begin(ctx context.Context, attempt, exec string) (runner.Begun,
 // that Step Functions needs for that is within the third of Stopping that is left. An image that
 // the deployment does not have is broken.
 func (c Control) contain(ctx context.Context, in *Instance, task *workflow.Task,
-	checkout string) (runner.Begun, error) {
+	job runner.Job) (runner.Begun, error) {
 	container, err := c.Containers.Of(task.Image)
 	if err != nil {
 		return broken(err.Error()), nil
 	}
 
-	job := in.Job(task, c.Work.Name, checkout, at(in.Until).Add(-runner.Margin-runner.Stopping))
 	data, err := json.Marshal(job)
 	if err != nil {
 		return runner.Begun{}, err

@@ -50,6 +50,14 @@ type Planned struct {
 	Edges   []Awaits       `json:"edges,omitempty"`
 	Lock    string         `json:"lock,omitempty"`
 	Cancels []string       `json:"cancels,omitempty"`
+
+	// Of a run by hand: what was set.
+	Parameters map[string]string `json:"parameters,omitempty"`
+}
+
+// planned is the detail of the event of a new instance.
+func planned(in *Instance, reason string) Planned {
+	return Planned{in.Trigger, in.State, reason, in.Edges, in.Lock, in.Cancels, in.Parameters}
 }
 
 // Moved is the detail of task.state: one for each change of the state. The attempts of an instance
@@ -65,6 +73,9 @@ type Moved struct {
 	// The execution of the attempt, by which events of one attempt are known to belong together.
 	Exec  string `json:"exec,omitempty"`
 	Tried *Tried `json:"tried,omitempty"` // the attempt that ended
+
+	// Of one that a person has started: what was set.
+	Parameters map[string]string `json:"parameters,omitempty"`
 }
 
 // Told is the detail of task.told: a run was asked to end. Its state does not change by that.

@@ -33,8 +33,8 @@ func (x *exam) known(in *instanceRow) error {
 	}
 
 	right.Runs = max(right.Runs, in.Run)
-	if in.State == workflow.Success {
-		right.Succeeded = max(right.Succeeded, in.Revision)
+	if in.State == workflow.Success && (in.Revision > right.Succeeded || right.Succeeder == "") {
+		right.succeeded(&in.Instance)
 	}
 
 	if in.Exec != "" {
@@ -98,25 +98,40 @@ func (x *exam) name(ref string) error {
 		return err
 	}
 
-	for _, claim := range []struct {
-		n    int64
-		what string
-		is   func(in Instance) bool
-	}{
-		{n.Latest, "planned", func(in Instance) bool { return in.Run == 0 }},
-		{n.Before, "planned", func(in Instance) bool { return in.Run == 0 }},
-		{n.Succeeded, "succeeded", func(in Instance) bool { return in.State == workflow.Success }},
-	} {
-		found, err := x.claimed(ref, claim.n, x.row.SK, claim.is)
+	for _, revision := range []int64{n.Latest, n.Before} {
+		found, err := x.claimed(ref, revision, x.row.SK)
 		if err != nil {
 			return err
 		}
 		if !found {
-			x.add(RuleNames, nil, "it is known to be %s in revision %d, where no instance of it is",
-				claim.what, claim.n)
+			x.add(RuleNames, nil, "it is known to be planned in revision %d, where no instance of it is", revision)
 		}
 	}
+
+	err = x.succeeder(ref, &n)
+	if err != nil {
+		return err
+	}
 	return x.starter(ref, &n)
+}
+
+// succeeder checks that the instance has succeeded that is known to have. One in the bucket is believed.
+func (x *exam) succeeder(ref string, n *nameRow) error {
+	if n.Succeeded == 0 {
+		return nil
+	}
+
+	in, err := x.instanceRow(x.ctx, n.Succeeder)
+	known := in.State == workflow.Success && in.Archive == ref && in.Revision == n.Succeeded && in.Task == n.SK
+	if err == nil && in.Rev == 0 {
+		known, err = x.inBucket(ref, n.Succeeded)
+	}
+
+	if err == nil && !known {
+		x.add(RuleNames, nil, "it is known that %q has succeeded in revision %d, and it has not", n.Succeeder,
+			n.Succeeded)
+	}
+	return err
 }
 
 // starter checks that the instance exists that is known to have started, under the name or its
@@ -150,9 +165,9 @@ func (x *exam) starter(ref string, n *nameRow) error {
 	return nil
 }
 
-// claimed reports whether a revision has an instance of a task, planned or a run, for which is
-// holds; n is 0 if nothing is claimed. One whose instances are in the bucket is believed.
-func (x *exam) claimed(ref string, n int64, task string, is func(in Instance) bool) (bool, error) {
+// claimed reports whether a revision has planned a task; n is 0 if nothing is claimed. One whose instances are in
+// the bucket is believed.
+func (x *exam) claimed(ref string, n int64, task string) (bool, error) {
 	if n == 0 {
 		return true, nil
 	}
@@ -162,12 +177,6 @@ func (x *exam) claimed(ref string, n int64, task string, is func(in Instance) bo
 		return true, err
 	}
 
-	// The one that was planned is looked for first; runs are many.
 	in, err := x.instanceRow(x.ctx, instanceID(ref, n, task, 0))
-	if err != nil || in.Rev > 0 && is(in.Instance) {
-		return true, err
-	}
-
-	runs, err := x.runsOf(ref, n, task)
-	return slices.ContainsFunc(runs, is), err
+	return in.Rev > 0, err
 }

@@ -34,18 +34,15 @@ func (e *explainer) instance(id string) (step, error) {
 	switch in.State {
 	case workflow.Blocked:
 		return e.blocked(&in, st)
+	case workflow.Manual:
+		st.Waits = OnPerson
+		st.Why = fmt.Sprintf("%s starts it: archivist task start %s --reason TEXT", in.Manual, id)
 	case workflow.Awaiting:
 		return e.awaiting(&in, st)
 	case workflow.Ready:
 		return e.ready(&in, st)
 	case workflow.Waiting:
-		st.Waits, st.until = OnRetry, in.Until
-		st.Why = fmt.Sprintf("attempt %d failed (%s); the next is made at %s", in.Attempt,
-			in.Reason, clock(in.Until))
-		if in.Last != nil && in.Last.Unstarted {
-			st.Why = fmt.Sprintf("it could not be begun, which is no attempt (%s); it is tried again at %s", in.Reason,
-				clock(in.Until))
-		}
+		st.Waits, st.until, st.Why = OnRetry, in.Until, in.again()
 	case workflow.Dispatched:
 		st.Waits, st.until = OnStart, in.Latest
 		st.Why = fmt.Sprintf(
@@ -60,11 +57,24 @@ func (e *explainer) instance(id string) (step, error) {
 	return st, nil
 }
 
+// again says when another attempt of an instance is made.
+func (in *Instance) again() string {
+	if in.Last != nil && in.Last.Unstarted {
+		return fmt.Sprintf("it could not be begun, which is no attempt (%s); it is tried again at %s", in.Reason,
+			clock(in.Until))
+	}
+	return fmt.Sprintf("attempt %d failed (%s); the next is made at %s", in.Attempt, in.Reason, clock(in.Until))
+}
+
 // ended says how an instance has ended, and the first cause, unless the reason names that already.
 func (e *explainer) ended(in *Instance) string {
 	why := fmt.Sprintf("it has ended: %s", in.State)
 	if in.Reason != "" {
 		why += ": " + in.Reason
+	}
+
+	if in.State == workflow.Failure && in.AllowFailure {
+		why += ". It may fail: what waits for it in its revision goes on"
 	}
 
 	if in.Root != "" && !strings.Contains(in.Reason, in.Root) {
@@ -105,6 +115,10 @@ func (e *explainer) pass(st step, what string) step {
 	return st
 }
 
+// need says what an edge needs.
+var need = map[workflow.On]string{workflow.Succeeded: "be succeeded", workflow.Failed: "be failed",
+	workflow.Ended: "have ended", workflow.Finished: "be succeeded or failed"}
+
 // blocked follows the first edge that is open; that on COMMIT decides before all others, and is the
 // first. An edge on what has ended is decided by the next pass.
 func (e *explainer) blocked(in *Instance, st step) (step, error) {
@@ -133,10 +147,7 @@ func (e *explainer) blocked(in *Instance, st step) (step, error) {
 			st.Waits = OnCommit
 		}
 
-		st.Why = fmt.Sprintf("%s must be %s first, and it is %s", edge.ID, edge.On, r.State)
-		if edge.On == workflow.Ended {
-			st.Why = fmt.Sprintf("%s must have ended first, and it is %s", edge.ID, r.State)
-		}
+		st.Why = fmt.Sprintf("%s must %s first, and it is %s", edge.ID, need[edge.On], r.State)
 
 		if open > 1 {
 			st.Why += fmt.Sprintf("; %d more are waited for", open-1)

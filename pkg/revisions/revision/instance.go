@@ -20,6 +20,19 @@ type Awaits struct {
 
 	// The end of the awaited instance, "" while the edge is open.
 	End workflow.State `json:"end,omitempty"`
+
+	// Of an edge that is healed: the instance that has succeeded since.
+	By string `json:"by,omitempty"`
+}
+
+// Input is a dependency whose outputs an instance finds.
+type Input struct {
+	// As the definition names it, e.g. "index" or "PREV:index".
+	Name string `json:"name"`
+
+	// The instance whose outputs these are, from the first attempt of a planned instance on; "" if there is
+	// none.
+	ID string `json:"id,omitempty"`
 }
 
 // judge decides an edge on an instance that is in a state.
@@ -100,6 +113,17 @@ type Instance struct {
 
 	// Its definition says interruptible: false. A superseder waits while it runs.
 	Fixed bool `json:"uninterruptible,omitempty"`
+
+	// Who is to start it, "" if nobody needs to; and who has: see gated.
+	Manual  string `json:"manual,omitempty"`
+	Starter string `json:"starter,omitempty"`
+
+	// The parameters that were set by who started it. The others have their defaults.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Inputs     []Input           `json:"inputs,omitempty"`
+
+	// If it fails, that is no failure of its revision.
+	AllowFailure bool `json:"allowFailure,omitempty"`
 
 	// It has a filter of paths that was not asked yet. Of runs, only one that follows another is filtered.
 	Filtered bool `json:"filtered,omitempty"`
@@ -201,8 +225,9 @@ type Tried struct {
 	// The first ones, by outputsKept and listKept.
 	Outputs []Output `json:"outputs,omitempty"`
 
-	// The number of all outputs.
-	Kept int `json:"kept,omitempty"`
+	// The number of all outputs, and the digest of their list: see runner.ListDigest.
+	Kept int    `json:"kept,omitempty"`
+	List string `json:"list,omitempty"`
 }
 
 // Output is a file that a run has left: Path is relative to its folder of outputs, Size is in

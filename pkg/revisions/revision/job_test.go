@@ -34,7 +34,12 @@ func TestJobFits(t *testing.T) {
 	in := revision.Instance{ID: fmt.Sprintf("%s/%d/%s/%d", ref, int64(revision.MaxRevision), task.Name, 999_999),
 		Archive: ref, Revision: revision.MaxRevision, Base: revision.MaxRevision, Task: task.Name,
 		Attempt: workflow.MaxAttempts, Exec: strings.Repeat("e", 64), Secret: strings.Repeat("s", 64)}
+	in.Parameters = map[string]string{"A": strings.Repeat("a", workflow.MaxSet)}
 	job := in.Job(&task, strings.Repeat("b", 63), strings.Repeat("k", 1024), time.Now())
+	for range workflow.MaxDepends {
+		job.Inputs = append(job.Inputs, runner.Input{Folder: "PREV/" + task.Name, Of: in.ID, Prefix: in.Prefix(),
+			Files: runner.MaxOutputs, List: strings.Repeat("0", 64)})
+	}
 	data, err := json.Marshal(job)
 	if err != nil || len(data) > runner.MaxPayload {
 		t.Errorf("the job has %d bytes; at most %d are documented (%v)", len(data), runner.MaxPayload, err)

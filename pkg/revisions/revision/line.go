@@ -77,8 +77,8 @@ func objectKey(object, archive string) table.Key {
 // is settled.
 //
 // An instance that has ended is only in the line of those to be settled. One that has not is in
-// that of its task and of its lock, and, by its state, in at most one of what is to be done; one
-// with a time (Until) also in that of times.
+// that of its task and, unless a person is to start it, of its lock, and, by its state, in at most
+// one of what is to be done; one with a time (Until) also in that of times.
 func (in *Instance) places() []table.Key {
 	if in.State == "" || in.Settled {
 		return nil
@@ -94,7 +94,7 @@ func (in *Instance) places() []table.Key {
 	}
 
 	keys := []table.Key{{PK: livePK(in.Archive, in.Task), SK: in.Order}}
-	if in.Lock != "" {
+	if in.Lock != "" && !in.gated() {
 		keys = append(keys, table.Key{PK: lockKey(in.Archive, in.Lock).PK, SK: in.Order})
 	}
 

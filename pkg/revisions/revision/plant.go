@@ -180,8 +180,18 @@ func instanceOf(r *revisionRow, d *workflow.Definition, t *workflow.Task, trigge
 		Follow:     t.Follow,
 		Was:        t.Was,
 		Fixed:      t.Uninterruptible,
-		Filtered:   len(t.Paths) > 0,
-		Chain:      r.Chain,
+
+		AllowFailure: t.AllowFailure,
+		Filtered:     len(t.Paths) > 0,
+		Chain:        r.Chain,
+	}
+
+	if run == 0 {
+		in.Manual = t.Manual
+	}
+
+	for _, name := range t.Inputs {
+		in.Inputs = append(in.Inputs, Input{Name: name})
 	}
 
 	for _, name := range t.Cancels {
@@ -243,19 +253,23 @@ func (w *planner) edge(ctx context.Context, e workflow.Edge) (Awaits, error) {
 		return a, err
 	}
 
-	healed, err := w.healed(ctx, task, in)
-	if healed {
+	a.By, err = w.healer(ctx, task, in)
+	if a.By != "" {
 		a.Verdict = workflow.Healed
 	}
 	return a, err
 }
 
-// healed reports whether a run of a task that a revision has planned, and that has not succeeded, has succeeded since,
-// at that revision or a later one before this. Else one failure would end a line of tasks of which each needs the
-// success of the one before, for ever. Only the highest success is known: in a back-fill it can be of a later revision.
-func (w *planner) healed(ctx context.Context, task string, in int64) (bool, error) {
+// healer is a run of a task that a revision has planned, and that has not succeeded: one that has succeeded since, at
+// that revision or a later one before this; "" if none has. Without it, one failure would end a line of tasks of which
+// each needs the success of the one before, for ever. Only the highest success is known: in a back-fill it can be of a
+// later revision.
+func (w *planner) healer(ctx context.Context, task string, in int64) (string, error) {
 	n, err := w.nameRow(ctx, w.row.Archive, task)
-	return err == nil && n.Succeeded >= in && n.Succeeded < w.row.Revision.Number, err
+	if err != nil || n.Succeeded < in || n.Succeeded >= w.row.Revision.Number {
+		return "", err
+	}
+	return n.Succeeder, nil
 }
 
 // earlier is the nearest earlier revision that has planned a task, 0 if none has, and the name that
@@ -317,8 +331,7 @@ func (t *planting) insert(ctx context.Context, in Instance) error {
 		Actor:     manager,
 		Component: manager,
 		Parents:   parents(in.Archive, in.Revision),
-		Detail: Planned{in.Trigger, in.State, in.Reason,
-			in.Edges, in.Lock, in.Cancels},
+		Detail:    planned(&in, in.Reason),
 	})
 }
 
@@ -340,7 +353,7 @@ func (t *planting) await(in Instance, e Awaits) {
 // bump writes the lock of the instance, because its line has a new row: a start that has read the
 // line before fails. Each lock is written once in a transaction.
 func (t *planting) bump(ctx context.Context, in Instance) error {
-	if in.Lock == "" || in.State.Over() {
+	if in.Lock == "" || in.State.Over() || in.gated() {
 		return nil
 	}
 

@@ -329,7 +329,7 @@ func (s *Store) RunFailed(ctx context.Context, archive string, run Run, by By) (
 			continue
 		}
 
-		run.Task, run.Key = t.Name, keyOf(key, t.Name)
+		run.Task, run.Key, run.Parameters = t.Name, keyOf(key, t.Name), in.Parameters
 		one, err := s.startRun(ctx, archive, run, by)
 		if fault.Is(err, fault.Conflict) {
 			left = append(left, fmt.Sprintf("%s is not run: %v", in.ID, err))

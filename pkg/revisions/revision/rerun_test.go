@@ -129,13 +129,50 @@ type model struct {
 	defs   []map[string][]edge // by revision - 1, by task
 	end    map[string]string   // of planned instances and, by the same id, of what healed them
 	healed map[string]bool
-	runs   []string // planned ids that were run again
+	runs   []string          // planned ids that were run again
+	by     map[string]string // the runs that have healed, by planned ids
 }
 
 type edge struct {
 	on, need string
 	prev     bool
 	exact    bool
+	input    bool
+}
+
+// inputs are the instances whose outputs an instance gets, "" for none, in the order of their names: what is planned,
+// if it has succeeded, or else the first run of it that has, or else what is planned, whatever its end was.
+func (m *model) inputs(n int, task string) (ids []string) {
+	byName := map[string]string{}
+	for _, e := range m.defs[n-1][task] {
+		id := m.target(n, e)
+		if m.end[id] != "succeeded" && m.by[id] != "" {
+			id = m.by[id]
+		}
+		if e.input {
+			byName[map[bool]string{true: "PREV:", false: ""}[e.prev]+e.on] = id
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		ids = append(ids, name+" "+byName[name])
+	}
+	return ids
+}
+
+// given compares the inputs of an instance with the model.
+func (w *world) given(m *model, id string) {
+	w.t.Helper()
+	at, err := revision.ParseID(id)
+	w.must(err)
+	in, err := w.store.Instance(w.t.Context(), id)
+	w.must(err)
+	var got []string
+	for _, i := range in.Inputs {
+		got = append(got, i.Name+" "+i.ID)
+	}
+	if want := m.inputs(int(at.N), at.Task); !slices.Equal(got, want) {
+		w.t.Errorf("%s gets %q, want %q", id, got, want)
+	}
 }
 
 // target is the planned instance that an edge of a revision is on, "" if there is none.
@@ -187,10 +224,10 @@ func draw(r *rand.Rand) (def map[string][]edge, text string) {
 	names := slices.DeleteFunc([]string{"a", "b", "c", "d", "e"}, func(string) bool { return r.IntN(5) == 0 })
 	for i, name := range names {
 		def[name] = nil
-		var depends []string
+		var depends, inputs []string
 		for _, other := range names {
 			need := []string{"succeeded", "succeeded", "ended"}[r.IntN(3)]
-			e := edge{on: other, need: need, exact: r.IntN(4) == 0}
+			e := edge{on: other, need: need, exact: r.IntN(4) == 0, input: r.IntN(2) == 0}
 			switch {
 			case r.IntN(3) > 0:
 				continue
@@ -203,10 +240,16 @@ func draw(r *rand.Rand) (def map[string][]edge, text string) {
 				depends = append(depends, fmt.Sprintf("{task: 'PREV:%s', on: %s, scope: %s}", other, need, scope))
 			}
 			def[name] = append(def[name], e)
+			if e.input {
+				inputs = append(inputs, map[bool]string{true: "'PREV:", false: "'"}[e.prev]+other+"'")
+			}
 		}
 		waits := ""
 		if len(depends) > 0 {
 			waits = ", depends: [" + strings.Join(depends, ", ") + "]"
+		}
+		if len(inputs) > 0 {
+			waits += ", inputs: [" + strings.Join(inputs, ", ") + "]"
 		}
 		text += fmt.Sprintf("- {name: %s, command: x%s}\n", name, waits)
 	}
@@ -222,7 +265,7 @@ func TestRerunsAsTheReference(t *testing.T) {
 	followed := 0
 	for seed := range *archives {
 		r := rand.New(rand.NewPCG(seed, 27))
-		m := &model{end: map[string]string{}, healed: map[string]bool{}}
+		m := &model{end: map[string]string{}, healed: map[string]bool{}, by: map[string]string{}}
 		w, repo := newWorld(t), &repository{}
 		for range 6 {
 			def, text := draw(r)
@@ -231,7 +274,7 @@ func TestRerunsAsTheReference(t *testing.T) {
 		}
 		w.archive("maps", repo, 1)
 		w.notify("maps", 1, 2, 3, 4, 5, 6)
-		w.settles(r, 60)
+		w.settles(r, m, 60)
 		var failed []string
 		for n, def := range m.defs {
 			for task := range def {
@@ -258,10 +301,11 @@ func TestRerunsAsTheReference(t *testing.T) {
 }
 
 // settles lets all go on until nothing is left. Of 100 runs some fail.
-func (w *world) settles(r *rand.Rand, fail int) {
+func (w *world) settles(r *rand.Rand, m *model, fail int) {
 	w.t.Helper()
 	for w.pass("maps"); len(w.running()) > 0; w.pass("maps") {
 		for _, id := range w.running() {
+			w.given(m, id)
 			end := runner.Succeeded
 			if r.IntN(100) < fail {
 				end = runner.Failed
@@ -306,7 +350,11 @@ func (w *world) rerun(r *rand.Rand, m *model, of string) int {
 			w.t.Errorf("%s is run before all that it needs", one)
 		}
 		ran = append(ran, planned)
+		w.given(m, one)
 		w.end(one, runner.Succeeded)
+		if m.by[planned] == "" {
+			m.by[planned] = one
+		}
 		before[planned] = true
 	}
 	slices.Sort(ran)

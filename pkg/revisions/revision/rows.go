@@ -256,8 +256,9 @@ type nameRow struct {
 	// The instance that has: of several in one revision, the first.
 	Starter string `dynamo:"starter_id,omitempty"`
 
-	// The highest revision in which it has succeeded.
-	Succeeded int64 `dynamo:"succeeded_n"`
+	// The highest revision in which it has succeeded, and the instance that has: of several, the newest.
+	Succeeded int64  `dynamo:"succeeded_n"`
+	Succeeder string `dynamo:"succeeder_id,omitempty"`
 
 	// Instances that were superseded since the last success: see workflow.Bound.
 	InRow int `dynamo:"in_row_n"`
@@ -275,6 +276,13 @@ func (n *nameRow) started(in *Instance) bool {
 	}
 	n.Started, n.Starter = in.Revision, in.ID
 	return true
+}
+
+// succeeded adds that an instance of the task has succeeded.
+func (n *nameRow) succeeded(in *Instance) {
+	if in.Revision >= n.Succeeded {
+		n.Succeeded, n.Succeeder = in.Revision, in.ID
+	}
 }
 
 // lockRow is a lock. Its rev rises with every change of its line: an instance that joins it, and

@@ -3,6 +3,7 @@ package revision
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -27,6 +28,9 @@ type Run struct {
 	// If it succeeds, what waited for it and did not succeed is run, too: see proceed.
 	Dependents bool
 
+	// Values by name: see workflow.Task.Values.
+	Parameters map[string]string
+
 	// The same request with the same key starts one run, for runDays; "" for none: each request
 	// starts one.
 	Key string
@@ -43,6 +47,7 @@ type request struct {
 	Dependents bool
 	After      string
 	Filtered   bool
+	Parameters map[string]string
 }
 
 // text is the request of a person, so that the same key for another one is refused.
@@ -50,6 +55,11 @@ func (q *request) text() string {
 	text := fmt.Sprintf("%s %d %t", q.Task, q.Revision, q.Force)
 	if q.Dependents {
 		text += " dependents"
+	}
+
+	if len(q.Parameters) > 0 {
+		set, _ := json.Marshal(q.Parameters) // texts
+		text += " " + string(set)
 	}
 	return text
 }
@@ -134,6 +144,7 @@ func (s *Store) tryRun(ctx context.Context, archive string, run Run, by By) (Ins
 		Trigger:    ByHand,
 		Force:      run.Force,
 		Dependents: run.Dependents,
+		Parameters: run.Parameters,
 	}
 	return s.makeRun(ctx, a, q, run.Key, guard{by: by})
 }
@@ -203,25 +214,17 @@ func (s *Store) asked(ctx context.Context, k table.Key, asked string) (Instance,
 // read the archive before another one planned a newer revision, and goes on with what is there now.
 func (s *Store) putRun(ctx context.Context, tx *table.Tx, a *archiveRow, q request,
 	by By) (Instance, error) {
-	// Until the first revision is planned, the watermark is before it.
-	if a.Watermark < max(a.First, 1) {
-		return Instance{},
-			fault.New(fault.Conflict, "no revision of the archive %s is planned yet", a.Name)
-	}
-
-	r, def, err := s.tasksOf(ctx, a, q.Revision)
+	r, def, t, err := s.runnable(ctx, a, q)
 	if err != nil {
 		return Instance{}, err
 	}
 
-	t := def.Task(q.Task)
-	if t == nil || q.Trigger == ByHand && !t.OnDemand {
-		return Instance{}, fault.New(fault.Conflict,
-			"revision %d of %s has no task %q that can be started by hand",
-			q.Revision, a.Name, q.Task)
+	names, err := s.nameRow(ctx, a.Ref(), q.Task)
+	if err != nil {
+		return Instance{}, err
 	}
 
-	names, err := s.nameRow(ctx, a.Ref(), q.Task)
+	inputs, err := s.inputsOf(ctx, r, t)
 	if err != nil {
 		return Instance{}, err
 	}
@@ -237,12 +240,43 @@ func (s *Store) putRun(ctx context.Context, tx *table.Tx, a *archiveRow, q reque
 	// for what follows another run.
 	in.Created, in.Since, in.Force, in.Filtered = s.now(), s.now(), q.Force, q.Filtered
 	in.Replaces, in.Dependents, in.After = slices.Clone(q.Replaces), q.Dependents, q.After
+	in.Inputs, in.Parameters = inputs, q.Parameters
+	if q.After != "" { // nobody has started it
+		in.Manual = t.Manual
+	}
+
 	err = s.insertRun(ctx, tx, &in, by)
 	if err != nil {
 		return in, err
 	}
 
 	return in, countRun(tx, r, &in)
+}
+
+// runnable is the task of a run that can be made, with its revision. Its parameters are checked, unless they are
+// set later, by who starts it.
+func (s *Store) runnable(ctx context.Context, a *archiveRow,
+	q request) (*revisionRow, *workflow.Definition, *workflow.Task, error) {
+	// Until the first revision is planned, the watermark is before it.
+	if a.Watermark < max(a.First, 1) {
+		return nil, nil, nil, fault.New(fault.Conflict, "no revision of the archive %s is planned yet", a.Name)
+	}
+
+	r, def, err := s.tasksOf(ctx, a, q.Revision)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+
+	t := def.Task(q.Task)
+	if t == nil || q.Trigger == ByHand && !t.OnDemand {
+		return nil, nil, nil, fault.New(fault.Conflict,
+			"revision %d of %s has no task %q that can be started by hand", q.Revision, a.Name, q.Task)
+	}
+
+	if q.After == "" || t.Manual == "" {
+		_, err = t.Values(q.Parameters)
+	}
+	return r, def, t, err
 }
 
 // overtaken is the refusal of a run of which only the latest result is wanted, when another has started
@@ -298,6 +332,8 @@ func (s *Store) insertRun(ctx context.Context, tx *table.Tx, in *Instance, by By
 		e.Verdict, e.End = workflow.Satisfied, state
 		switch {
 		case in.Filtered: // it stays blocked until its filter was asked
+		case in.gated():
+			in.State = workflow.Manual
 		case len(in.Cancels)+len(in.Replaces) > 0 && !in.Force:
 			in.State = workflow.Awaiting
 		default:
@@ -335,6 +371,6 @@ func (s *Store) insertRun(ctx context.Context, tx *table.Tx, in *Instance, by By
 		Actor:     cmp.Or(by.Actor, manager),
 		Component: manager,
 		Parents:   parents(in.Archive, in.Revision),
-		Detail:    Planned{in.Trigger, in.State, by.Reason, in.Edges, in.Lock, in.Cancels},
+		Detail:    planned(in, by.Reason),
 	})
 }

@@ -228,7 +228,7 @@ func (c *change) evaluate() error {
 		if in.Filtered {
 			return nil // the filter is asked first
 		}
-		return c.release()
+		return c.release("")
 	}
 	return nil
 }
@@ -262,18 +262,23 @@ func decide(edges []Awaits) (workflow.State, Awaits) {
 }
 
 // release lets an instance go on whose edges are satisfied, and whose filter has let it through: to
-// awaiting, if it supersedes others, else to ready. A latest-only one that a newer one has
-// overtaken ends here.
-func (c *change) release() error {
+// manual, if a person is to start it, to awaiting, if it supersedes others, else to ready. A
+// latest-only one that a newer one has overtaken ends here.
+func (c *change) release(reason string) error {
 	in := c.in()
 	over, err := c.overtaken()
 	if err != nil || over {
 		return err
 	}
-	if len(in.Cancels)+len(in.Replaces) > 0 {
-		return c.to(workflow.Awaiting, "")
+
+	if in.gated() {
+		return c.to(workflow.Manual, "")
 	}
-	return c.to(workflow.Ready, "")
+
+	if len(in.Cancels)+len(in.Replaces) > 0 {
+		return c.to(workflow.Awaiting, reason)
+	}
+	return c.to(workflow.Ready, reason)
 }
 
 // filter asks the filter of paths of an instance whose edges are satisfied. The archive is read
@@ -310,7 +315,7 @@ func (p *pass) filter(ctx context.Context, id string) error {
 		if unwanted != "" {
 			return c.to(workflow.Skipped, unwanted)
 		}
-		return c.release()
+		return c.release("")
 	})
 	return err
 }

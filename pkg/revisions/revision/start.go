@@ -123,6 +123,7 @@ func (c *change) dispatch() error {
 
 	if in.Secret == "" {
 		in.Secret = c.s.Secret()
+		in.handEdges()
 	}
 
 	in.Attempt++
@@ -251,6 +252,10 @@ func tried(attempt int, res runner.Result) *Tried {
 		Kept:    len(res.Outputs),
 
 		Unstarted: res.Unstarted,
+	}
+
+	if t.Kept > 0 {
+		t.List = runner.ListDigest(res.Outputs)
 	}
 
 	if !res.Started.IsZero() {
@@ -461,9 +466,17 @@ func (p *pass) lost(ctx context.Context, id string) error {
 	return nil
 }
 
-// Job is what the runner of an attempt gets. checkout is the key of the files of the revision,
+// job is what the runner of an attempt gets. checkout is the key of the files of the revision,
 // deadline when the run has ended at the latest. The prefix and the id are of the attempt that goes
-// on.
+// on. An Invalid says what it cannot be given.
+func (c Control) job(ctx context.Context, in *Instance, task *workflow.Task, checkout string,
+	deadline time.Time) (job runner.Job, err error) {
+	job = in.Job(task, c.Work.Name, checkout, deadline)
+	job.Inputs, err = c.handed(ctx, in)
+	return job, err
+}
+
+// Job is that without inputs.
 func (in *Instance) Job(task *workflow.Task, bucket, checkout string,
 	deadline time.Time) runner.Job {
 	return runner.Job{
@@ -478,5 +491,7 @@ func (in *Instance) Job(task *workflow.Task, bucket, checkout string,
 		Checkout: checkout,
 		Token:    in.token(),
 		Deadline: deadline,
+
+		Parameters: in.Parameters,
 	}
 }

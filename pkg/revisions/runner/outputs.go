@@ -139,7 +139,7 @@ func kindOf(mode fs.FileMode) string {
 // check refuses files that cannot be kept, before any is: names that no key or JSON can have, one
 // path from both folders, and more than a Result can name.
 func (x *run) check(files []kept) error {
-	total, names := int64(0), map[string]bool{}
+	total, names, folders := int64(0), map[string]bool{}, map[string]string{}
 	list := make([]Output, 0, len(files))
 	for _, f := range files {
 		total += f.size
@@ -161,12 +161,22 @@ func (x *run) check(files []kept) error {
 		}
 
 		names[f.path] = true
+		for folder := path.Dir(f.path); folder != "."; folder = path.Dir(folder) {
+			folders[folder] = f.path
+		}
+
 		// Digests are not known yet, but have all the same length.
 		list = append(list, Output{
 			Path:   f.path,
 			Size:   f.size,
 			SHA256: strings.Repeat("0", 2*sha256.Size),
 		})
+	}
+
+	for name := range names { // who gets both as files could not
+		if inside := folders[name]; inside != "" {
+			return fmt.Errorf("%q is a file in one of the two folders, and the folder of %q in the other", name, inside)
+		}
 	}
 
 	data, err := json.Marshal(list)

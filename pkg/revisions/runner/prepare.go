@@ -28,10 +28,14 @@ func (x *run) prepare(ctx context.Context) error {
 	}
 
 	err = x.environment(ctx)
-	if err != nil || x.job.Checkout == "" {
+	if err == nil && x.job.Checkout != "" {
+		err = x.checkout(ctx)
+	}
+
+	if err != nil {
 		return err
 	}
-	return x.checkout(ctx)
+	return x.inputs(ctx)
 }
 
 // command decides what is run: a command by sh, a script by its shell, or what an image is made
@@ -84,6 +88,15 @@ func (x *run) environment(ctx context.Context) error {
 		x.env = append(x.env, name+"="+task.Env[name])
 	}
 
+	values, err := task.Values(job.Parameters)
+	if err != nil {
+		return err
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		x.env = append(x.env, name+"="+values[name])
+	}
+
 	for _, name := range slices.Sorted(maps.Keys(task.Secrets)) {
 		if of := workflow.SecretsOf(job.Archive); !strings.HasPrefix(task.Secrets[name], of) {
 			return fault.New(fault.Denied, "the secret %s for %s is not one of this archive: expected %s…",
@@ -107,6 +120,7 @@ func (x *run) environment(ctx context.Context) error {
 		"ARCHIVIST_ATTEMPT="+strconv.Itoa(job.Attempt),
 		"ARCHIVIST_RUN_TOKEN="+job.Token,
 		"ARCHIVIST_OUTPUTS="+x.scope.outputs,
+		"ARCHIVIST_INPUTS="+x.scope.inputs,
 		x.scope.mark())
 
 	// A process would not start with it, and a secret can have it: the message must not repeat the

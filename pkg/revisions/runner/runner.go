@@ -18,7 +18,8 @@
 // the result. Nothing is ever run twice.
 //
 // The files: run.go (a call, from the claim to the result), prepare.go and scratch.go (what the
-// task finds), process.go and log.go (the processes and their output), mask.go (secrets in it),
+// task finds), inputs.go (what other runs have left for it), process.go and log.go (the processes
+// and their output), mask.go (secrets in it),
 // outputs.go (files that are kept), logs.go (reading all this), container.go (the same in a
 // container), control.go (what the state machine passes on), shield_linux.go (what processes must
 // not see).
@@ -51,11 +52,33 @@ type Job struct {
 	// The key of a tar.gz with the files of the revision; "": there are none.
 	Checkout string `json:"checkout"`
 
+	// What others have left, for the task.
+	Inputs []Input `json:"inputs,omitempty"`
+
+	// Values of the task's parameters that were set, by the names of variables.
+	Parameters map[string]string `json:"parameters,omitempty"`
+
 	// Of the run, for commits and calls of the API. It is hidden in the log like a secret.
 	Token string `json:"token"`
 
 	// When it is told to end, whatever the time-out; zero: none.
 	Deadline time.Time `json:"deadline"`
+}
+
+// Input is a folder with the outputs of another run.
+type Input struct {
+	// Its path below the folder of inputs, with slashes.
+	Folder string `json:"folder"`
+
+	// The instance that has left them, for people; "": there is none, and the folder is empty.
+	Of string `json:"of,omitempty"`
+
+	// The Prefix of its attempt; "": it has left nothing.
+	Prefix string `json:"prefix,omitempty"`
+
+	// The number of files, and the ListDigest of its outputs.
+	Files int    `json:"files,omitempty"`
+	List  string `json:"list,omitempty"`
 }
 
 // Keys below the Job's prefix.
@@ -142,11 +165,14 @@ const (
 	// Bytes of all outputs: they are kept within Saving.
 	MaxOutputSize = 1 << 30
 
+	// Bytes of all inputs: they are beside the checkout in the scratch space.
+	MaxInputSize = 2 << 30
+
 	// Bytes of the output: people read it, and it is in memory if the bucket is slow.
 	MaxLog = 10 << 20
 
 	// Bytes of a Job or a Result as JSON: Step Functions passes on at most 256 KiB.
-	MaxPayload = 200 << 10
+	MaxPayload = 220 << 10
 
 	// Between SIGTERM and SIGKILL.
 	Grace = 10 * time.Second

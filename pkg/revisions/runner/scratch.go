@@ -27,6 +27,7 @@ const (
 type folder struct {
 	dir                          string
 	checkout, work, tmp, outputs string
+	inputs                       string
 	lock                         *flock.Flock // held as long as the call goes on
 }
 
@@ -46,7 +47,7 @@ func (r *Runner) scratch() (f *folder, err error) {
 		return nil, err
 	}
 
-	for _, part := range []string{f.checkout, f.work, f.tmp, f.outputs} {
+	for _, part := range []string{f.checkout, f.inputs, f.work, f.tmp, f.outputs} {
 		if err := os.Mkdir(part, 0o700); err != nil {
 			f.remove(r.Log)
 			return nil, err
@@ -96,6 +97,7 @@ func at(dir string) *folder {
 	return &folder{
 		dir:      dir,
 		checkout: filepath.Join(dir, "checkout"),
+		inputs:   filepath.Join(dir, "inputs"),
 		work:     filepath.Join(dir, "work"),
 		tmp:      filepath.Join(dir, "tmp"),
 		outputs:  filepath.Join(dir, "outputs"),

@@ -17,6 +17,7 @@ func (p *parsing) check() {
 			p.edge(d, e, d.depends[i], names)
 		}
 		p.cancels(d, names)
+		p.handed(d)
 		p.former(d)
 		d.follows()
 	}

@@ -133,3 +133,54 @@ func (d *draft) resolve() {
 
 	d.task.Cancels = cancels
 }
+
+// readInputs reads the dependencies whose outputs the task gets.
+func (d *draft) readInputs(n *node) {
+	for _, v := range d.source.entries("inputs", n, MaxDepends) {
+		name := d.source.text("inputs", v, maxText)
+		if name != "" {
+			d.task.Inputs, d.inputs = append(d.task.Inputs, name), append(d.inputs, v)
+		}
+	}
+}
+
+// handed checks the inputs: each is a dependency of the task, and not for its failure. What no commit starts waits for
+// nothing, so it gets outputs of tasks of its revision only, which its run is refused without.
+func (p *parsing) handed(d *draft) {
+	t := &d.task
+	for i, name := range t.Inputs {
+		if name == Prev {
+			name = Prev + ":" + t.Name
+		}
+
+		refuse := func(format string, args ...any) { d.source.refuse(d.inputs[i], "inputs: "+format, args...) }
+		at := slices.IndexFunc(t.Depends, func(e Edge) bool { return e.String() == name })
+		switch {
+		case at < 0:
+			refuse("%s is not in depends", clip(name))
+		case slices.Contains(t.Inputs[:i], name):
+			refuse("%s is there twice", clip(name))
+		case len(t.Schedules) > 0:
+			refuse("a run by schedule waits for no other task, so their outputs may not be there")
+		case !t.OnCommit && (t.Depends[at].Prev || !p.commits(t.Depends[at].Task)):
+			refuse("%s: commits do not start this task, so it gets outputs only of tasks of its revision that they "+
+				"start", clip(name))
+		}
+		t.Inputs[i] = name
+	}
+}
+
+// commits reports whether commits start a task, or there is none.
+func (p *parsing) commits(task string) bool {
+	d := p.byName[task]
+	return d == nil || d.task.OnCommit
+}
+
+// allow lets the edges within the revision go on that are on the success of tasks that may fail.
+func (p *parsing) allow(t *Task) {
+	for i, e := range t.Depends {
+		if on := p.byName[e.Task]; !e.Prev && e.On == Succeeded && on != nil && on.task.AllowFailure {
+			t.Depends[i].On = Finished
+		}
+	}
+}

@@ -77,6 +77,7 @@ type draft struct {
 	keys    map[string]*node // values by key
 	depends []*node          // by edge
 	cancels []*node          // by task
+	inputs  []*node          // by input
 }
 
 // refuse adds a problem at the value of a key.
@@ -133,8 +134,10 @@ func (p *parsing) definition() *Definition {
 	d := &Definition{}
 	for _, draft := range p.drafts {
 		t := draft.task
+		p.allow(&t)
 		sortEdges(t.Depends)
 		slices.Sort(t.Cancels)
+		slices.Sort(t.Inputs)
 		if t.Name == Commit {
 			d.Commit = t.Depends
 			continue

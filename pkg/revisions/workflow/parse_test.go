@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,7 +224,7 @@ var refused = []struct{ file, want string }{
 	{"- name: a\xff", "1:10: the file is not UTF-8"},
 	{"- name: a\n  comand: x", `2:3: unknown key "comand"; did you mean command?`},
 	{"- name: a\n  needs: x", `2:3: unknown key "needs"; did you mean depends?`},
-	{"- name: a\n  xyzzy: x", `2:3: unknown key "xyzzy"; expected cancels, command, `},
+	{"- name: a\n  xyzzy: x", `2:3: unknown key "xyzzy"; expected allowFailure, cancels, command, `},
 	{"- name: a\n  lock: b\n  lock: c", "3:3: the key lock is already in line 2"},
 	{"- name: a\n  depends:", "2:3: depends has no value"},
 	{"- name: 12", "1:9: name: expected text, not a whole number; write it in quotes"},
@@ -340,7 +341,7 @@ func problems(name, data string) []string {
 }
 
 func TestRefused(t *testing.T) {
-	for _, c := range refused {
+	for _, c := range slices.Concat(refused, refusedSteps) {
 		got := problems("a.yaml", c.file)
 		want := c.want
 		if want[0] < '0' || want[0] > '9' { // of the file as a whole, or of a place that the library does not say

@@ -154,7 +154,7 @@ func (p planning) supersedes(task string) Supersedes {
 }
 
 // ends say what an edge waits for.
-var ends = map[On]string{Succeeded: "succeed", Ended: "end", Failed: "fail"}
+var ends = map[On]string{Succeeded: "succeed", Ended: "end", Failed: "fail", Finished: "succeed or fail"}
 
 // renamed adds that a task has another name by now.
 func renamed(name, now string) string {

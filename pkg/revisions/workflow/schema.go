@@ -38,7 +38,7 @@ func makeSchema() []byte {
 	patterns := oneOrMore(pattern, MaxPaths)
 	variables := func(values part) part {
 		return part{"type": "object", "maxProperties": MaxEnv, "additionalProperties": values,
-			"propertyNames": part{"pattern": envName.String(), "not": part{"pattern": "^" + reservedEnv}}}
+			"propertyNames": variableName()}
 	}
 	cancels := form(TaskName.String(), "")
 	cancels["not"] = part{"const": Commit}
@@ -64,7 +64,13 @@ func makeSchema() []byte {
 		"lock":          about(name, "tasks with the same lock run one at a time, in order"),
 		"paths":         about(patterns, "the task is for revisions that change one of these"),
 		"interruptible": truthful(true, "false: a superseder waits while the task runs"),
-		"was":           about(name, "the name of the task in earlier revisions"),
+		"allowFailure":  truthful(false, "if it fails, what waits for its success goes on"),
+		"manual": part{"anyOf": []part{{"type": "boolean"}, {"type": "string", "minLength": 1, "maxLength": maxText}},
+			"description": "a person starts it, when all that it waits for has ended: true, or who that is"},
+		"inputs": about(oneOrMore(form(edgeForm(), ""), MaxDepends),
+			"dependencies whose outputs it finds in ARCHIVIST_INPUTS"),
+		"parameters": parametersSchema(),
+		"was":        about(name, "the name of the task in earlier revisions"),
 	}, "name")
 	task["not"] = part{"required": []string{"command", "script"}}
 	task["dependentRequired"] = part{"shell": []string{"script"}}
@@ -83,6 +89,24 @@ func makeSchema() []byte {
 // edgeForm is the form of what a task depends on.
 func edgeForm() string {
 	return "^(" + Prev + ":)?" + TaskName.String()[1:]
+}
+
+// parametersSchema is the form of parameters, by the names of their variables.
+func parametersSchema() part {
+	value := part{"type": []string{"string", "number", "boolean"}, "maxLength": MaxParameter}
+	return part{"type": "object", "maxProperties": MaxParameters, "propertyNames": variableName(),
+		"description": "values that people set when they start it by hand; the task finds them as variables",
+		"additionalProperties": object(part{
+			"type":        part{"enum": []Type{String, Integer, Number, Boolean}, "default": String},
+			"default":     about(value, "the value if none is set; without it, one has to be set"),
+			"options":     about(oneOrMore(value, maxOptions), "the values that there are"),
+			"description": part{"type": "string", "minLength": 1, "maxLength": maxText},
+		})}
+}
+
+// variableName is the form of the name of a variable that a file can set.
+func variableName() part {
+	return part{"pattern": envName.String(), "not": part{"pattern": "^" + reservedEnv}}
 }
 
 // retriesSchema is the form of retries: a number of attempts, or a mapping.

@@ -5,11 +5,13 @@ import "slices"
 // State is the state of an instance. It is stored, and part of events: the texts are never changed.
 type State string
 
-// The states. Blocked: an edge is not satisfied. Awaiting: those that it supersedes have not ended.
+// The states. Blocked: an edge is not satisfied. Manual: a person is to start it. Awaiting: those that
+// it supersedes have not ended.
 // Ready: it can start, or it is not yet its turn of the lock. Dispatched: its execution is started.
 // Waiting: its last attempt failed, the next comes. The others are ends.
 const (
 	Blocked    State = "blocked"
+	Manual     State = "manual"
 	Awaiting   State = "awaiting"
 	Ready      State = "ready"
 	Dispatched State = "dispatched"
@@ -30,7 +32,8 @@ const (
 // begin.
 var transitions = map[State][]State{
 	// Success: only COMMIT, which nothing runs.
-	Blocked:    {Awaiting, Ready, Cancelled, Superseded, Skipped, Success},
+	Blocked:    {Manual, Awaiting, Ready, Cancelled, Superseded, Skipped, Success},
+	Manual:     {Awaiting, Ready, Cancelled, Superseded},
 	Awaiting:   {Ready, Cancelled, Superseded, Skipped},
 	Ready:      {Dispatched, Cancelled, Superseded},
 	Dispatched: {Running, Ready, Waiting, Failure, Cancelled, Superseded},
@@ -39,7 +42,7 @@ var transitions = map[State][]State{
 }
 
 // States lists every state, in the order in which instances go through them.
-var States = []State{Blocked, Awaiting, Ready, Dispatched, Running, Waiting, Success, Failure,
+var States = []State{Blocked, Manual, Awaiting, Ready, Dispatched, Running, Waiting, Success, Failure,
 	Cancelled, Superseded,
 	Skipped}
 
@@ -77,7 +80,8 @@ func (e Edge) Judge(end State) Verdict {
 		return Open
 	case e.Task == Commit || e.On == Ended:
 		return Satisfied
-	case e.On == Succeeded && end == Success, e.On == Failed && end == Failure:
+	case e.On == Succeeded && end == Success, e.On == Failed && end == Failure,
+		e.On == Finished && (end == Success || end == Failure):
 		return Satisfied
 	case end == Superseded && !e.Prev:
 		return Overtaken

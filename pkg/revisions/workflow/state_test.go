@@ -20,6 +20,7 @@ func TestJudge(t *testing.T) {
 		{edge{Task: "a", On: workflow.Succeeded}, "open open yes no no overtaken no"},
 		{edge{Task: "a", On: workflow.Failed}, "open open no yes no overtaken no"},
 		{edge{Task: "a", On: workflow.Ended}, "open open yes yes yes yes yes"},
+		{edge{Task: "a", On: workflow.Finished}, "open open yes yes no overtaken no"},
 		{edge{Task: "a", Prev: true, On: workflow.Succeeded}, "open open yes no no no no"},
 		{edge{Task: "a", Prev: true, On: workflow.Failed}, "open open no yes no no no"},
 		{edge{Task: workflow.Commit, On: workflow.Succeeded}, "open open yes yes yes yes yes"},

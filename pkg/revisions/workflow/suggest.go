@@ -14,7 +14,7 @@ var elsewhere = map[string]string{
 	"needs": "depends", "dependencies": "depends", "run": "script", "cmd": "command",
 	"on":          "triggers",
 	"environment": "env", "retry": "retries", "schedule": "triggers", "cron": "triggers",
-	"artifacts": "outputs",
+	"artifacts": "outputs", "allow_failure": "allowFailure", "continue-on-error": "allowFailure", "when": "manual",
 	"container": "image", "replaces": "cancels", "supersedes": "cancels",
 }
 

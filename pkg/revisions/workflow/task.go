@@ -85,6 +85,10 @@ func (s *source) task(n *node) *draft {
 		"lock":          func(v *node) { t.Lock = s.name("lock", v) },
 		"paths":         func(v *node) { t.Paths = s.patterns("paths", v) },
 		"interruptible": func(v *node) { t.Uninterruptible = !s.truth("interruptible", v) },
+		"allowFailure":  func(v *node) { t.AllowFailure = s.truth("allowFailure", v) },
+		"manual":        func(v *node) { t.Manual = s.manual(v) },
+		"inputs":        func(v *node) { d.readInputs(v) },
+		"parameters":    func(v *node) { t.Parameters = s.parameters(v) },
 		"was":           func(v *node) { t.Was = s.name("was", v) },
 	}
 
@@ -169,6 +173,36 @@ func (d *draft) alone() {
 	if t.Was == t.Name {
 		d.refuse("was", "was: this is the name that the task has")
 	}
+
+	d.parametersAlone()
+	d.manualAlone()
+}
+
+// manual reads whether a person starts the task: true, or who that is.
+func (s *source) manual(n *node) string {
+	if n.kind != truth {
+		return s.text("manual", n, maxText)
+	}
+
+	if !s.truth("manual", n) {
+		return ""
+	}
+	return anyPerson
+}
+
+// anyPerson starts a task that does not say who does.
+const anyPerson = "a person"
+
+// manualAlone checks that what a person is to start is started by nothing else. COMMIT and what no commit starts
+// need no such step.
+func (d *draft) manualAlone() {
+	switch t := &d.task; {
+	case t.Manual == "":
+	case !t.OnCommit:
+		d.refuse("manual", "manual: commits do not start the task, so it is started by hand in any case")
+	case len(t.Schedules) > 0:
+		d.refuse("manual", "manual: a schedule would start the task without a person")
+	}
 }
 
 // name reads a name of a task or a lock. "" and a problem if it has another form.
@@ -192,19 +226,18 @@ func (s *source) form(key string, n *node, form *regexp.Regexp, expected string)
 // pairs reads a mapping of variables, with a function for each value; nil if there is none. Names
 // are those that every shell accepts; those that begin with reservedEnv are set by the runner, and
 // cannot be.
-func (s *source) pairs(key string, n *node,
-	value func(name string, v *node) string) map[string]string {
+func pairs[T any](s *source, key string, n *node, most int, value func(name string, v *node) T) map[string]T {
 	if n.kind != mapping {
 		s.refuse(n, "%s: expected %s, not %s", key, mapping, n.said())
 		return nil
 	}
 
-	if len(n.keys) > MaxEnv {
-		s.refuse(n, "%s: %d variables; at most %d are accepted", key, len(n.keys), MaxEnv)
+	if len(n.keys) > most {
+		s.refuse(n, "%s: %d variables; at most %d are accepted", key, len(n.keys), most)
 		return nil
 	}
 
-	all := map[string]string{}
+	all := map[string]T{}
 	for i, name := range n.keys {
 		_, twice := all[name.text]
 		switch {
@@ -231,18 +264,21 @@ func (s *source) pairs(key string, n *node,
 // env reads variables. Numbers, true and false are the text that is written: a variable is text in
 // any case, so here nothing can be meant otherwise.
 func (s *source) env(n *node) map[string]string {
-	return s.pairs("env", n, func(name string, v *node) string {
-		if !v.scalar() || v.kind == empty {
-			s.refuse(v, "%s: expected text, not %s", name, v.kind)
-			return ""
-		}
-		return s.fits(name, v, MaxEnvValue)
-	})
+	return pairs(s, "env", n, MaxEnv, func(name string, v *node) string { return s.variable(name, v, MaxEnvValue) })
+}
+
+// variable reads the value of a variable, of at most most bytes.
+func (s *source) variable(name string, v *node, most int) string {
+	if !v.scalar() || v.kind == empty {
+		s.refuse(v, "%s: expected text, not %s", name, v.kind)
+		return ""
+	}
+	return s.fits(name, v, most)
 }
 
 // secrets reads names of secrets, by variable. Their values are read only by the runner.
 func (s *source) secrets(n *node) map[string]string {
-	return s.pairs("secrets", n, func(name string, v *node) string {
+	return pairs(s, "secrets", n, MaxEnv, func(name string, v *node) string {
 		return s.form(name, v, secretName, "archivist/tasks/ARCHIVE/ and a name of letters, digits and /_+=.@-")
 	})
 }

@@ -133,6 +133,12 @@ type Task struct {
 	Env     map[string]string `json:"env,omitempty"`
 	Secrets map[string]string `json:"secrets,omitempty"` // names in Secrets Manager, by variable
 
+	// Values that people set when they start it by hand, by the names of their variables.
+	Parameters map[string]Parameter `json:"parameters,omitempty"`
+
+	// Dependencies whose outputs it finds, as Edge.String writes them, sorted.
+	Inputs []string `json:"inputs,omitempty"`
+
 	// Patterns of files in its working folder that are kept: see Selector.
 	Outputs []string `json:"outputs,omitempty"`
 
@@ -155,6 +161,12 @@ type Task struct {
 
 	// interruptible: false. A superseder waits while it runs.
 	Uninterruptible bool `json:"uninterruptible,omitempty"`
+
+	// If it fails, those of its revision that wait for its success go on: see Finished.
+	AllowFailure bool `json:"allowFailure,omitempty"`
+
+	// Who starts what commits plan of it, when all that it waits for has ended; "": nobody needs to.
+	Manual string `json:"manual,omitempty"`
 
 	// Its name in earlier revisions, by which PREV still finds it there.
 	Was string `json:"was,omitempty"`
@@ -220,6 +232,9 @@ const (
 	Succeeded On = "succeeded"
 	Ended     On = "ended"
 	Failed    On = "failed"
+
+	// Succeeded or failed: what an edge within a revision needs of a task that may fail. No file writes it.
+	Finished On = "finished"
 )
 
 // Edge is a dependency: on another task of the revision, or on a task of an earlier one. Edges lead
