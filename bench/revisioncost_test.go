@@ -54,7 +54,7 @@ func newCosted(t *testing.T) *costed {
 	t.Cleanup(server.Close)
 	work := bucket.Bucket{Client: buckettest.Client(server.URL), Name: "work", Limits: bucket.DefaultLimits}
 	c.control = revision.Control{Store: c.Store, Work: work}
-	c.runner = &runner.Runner{Bucket: work, Dir: t.TempDir(), Now: time.Now, NewID: c.NewID,
+	c.runner = &runner.Runner{Bucket: work, Name: work.Name, Dir: t.TempDir(), Now: time.Now, NewID: c.NewID,
 		Log: slog.New(slog.DiscardHandler)}
 	return c
 }

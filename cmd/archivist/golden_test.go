@@ -135,6 +135,7 @@ var golden = map[string]commandLine{
 	"workflow-lint-wrong": {"workflow lint wrong.yaml", "file,line,column,message"},
 	"workflow-graph":      {"workflow graph archive --format mermaid", ""},
 	"workflow-plan":       {"workflow plan archive --revision 3", "task,cancels"},
+	"workflow-run":        {"workflow run hello played --set WHOM=Anna", ""},
 	"workflow-schema":     {"workflow schema", ""},
 
 	"replay-list":         {"replay list search", "id,state,failed"},
@@ -371,6 +372,11 @@ func (g commandLine) record(t *testing.T, url string) string {
 			"  depends: indexing\n  cancels: PREV\n")
 		commandtest.Write(t, "archive/_workflows/nightly.json", `[{"name": "report", "triggers": {"schedule": {"cron": "0 4 * * *"}}}]`)
 		commandtest.Write(t, "archive/_workflows/README.md", "no tasks")
+		if err := os.MkdirAll("played/_workflows", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		commandtest.Write(t, "played/_workflows/hello.yaml", "- name: hello\n  command: echo \"Hello, $WHOM\"\n"+
+			"  parameters: {WHOM: {default: world}}\n")
 		commandtest.Write(t, "wrong.yaml", "- name: index\n  comand: make\n  depends: [PREV, indx]\n- name: index\n")
 	}
 	if strings.HasPrefix(g.line, "collection") {

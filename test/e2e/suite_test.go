@@ -128,6 +128,8 @@ var suite = []entry{
 	{"TestRevisionsAreOperated", "", "ministack localstack", shares, 8, "processes that outlive their task"},
 	{"TestRevisionsMadeByTasks", "process", "", shares, 3, "a hook, a token, a loop of commits"},
 	{"TestObjectIsArchive", "process", "ministack localstack", shares, 12, "a version that starts no task"},
+	{"TestStepsOfTasks", "process ministack", "", shares, 12,
+		"outputs, parameters and persons that do not reach a task"},
 	{"TestTaskRuns", "", "ministack localstack", shares, 37, "the runner: logs, outputs, secrets, time-outs, death"},
 	{"TestTaskRunnerReachesOnlyRuns", "", "ministack", shares, 1, "a task that reaches more than its files"},
 

@@ -21,6 +21,7 @@ import (
 type WorkflowCmd struct {
 	Lint   workflowLintCmd   `cmd:"" help:"Check files with tasks, offline. Exit code 2: something is wrong."`
 	Graph  workflowGraphCmd  `cmd:"" help:"Print what the tasks of an archive wait for as a graph."`
+	Run    workflowRunCmd    `cmd:"" help:"Play a task on this computer, with the files of a working copy."`
 	Plan   workflowPlanCmd   `cmd:"" help:"Show what a commit would plan, and what each task would wait for."`
 	Schema workflowSchemaCmd `cmd:"" help:"Print the JSON Schema of a file with tasks."`
 }

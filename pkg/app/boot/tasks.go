@@ -94,6 +94,7 @@ func (p Process) runner() *runner.Runner {
 	secrets := &secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}
 	return &runner.Runner{
 		Bucket:  bucket.Bucket{Client: client, Name: p.Env(EnvWork), Limits: bucket.DefaultLimits},
+		Name:    p.Env(EnvWork),
 		Dir:     cmp.Or(p.Dir, os.TempDir()),
 		Now:     time.Now,
 		NewID:   newID,

@@ -28,7 +28,7 @@ func TestTaskContainer(t *testing.T) {
 	r, err := TaskContainer(t.Context(), func(string) string { return "work" }, []string{"PATH=/opt/vips/bin:/bin",
 		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI=/v2/credentials/x", "AWS_REGION=eu-west-1", "ARCHIVIST_JOB=runs/x/job",
 		"ECS_CONTAINER_METADATA_URI_V4=http://169.254.170.2/v4/x", "JAWS_HOME=/opt/jaws"}, []string{"vips", "-v"})
-	if err != nil || r.Bucket.Name != "work" || !slices.Equal(r.Made, []string{"vips", "-v"}) ||
+	if err != nil || r.Name != "work" || !slices.Equal(r.Made, []string{"vips", "-v"}) ||
 		!slices.Equal(r.Env, []string{"PATH=/opt/vips/bin:/bin", "JAWS_HOME=/opt/jaws"}) {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -246,6 +247,20 @@ type Writer struct {
 // Close or Abort ends it.
 func (b Bucket) Writer(ctx context.Context, key string, c Condition) *Writer {
 	return &Writer{b: b, ctx: ctx, key: key, condition: c}
+}
+
+// Create writes an object as a stream: what write writes. The object is there when all is written, or not at all.
+func (b Bucket) Create(ctx context.Context, key string, c Condition, write func(io.Writer) error) error {
+	w := b.Writer(ctx, key, c)
+	err := write(w)
+	if err == nil {
+		err = w.Close()
+	}
+
+	if err != nil {
+		_ = w.Abort() // the bucket's lifecycle rule removes what is left
+	}
+	return err
 }
 
 // Write adds the next bytes. It makes a request whenever a part is full.

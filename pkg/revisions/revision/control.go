@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"archivist/pkg/kernel/bucket"
@@ -147,13 +148,9 @@ func (c Control) checkout(ctx context.Context, in *Instance) (string, error) {
 		return "", err
 	}
 
-	w := c.Work.Writer(ctx, key, bucket.Condition{})
-	err = archive.Pack(ctx, src, in.Revision, runner.MaxCheckout, w)
-	if err != nil {
-		_ = w.Abort() // the bucket's rule removes what is left of it
-		return key, err
-	}
-	return key, w.Close()
+	return key, c.Work.Create(ctx, key, bucket.Condition{}, func(w io.Writer) error {
+		return archive.Pack(ctx, src, in.Revision, runner.MaxCheckout, w)
+	})
 }
 
 // End records what came of an attempt: its result, or the failure of its runner. It returns false

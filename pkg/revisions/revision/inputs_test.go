@@ -27,7 +27,7 @@ func newRunning(t *testing.T, revisions int, text string) *runningWorld {
 	w.archive("maps", (&repository{}).add(revisions, text), 1)
 	_, buckets := buckettest.Open(t, "work")
 	return &runningWorld{w, revision.Control{Store: w.store, Work: buckets[0]},
-		&runner.Runner{Bucket: buckets[0], Dir: t.TempDir(), Now: time.Now, NewID: w.store.NewID,
+		&runner.Runner{Bucket: buckets[0], Name: "work", Dir: t.TempDir(), Now: time.Now, NewID: w.store.NewID,
 			Log: slog.New(slog.DiscardHandler)}}
 }
 

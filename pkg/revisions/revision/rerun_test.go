@@ -338,9 +338,15 @@ func (w *world) rerun(r *rand.Rand, m *model, of string) int {
 	run := revision.Run{Task: id.Task, Revision: id.N, Dependents: true}
 	_, err = w.store.StartRun(w.t.Context(), "maps", run, anna)
 	w.must(err)
-	var ran []string
+	var ran, seen []string
 	for w.pass("maps"); len(w.running()) > 0; w.pass("maps") {
 		ids := w.running()
+		for _, id := range ids { // what they get was decided just now, when they were made
+			if !slices.Contains(seen, id) {
+				w.given(m, id)
+				seen = append(seen, id)
+			}
+		}
 		one := ids[r.IntN(len(ids))]
 		at, err := revision.ParseID(one)
 		w.must(err)
@@ -350,7 +356,6 @@ func (w *world) rerun(r *rand.Rand, m *model, of string) int {
 			w.t.Errorf("%s is run before all that it needs", one)
 		}
 		ran = append(ran, planned)
-		w.given(m, one)
 		w.end(one, runner.Succeeded)
 		if m.by[planned] == "" {
 			m.by[planned] = one

@@ -96,7 +96,7 @@ func (w *world) dies(at int, after bool) (died bool) {
 	w.Helper()
 	w.put("checkout", pack(w.T, tar.Header{Name: "a", Typeflag: tar.TypeReg}))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestRunnerThatDies$")
-	cmd.Env = append(os.Environ(), envURL+"="+*w.Bucket.Client.Options().BaseEndpoint, envDir+"="+w.Dir,
+	cmd.Env = append(os.Environ(), envURL+"="+*w.work.Client.Options().BaseEndpoint, envDir+"="+w.Dir,
 		envMark+"="+filepath.Join(w.Dir, "..", "ran"))
 	n, one := 0, sync.Mutex{}
 	w.S3.Before = func(string, string) int {

@@ -53,7 +53,7 @@ func TestInputsRefused(t *testing.T) {
 	}
 	remove := func(key string) func(*Input) {
 		return func(in *Input) {
-			if err := w.Bucket.Delete(t.Context(), in.Prefix+key); err != nil {
+			if err := w.work.Delete(t.Context(), in.Prefix+key); err != nil {
 				t.Fatal(err)
 			}
 		}

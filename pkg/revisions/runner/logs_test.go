@@ -13,7 +13,7 @@ import (
 // TestLogs: pages of a log are the log, each part once; at the end there is nothing more.
 func TestLogs(t *testing.T) {
 	w := newWorld(t)
-	logs := &Logs{w.Bucket}
+	logs := &Logs{w.work}
 	const prefix = "runs/maps/7/build/1/"
 	if parts, next, err := logs.Read(t.Context(), prefix, 0); err != nil || next != 0 || len(parts) != 0 {
 		t.Errorf("of a run that has not begun: %v, %d, %v", parts, next, err)

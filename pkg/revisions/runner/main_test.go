@@ -24,8 +24,9 @@ import (
 type world struct {
 	*testing.T
 	*Runner
-	S3  *buckettest.Twin
-	ids atomic.Int64
+	S3   *buckettest.Twin
+	work bucket.Bucket
+	ids  atomic.Int64
 }
 
 var quick = pace{parts: 20 * time.Millisecond, looks: 20 * time.Millisecond, grace: 400 * time.Millisecond,
@@ -34,7 +35,7 @@ var quick = pace{parts: 20 * time.Millisecond, looks: 20 * time.Millisecond, gra
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	twin, buckets := buckettest.Open(t, "work")
-	w := &world{T: t, S3: twin}
+	w := &world{T: t, S3: twin, work: buckets[0]}
 	w.Runner = w.runner(buckets[0], t.TempDir())
 	t.Cleanup(func() {
 		left, _ := os.ReadDir(w.Dir)
@@ -49,7 +50,7 @@ func newWorld(t *testing.T) *world {
 
 // runner is another runner of the same bucket.
 func (w *world) runner(b bucket.Bucket, dir string) *Runner {
-	return &Runner{Bucket: b, Dir: dir, Now: time.Now, pace: quick, Log: slog.New(slog.DiscardHandler),
+	return &Runner{Bucket: b, Name: b.Name, Dir: dir, Now: time.Now, pace: quick, Log: slog.New(slog.DiscardHandler),
 		NewID: func() string { return fmt.Sprintf("%s-%d", dir, w.ids.Add(1)) },
 		Secrets: func(_ context.Context, name string) (string, error) {
 			return "", fault.New(fault.NotFound, "there is no secret %s", name)

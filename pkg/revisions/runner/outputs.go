@@ -200,16 +200,10 @@ func (x *run) keep(ctx context.Context, k kept) (out Output, err error) {
 
 	defer f.Close()
 	sum := sha256.New()
-	w := x.Bucket.Writer(ctx, outputKey(x.job.Prefix, k.path), bucket.Condition{})
-	err = copyExactly(io.MultiWriter(w, sum), f, k.size)
+	err = x.Bucket.Create(ctx, outputKey(x.job.Prefix, k.path), bucket.Condition{}, func(w io.Writer) error {
+		return copyExactly(io.MultiWriter(w, sum), f, k.size)
+	})
 	if err != nil {
-		_ = w.Abort()
-		return out, fmt.Errorf("%q: %w", k.path, err)
-	}
-
-	err = w.Close()
-	if err != nil {
-		_ = w.Abort()
 		return out, fmt.Errorf("%q: %w", k.path, err)
 	}
 	return Output{Path: k.path, Size: k.size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil

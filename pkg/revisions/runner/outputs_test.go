@@ -14,7 +14,7 @@ import (
 // under their paths. Links are not.
 func TestOutputs(t *testing.T) {
 	w := newWorld(t)
-	w.Bucket.Limits.Part = 5 << 20
+	w.work.Limits.Part = 5 << 20
 	job := of(workflow.Task{Shell: "bash", Outputs: []string{"build/**/*.pdf", "log.txt"}, Script: `
 mkdir -p "$ARCHIVIST_OUTPUTS/a b/ü" build/x/y
 printf 'one' >"$ARCHIVIST_OUTPUTS/a b/ü/c'\"&<.txt"

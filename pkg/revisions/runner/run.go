@@ -18,7 +18,8 @@ import (
 // Runner runs Jobs. All fields are needed but those of a container. Several calls may go on at the
 // same time, also of several processes, with one Dir.
 type Runner struct {
-	Bucket bucket.Bucket
+	Bucket Objects
+	Name   string // of the bucket, which the Job has, too
 
 	// Secrets reads a secret by its name. A fault.NotFound, fault.Denied or fault.Invalid is final;
 	// what any other error says may pass.
@@ -141,9 +142,8 @@ func (r *Runner) try(ctx context.Context, job Job, last bool) (Result, error) {
 // a defect, or a deployment that does not fit.
 func (r *Runner) refuses(job Job) string {
 	switch {
-	case job.Bucket != "" && job.Bucket != r.Bucket.Name:
-		return fmt.Sprintf("the job is for the bucket %s; this runner has %s", job.Bucket,
-			r.Bucket.Name)
+	case job.Bucket != "" && job.Bucket != r.Name:
+		return fmt.Sprintf("the job is for the bucket %s; this runner has %s", job.Bucket, r.Name)
 	case !strings.HasPrefix(job.Prefix, Prefix) || !strings.HasSuffix(job.Prefix, "/") ||
 		job.Prefix == Prefix:
 		return fmt.Sprintf("the prefix is %q; expected one below %s that ends in a slash",
@@ -177,7 +177,7 @@ type Found struct {
 // Look reads what is stored of an attempt, by the Prefix of its Job. An attempt with a Claim and no
 // Result goes on until Claim.Until at the latest. The result is read first: once there is one, the
 // claim does not matter.
-func Look(ctx context.Context, b bucket.Bucket, prefix string) (found Found, err error) {
+func Look(ctx context.Context, b Objects, prefix string) (found Found, err error) {
 	found.Result, err = read[Result](ctx, b, prefix+ResultKey)
 	if err != nil || found.Result != nil {
 		return found, err
@@ -188,7 +188,7 @@ func Look(ctx context.Context, b bucket.Bucket, prefix string) (found Found, err
 }
 
 // read reads a small JSON object; nil if there is none.
-func read[T any](ctx context.Context, b bucket.Bucket, key string) (*T, error) {
+func read[T any](ctx context.Context, b Objects, key string) (*T, error) {
 	data, _, err := b.Read(ctx, key)
 	if fault.Is(err, fault.NotFound) {
 		return nil, nil
@@ -310,7 +310,7 @@ const closed = "closed"
 // Close lets nobody begin an attempt that has no claim, and reports whether that is so: false means that
 // a runner has begun it. A call of a function can fail while its runner still prepares; without this, that
 // one would run the task beside the next attempt. It may be repeated.
-func Close(ctx context.Context, b bucket.Bucket, prefix string, now time.Time) (bool, error) {
+func Close(ctx context.Context, b Objects, prefix string, now time.Time) (bool, error) {
 	data, err := json.Marshal(Claim{ID: closed, Started: now, Until: now})
 	if err != nil {
 		return false, err

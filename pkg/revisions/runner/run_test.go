@@ -163,7 +163,7 @@ func TestRepeat(t *testing.T) {
 	var calls sync.WaitGroup
 	results := make([]Result, 3)
 	for i := range results {
-		r := w.runner(w.Bucket, t.TempDir())
+		r := w.runner(w.work, t.TempDir())
 		calls.Go(func() {
 			var err error
 			results[i], err = r.Run(t.Context(), job)
