@@ -62,6 +62,7 @@ var mutants = []mutant{
 	{name: "lost runs not ended", client: passing("TASKLINE#", notDue)},
 	{name: "an edge lowered twice", client: reading("TASK#", "instance_json", twice)},
 	{name: "a completion ignored by a cancel", client: reading("TASK#", "instance_json", unended)},
+	{name: "a step goes on without its person", client: reading("TASK#", "instance_json", unmanned)},
 	{name: "the turn of a lock by arrival", shown: 121, client: byArrival},
 	unlisted,
 }
@@ -273,6 +274,13 @@ func untold(a *actor, doc map[string]any) {
 func mine(a *actor, doc map[string]any) {
 	if state, _ := doc["state"].(string); a.ending != nil && !over(state) && state != "ready" {
 		doc["exec"], doc["state"] = a.ending.Exec, "running"
+	}
+}
+
+// unmanned shows a pass that nobody needs to start an instance.
+func unmanned(a *actor, doc map[string]any) {
+	if a.passes && doc["state"] == "blocked" {
+		delete(doc, "manual")
 	}
 }
 

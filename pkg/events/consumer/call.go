@@ -126,7 +126,10 @@ func (n *run) retry(ctx context.Context, left []*unit, until time.Time) (o outco
 		var broken error
 		failed, broken, alone = n.try(ctx, left, alone)
 		if broken != nil {
-			o.undone, o.broken = left, broken
+			o.undone = left
+			if !errors.Is(broken, errOver) {
+				o.broken = broken
+			}
 			return o
 		}
 
@@ -163,7 +166,8 @@ func (n *run) spent(failed []verdict, over bool) (spent []verdict, left []*unit)
 // try calls the target once with all units, or, after an error that was about a whole call, once
 // with each: so that only the one that is to blame fails. next is whether the following try is made
 // alone; it never goes back to common calls, which would blame the others again. broken means that
-// the target cannot be called, and that nothing was tried.
+// the target cannot be called, or that there was too little time (errOver), and that nothing was
+// tried.
 func (n *run) try(ctx context.Context, left []*unit,
 	alone bool) (failed []verdict, broken error, next bool) {
 	if !alone || len(left) == 1 {
@@ -247,15 +251,16 @@ func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]s
 		}
 	}
 
+	began := n.now()
 	failures, err := n.r.call(ctx, n.c, b)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = n.timeOver(err, began)
+	}
+
 	for _, u := range units {
 		if !cannotCall(err) {
 			u.tries++
 		}
-	}
-
-	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return nil, fmt.Errorf("the events were not handled before the end of the run: %w", err)
 	}
 
 	if err != nil {
@@ -273,6 +278,20 @@ func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]s
 		reasons[id] = f.Reason
 	}
 	return reasons, nil
+}
+
+// errOver is the error of a call that had too little time. Nothing was tried.
+var errOver = fault.New(fault.Unavailable, "the time of the run was over")
+
+// timeOver is the error of a call that began at a time and that the end of the run has ended. What was refused then,
+// such as a read of the table, says nothing about the target. A call that had half of the run for itself counts as a
+// try: else an event that takes longer than a run would be called with for ever. One that began later does not: its
+// events are the first of the next run.
+func (n *run) timeOver(err error, began time.Time) error {
+	if cannotCall(err) && n.until.Sub(began)*2 < n.until.Sub(n.began) {
+		return errOver
+	}
+	return fmt.Errorf("the events were not handled before the end of the run: %v", err) // without its kind
 }
 
 // verdicts are the units of a call that failed, and those behind them. An error is about all: the

@@ -20,11 +20,11 @@ type run struct {
 	filter *filter.Filter
 	part   envelope.Partition
 
-	// cur is the cursor as this run last read or wrote it, and until when steps begin. holder is
-	// the id of this run in the cursor's lease.
-	cur    cursor
-	until  time.Time
-	holder string
+	// cur is the cursor as this run last read or wrote it, began when the run did, and until when
+	// steps begin. holder is the id of this run in the cursor's lease.
+	cur          cursor
+	began, until time.Time
+	holder       string
 
 	// keys are the order keys with parked events; nil: not read yet. They change only by this run.
 	keys *parkedKeys

@@ -53,7 +53,7 @@ func (r *Runtime) begin(ctx context.Context, consumer, partition string,
 		return nil, err
 	}
 
-	n := &run{r: r, c: *c, until: until, holder: r.Store.NewID(), replay: replay}
+	n := &run{r: r, c: *c, began: r.now(), until: until, holder: r.Store.NewID(), replay: replay}
 	taken, err := n.take(ctx, partition)
 	if !taken || err != nil {
 		return nil, err

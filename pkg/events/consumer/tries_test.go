@@ -1,10 +1,12 @@
 package consumer_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"archivist/pkg/events/consumer"
+	"archivist/pkg/kernel/fault"
 )
 
 // TestTriesOverRuns: an event is parked after all of its tries, though the time of a run is over
@@ -96,4 +98,35 @@ func TestRedriveEndsInTime(t *testing.T) {
 	}
 	b.want("handled", b.handled(), "b.1")
 	b.want("in the end", b.state("maps"), "2 of 2, 1 parked [a.1], 0 wait, 0 redrives, running false")
+}
+
+// TestEndOfRunIsNotTheTargets: what a handler is refused because the time of its run is over does not say that the
+// target cannot be called. It is a try if the call had half of the run for itself: so an event that takes longer than a
+// run is parked in the end. One whose call began late is called again, as the first of the next run, and loses no try.
+func TestEndOfRunIsNotTheTargets(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c", func(d *consumer.Definition) { d.Retries = 1; d.Batch = 1; d.Concurrency = 1 }))
+	b.add("maps", "a")
+	b.add("maps", "b")
+	b.runtime.Grace = 20 * time.Millisecond
+	b.runtime.Handlers["note"] = consumer.HandlerFunc(func(ctx context.Context,
+		batch consumer.Batch) ([]consumer.Failure, error) {
+		if batch.Events[0].Subject.ID == "a" { // it takes most of the time of a run
+			b.now = b.now.Add(40 * time.Millisecond)
+			return b.note(ctx, batch)
+		}
+		<-ctx.Done()
+		b.now = b.now.Add(time.Minute)
+		return nil, fault.New(fault.Unavailable, "table: gave up after 1 tries: %w", ctx.Err())
+	})
+	for _, want := range []string{"1 of 2, 0 parked []", "1 of 2, 0 parked []", "2 of 2, 1 parked [b.1]"} {
+		b.now = b.now.Add(2 * time.Minute)
+		if _, err := b.runtime.Run(t.Context(), "c", "maps", b.now.Add(60*time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		b.want("the cursor", b.state("maps"), want+", 0 wait, 0 redrives, running false")
+		if st, err := b.store.Show(t.Context(), "c"); err != nil || st.Places[0].Stop != nil {
+			t.Errorf("it is stopped: %+v, %v", st.Places[0].Stop, err)
+		}
+	}
 }
