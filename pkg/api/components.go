@@ -132,7 +132,16 @@ func (a *API) component(ctx context.Context, name string) (v1.Component, error) 
 	if err != nil {
 		return v1.Component{}, err
 	}
-	return a.counted(ctx, c)
+
+	all, err := a.Components.List(ctx)
+	if err != nil {
+		return v1.Component{}, err
+	}
+
+	out, err := a.counted(ctx, c)
+	out.Warnings = component.Doubts(c.Definition, each(all,
+		func(c component.Component) component.Definition { return c.Definition }))
+	return out, err
 }
 
 // counted is the wire form of a component, with the counts of its items. The counts are read after the

@@ -251,3 +251,30 @@ func TestItemRefusals(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestInVain: what a definition asks for in vain is said when it is applied, and whenever it is shown.
+func TestInVain(t *testing.T) {
+	c, _ := serve(t, through)
+	vain := searching
+	vain.Filter = "Object+Create|Install"
+	made, err := c.ApplyConsumer(t.Context(), vain, "new")
+	const install = "filter: Object+install: no event about it has that action"
+	if err != nil || strings.Join(made.Warnings, "; ") != install {
+		t.Errorf("%q, %v", made.Warnings, err)
+	}
+	shown, err := c.Consumer(t.Context(), vain.Name)
+	if err != nil || strings.Join(shown.Warnings, "; ") != install {
+		t.Errorf("%q, %v", shown.Warnings, err)
+	}
+	if _, err := c.ApplyComponent(t.Context(), counting, "new", ""); err != nil {
+		t.Fatal(err)
+	}
+	behind := counting
+	behind.Name, behind.Event, behind.Future = "sum", "Summed", []string{"Summed"}
+	behind.PastSuccess = []string{"Word_counted"}
+	got, err := c.ApplyComponent(t.Context(), behind, "new", "")
+	want := "pastSuccess: no component records Word_counted; did you mean Words_counted?"
+	if err != nil || strings.Join(got.Warnings, "; ") != want {
+		t.Errorf("%q, %v", got.Warnings, err)
+	}
+}

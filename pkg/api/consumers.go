@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
+	"archivist/pkg/events/filter"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -134,6 +135,15 @@ func wireConsumer(st consumer.Status) (v1.Consumer, error) {
 		Rebuild:    st.Rebuild,
 		Resets:     st.Resets,
 		Partitions: []v1.ConsumerPartition{},
+	}
+
+	f, err := filter.Compile(st.Definition.Filter)
+	if err != nil {
+		return out, err
+	}
+
+	for _, never := range f.Never() {
+		out.Warnings = append(out.Warnings, "filter: "+never)
 	}
 
 	for _, p := range st.Places {

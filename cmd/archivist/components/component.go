@@ -246,6 +246,10 @@ func (c *componentApplyCmd) Run(a *command.App) error {
 	if err != nil {
 		return err
 	}
+
+	for _, text := range got.Warnings {
+		a.Warn("%s", text)
+	}
 	return showComponent(a, got)
 }
 

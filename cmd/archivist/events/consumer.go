@@ -181,6 +181,10 @@ func (c *consumerApplyCmd) Run(a *command.App) error {
 	if err != nil {
 		return err
 	}
+
+	for _, text := range got.Warnings {
+		a.Warn("%s", text)
+	}
 	return showConsumer(a, got)
 }
 

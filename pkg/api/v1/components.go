@@ -147,6 +147,9 @@ type Component struct {
 	Counts ComponentCounts `json:"counts"`
 	// The time of the first event of the oldest item that is ready.
 	OldestReady string `json:"oldestReady,omitempty" format:"date-time" example:"2026-11-22T09:29:00Z"`
+	// What it asks for in vain, as far as is known: names of events that may be misspelt, and what no event has that
+	// its filter asks for.
+	Warnings []string `json:"warnings,omitempty" example:"[\"pastSuccess: no component records Chekced; did you mean Checked?\"]"`
 	// Present while the counts are not yet those of the present definition.
 	Filling *ComponentFilling `json:"filling,omitempty"`
 }

@@ -119,6 +119,8 @@ type Consumer struct {
 	Rebuild string `json:"rebuild,omitempty" example:"01M3XA6Z0000000000000000BF"`
 	// The number of resets that are not finished: it does not run before.
 	Resets int `json:"resets" example:"0"`
+	// What its filter asks for in vain: no event has it.
+	Warnings []string `json:"warnings,omitempty" example:"[\"filter: Bundle: no event is about one\"]"`
 	// Its place in each partition of the log.
 	Partitions []ConsumerPartition `json:"partitions"`
 }

@@ -242,28 +242,19 @@ func CheckEventName(field, name string) error {
 // checkNames checks the lists of names of events. A name that is there twice is refused, since it
 // is a mistake.
 func (d *Definition) checkNames() error {
-	lists := []struct {
-		field string
-		names []string
-		// own: only names of components' events; others have no version that they are based on.
-		own bool
-	}{{"pastSuccess", d.PastSuccess, false}, {"pastFailure", d.PastFailure, false},
-		{"future", d.Future, false},
-		{"old", d.Old, true}}
-
-	for _, l := range lists {
+	for _, l := range d.lists() {
 		if len(l.names) > MaxNames {
-			return fault.New(fault.Invalid, "%s: %d names; at most %d are accepted", l.field,
+			return fault.New(fault.Invalid, "%s: %d names; at most %d are accepted", l.how,
 				len(l.names), MaxNames)
 		}
 		for i, name := range l.names {
 			if slices.Contains(l.names[:i], name) {
-				return fault.New(fault.Invalid, "%s: %s is there twice", l.field, name)
+				return fault.New(fault.Invalid, "%s: %s is there twice", l.how, name)
 			}
-			if _, core := envelope.KindOf(name); core && !l.own {
+			if _, core := envelope.KindOf(name); core && l.how != "old" {
 				continue
 			}
-			if err := CheckEventName(l.field, name); err != nil {
+			if err := CheckEventName(l.how, name); err != nil {
 				return err
 			}
 		}

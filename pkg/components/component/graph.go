@@ -45,11 +45,7 @@ func graphed(all []Definition) assembly {
 	}
 
 	for _, d := range g.components {
-		for _, l := range []struct {
-			how   string
-			names []string
-		}{{"pastSuccess", d.PastSuccess}, {"pastFailure", d.PastFailure}, {"future", d.Future},
-			{"old", d.Old}} {
+		for _, l := range d.lists() {
 			for _, event := range l.names {
 				if event == d.Event {
 					continue

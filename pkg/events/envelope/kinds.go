@@ -159,6 +159,12 @@ func KindOf(eventType string) (k Kind, known bool) {
 	return k, known
 }
 
+// deleted is the state in which a job or a batch is no more.
+const deleted = "Deleted"
+
+// Deletes reports whether an event of this kind can be the deletion of its subject: see ActionOf.
+func (k Kind) Deletes() bool { return k.Type == "job.state" || k.Type == "batch.state" }
+
 // ActionOf is the action of an event of this kind, by the version of its subject and the state that
 // it left the subject in, "" for none. It is not in the event's row: filters see what the present
 // release says.
@@ -166,7 +172,7 @@ func (k Kind) ActionOf(version int64, state string) string {
 	switch {
 	case version == 1 && k.First != "":
 		return k.First
-	case state == "Deleted":
+	case state == deleted:
 		return Delete
 	}
 	return k.Action
