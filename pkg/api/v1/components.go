@@ -149,7 +149,7 @@ type Component struct {
 	OldestReady string `json:"oldestReady,omitempty" format:"date-time" example:"2026-11-22T09:29:00Z"`
 	// What it asks for in vain, as far as is known: names of events that may be misspelt, and what no event has that
 	// its filter asks for.
-	Warnings []string `json:"warnings,omitempty" example:"[\"old: no component records Cheked; did you mean Checked?\"]"`
+	Warnings []string `json:"warnings,omitempty" example:"[\"no component records Cheked; did you mean Checked?\"]"`
 	// Present while the counts are not yet those of the present definition.
 	Filling *ComponentFilling `json:"filling,omitempty"`
 }
