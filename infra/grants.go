@@ -33,6 +33,22 @@ func allow(g grantee, actions []string, resources ...*string) {
 		Actions: jsii.Strings(actions...), Resources: &resources}))
 }
 
+// deny forbids exactly these actions, on exactly these resources, whatever is allowed.
+func deny(g grantee, actions []string, resources ...*string) {
+	g.GrantPrincipal().AddToPrincipalPolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Effect: awsiam.Effect_DENY, Actions: jsii.Strings(actions...), Resources: &resources}))
+}
+
+// secretsBelow are the ARNs of the secrets whose names begin so.
+func secretsBelow(scope constructs.IConstruct, prefix string) *string {
+	return awscdk.Stack_Of(scope).FormatArn(&awscdk.ArnComponents{
+		Service:      jsii.String("secretsmanager"),
+		Resource:     jsii.String("secret"),
+		ResourceName: jsii.String(prefix + "*"),
+		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
+	})
+}
+
 // The actions on objects. A copy reads its source and puts its target (Amazon S3 User
 // Guide, "Required permissions for Amazon S3 API operations"). Parts of an upload and its
 // completion are puts; aborting it is an action of its own.
@@ -320,13 +336,9 @@ func (st *Stage) grantContent(d *Data) {
 		grantObjects(f, d.Work, workspace.Jobs+"*", get)
 	case "notify":
 		grantObjects(f, d.Work, workspace.Jobs+"*", remove)
-		secrets := &awscdk.ArnComponents{
-			Service:      jsii.String("secretsmanager"),
-			Resource:     jsii.String("secret"),
-			ResourceName: jsii.String(collection.SecretPrefix + "*"),
-			ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
-		}
-		allow(f, []string{"secretsmanager:GetSecretValue"}, awscdk.Stack_Of(f).FormatArn(secrets))
+		read := []string{"secretsmanager:GetSecretValue"}
+		allow(f, read, secretsBelow(f, collection.SecretPrefix))
+		deny(f, read, secretsBelow(f, collection.TaskSecretPrefix))
 	case "report":
 		grantObjects(f, d.Work, workspace.Batches+"*", get, put) // its pages under way
 		grantObjects(f, d.Work, workspace.Reports+"*", get, put) // also for the mail

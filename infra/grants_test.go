@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/revisions/workflow"
 )
 
 // grant is one statement of a role's policy in a template.
@@ -32,6 +34,10 @@ func grants(t *testing.T, all map[string]resource) (out []grant) {
 		statements, _ := doc["Statement"].([]any)
 		for _, st := range statements {
 			s, _ := st.(map[string]any)
+			if s["Effect"] == "Deny" {
+				continue
+			}
+
 			g := grant{policy: id, resource: s["Resource"]}
 			names, several := s["Action"].([]any)
 			if !several {
@@ -141,5 +147,25 @@ func TestTLSOnly(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestCallbackSecretsAreNotThoseOfTasks: the stage that signs callbacks may not read what tasks of archives may name.
+func TestCallbackSecretsAreNotThoseOfTasks(t *testing.T) {
+	if of := workflow.SecretsOf("maps"); of != collection.TaskSecretPrefix+"maps/" {
+		t.Errorf("tasks of maps may name %s", of)
+	}
+	denied := ""
+	for id, r := range of(synth(t, production), "AWS::IAM::Policy") {
+		doc, _ := r.Properties["PolicyDocument"].(map[string]any)
+		for _, st := range list(doc["Statement"]) {
+			if st["Effect"] == "Deny" {
+				denied += id + " " + text(st)
+			}
+		}
+	}
+	if !strings.HasPrefix(denied, "runnotify") || !strings.Contains(denied, "secretsmanager:GetSecretValue") ||
+		!strings.Contains(denied, ":secret:archivist/tasks/*") {
+		t.Errorf("denied: %s", denied)
 	}
 }

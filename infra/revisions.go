@@ -10,6 +10,7 @@ import (
 
 	"archivist/pkg/app/boot"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/revisions/runner"
 )
@@ -31,9 +32,6 @@ var (
 
 	revisionRows = append([]string{"WORKFLOW#*", "TASKCANCEL#*", "LEASE#archive-*"}, attemptRows...)
 )
-
-// taskSecrets are the secrets that tasks may name, and repositories.
-const taskSecrets = "archivist/tasks/*"
 
 // repositoryDisk is the scratch space of a function that reads repositories, in MB: they stay
 // there between calls.
@@ -174,14 +172,7 @@ func (a *App) grantRevisions(p FunctionProps) {
 
 // taskSecret are the ARNs of the secrets that tasks may name. Whoever may create secrets
 // under that name decides what tasks can read.
-func (a *App) taskSecret() *string {
-	return a.Stack.FormatArn(&awscdk.ArnComponents{
-		Service:      jsii.String("secretsmanager"),
-		Resource:     jsii.String("secret"),
-		ResourceName: jsii.String(taskSecrets),
-		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
-	})
-}
+func (a *App) taskSecret() *string { return secretsBelow(a.Stack, collection.TaskSecretPrefix) }
 
 // grantRunner is all that the function and the containers may do that run what is in archives. It
 // may list the bucket (see grantObjects), and it can change no row, and answer no state machine.

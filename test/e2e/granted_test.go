@@ -127,7 +127,8 @@ func checkGrants(ctx context.Context, chosen bool) error {
 		}
 		var all []statement
 		for _, name := range slices.Sorted(maps.Keys(policies)) {
-			all = append(all, policies[name].Statement...)
+			all = append(all, slices.DeleteFunc(slices.Clone(policies[name].Statement),
+				func(s statement) bool { return s.Effect == "Deny" })...)
 		}
 		found = append(found, missing(who, own, all)...)
 		seen.add(who, own, all)

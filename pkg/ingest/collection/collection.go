@@ -94,6 +94,9 @@ const (
 // SecretPrefix begins the names of secrets that functions may read.
 const SecretPrefix = "archivist/"
 
+// TaskSecretPrefix begins the names of those that tasks of archives may name: no callback is signed with one.
+const TaskSecretPrefix = SecretPrefix + "tasks/"
+
 type row struct {
 	table.Head
 	Number  int64 `dynamo:"version"` // of its events
@@ -296,6 +299,11 @@ func (s Store) checkCallback(c Callback) error {
 			"callback.secret: %q: expected the name of a secret in Secrets Manager that "+
 				"begins with %q; the secret is the key that signs the request", c.Secret,
 			SecretPrefix)
+	}
+
+	if strings.HasPrefix(c.Secret, TaskSecretPrefix) {
+		return fault.New(fault.Invalid, "callback.secret: %q: the secrets below %s are those of tasks of archives; "+
+			"use another name below %s", c.Secret, TaskSecretPrefix, SecretPrefix)
 	}
 	return nil
 }

@@ -59,6 +59,7 @@ func TestRefuses(t *testing.T) {
 		"named":    {Notify: []string{"Me <me@example.org>"}},
 		"url":      {Callback: collection.Callback{URL: "ftp://example.org", Secret: "archivist/x"}},
 		"plain":    {Callback: collection.Callback{URL: "http://example.org", Secret: "archivist/x"}},
+		"of tasks": {Callback: collection.Callback{URL: "https://example.org", Secret: "archivist/tasks/maps/x"}},
 		"secret":   {Callback: collection.Callback{URL: "https://example.org", Secret: "other"}},
 	} {
 		if err := s.Put(t.Context(), name, p, "me", 1); !fault.Is(err, fault.Invalid) {

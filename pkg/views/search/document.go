@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/blevesearch/bleve/v2/analysis/char/asciifolding"
+	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -25,14 +27,15 @@ type Document struct {
 	Modified   int64    // milliseconds since 1970
 }
 
-// Normal is a text as it is indexed and searched for: letters and digits in lower case, without
-// diacritics, in compatible forms (Unicode NFKD); all others are one blank. So "Café_No.2.TIF" is "cafe
-// no 2 tif", and is found by each of its parts. Combining marks that take space (Mc),
-// as vowels of Indic scripts do, are parts of words.
+// Normal is a text as it is indexed and searched for: letters and digits whatever their case (Unicode
+// case folding), without diacritics, in compatible forms (Unicode NFKD); all others are one blank. So "Café_No.2.TIF"
+// is "cafe no 2 tif", and is found by each of its parts. Latin letters that Unicode does not take apart are
+// those that they are made of: "Łódź" is "lodz", and "Straße" and "STRASSE" are "strasse". Combining marks that take
+// space (Mc), as vowels of Indic scripts do, are parts of words.
 func Normal(text string) string {
 	var b strings.Builder
 	blank := false
-	for _, r := range norm.NFKD.String(text) {
+	for _, r := range norm.NFKD.String(folded(text)) {
 		switch {
 		case unicode.Is(unicode.Mn, r):
 		case unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mc, r):
@@ -40,12 +43,24 @@ func Normal(text string) string {
 				b.WriteByte(' ')
 			}
 			blank = false
-			b.WriteRune(unicode.ToLower(r))
+			b.WriteRune(r)
 		default:
 			blank = true
 		}
 	}
 	return b.String()
+}
+
+// latin takes Latin letters apart, as Lucene's ASCIIFoldingFilter does.
+var latin = asciifolding.New()
+
+// folded is a text in lower case, with plain Latin letters. What a letter is made of can be in upper case again, and
+// a compatible form can be one of these letters: so it is done in this order, and then once more.
+func folded(text string) string {
+	for range 2 {
+		text = string(latin.Filter([]byte(cases.Fold().String(norm.NFKD.String(text)))))
+	}
+	return cases.Fold().String(text)
 }
 
 // Body is a document as both kinds of indexes store it. The names are the names of fields. The names

@@ -183,6 +183,13 @@ func (p *parser) value() (value string, quoted bool, err *QueryError) {
 // the text stays as it is. Others are made normal like the indexed texts.
 func (c *Clause) set(value string, quoted bool, at int) *QueryError {
 	prefix := !quoted && strings.HasSuffix(value, "*")
+	if !quoted {
+		err := c.unknown(value, at)
+		if err != nil {
+			return err
+		}
+	}
+
 	switch {
 	case strings.TrimSpace(value) == "":
 		return &QueryError{at,
@@ -200,6 +207,32 @@ func (c *Clause) set(value string, quoted bool, at int) *QueryError {
 		if c.Words == "" {
 			return &QueryError{at, "there is no letter and no digit here"}
 		}
+	}
+	return nil
+}
+
+// within matches a question mark between letters.
+var within = regexp.MustCompile(`[\pL\pN]\?[\pL\pN]`)
+
+// unknown refuses what other search engines know, in a text without quotation marks. It would find nothing here, and
+// that would be taken for an answer.
+func (c *Clause) unknown(value string, at int) *QueryError {
+	exact := slices.Contains([]string{FieldARK, FieldCollection, FieldID}, c.Field)
+	star := strings.Index(value, "*")
+	switch {
+	case exact && star >= 0:
+		return &QueryError{at, c.Field + " is compared as a whole; give all of it, in quotation marks if it has a *"}
+	case exact:
+	case c.Field == FieldAny && (value == "AND" || value == "OR"):
+		return &QueryError{at, "all conditions of a query hold, and there is no " + value +
+			"; to search for the word, put it in quotation marks"}
+	case c.Field == FieldAny && value == "NOT":
+		return &QueryError{at,
+			"put a - before what is not to be found; to search for the word, put it in quotation marks"}
+	case star >= 0 && star < len(value)-1:
+		return &QueryError{at, "a * stands at the end of a word, for all that begin so"}
+	case within.MatchString(value):
+		return &QueryError{at, "a ? stands for itself; use a * at the end of a word"}
 	}
 	return nil
 }

@@ -51,6 +51,16 @@ func TestBadQueries(t *testing.T) {
 		"title: map":                   {7, "no text here"},
 		`map ""`:                       {5, "no text here"},
 		"map ???":                      {5, "no letter and no digit"},
+		"id:evt-1*":                    {4, "compared as a whole"},
+		"ark:99999/fk*":                {5, "compared as a whole"},
+		"collection:ma*":               {12, "compared as a whole"},
+		"harbour OR map":               {9, "all conditions of a query hold"},
+		"a AND b":                      {3, "all conditions of a query hold"},
+		"NOT b":                        {1, "put a - before"},
+		"har*our":                      {1, "a * stands at the end of a word"},
+		"title:*our":                   {7, "a * stands at the end of a word"},
+		"ha**":                         {1, "a * stands at the end of a word"},
+		"harb?ur":                      {1, "a ? stands for itself"},
 		"h*":                           {1, "at least two"},
 		"a-b*":                         {1, "only letters and digits"},
 		"date:1899..1800":              {6, "ends before it begins"},
@@ -95,18 +105,35 @@ func FuzzParseQuery(f *testing.F) {
 // TestNormal: words are found whatever the case, diacritics, form and punctuation.
 func TestNormal(t *testing.T) {
 	for text, want := range map[string]string{
-		"Café_No.2.TIF":  "cafe no 2 tif",
-		"  a--b  ":       "a b",
-		"Ⅳ ﬁn":           "iv fin",
-		"Straße":         "straße",
-		"東京 1851年":       "東京 1851年",
-		"e\u0301 \u00e9": "e e",
-		"हिन्दी":         "हिनदी",
+		"Café_No.2.TIF":     "cafe no 2 tif",
+		"  a--b  ":          "a b",
+		"Ⅳ ﬁn":              "iv fin",
+		"Straße STRASSE":    "strasse strasse",
+		"Łódź Ærø":          "lodz aero",
+		"Đinđić ÞÓR":        "dindic thor",
+		"Ὀδυσσεύς ΟΔΥΣΣΕΥΣ": "οδυσσευσ οδυσσευσ",
+		"Ĳssel Ǽ":           "ijssel ae",
+		"東京 1851年":          "東京 1851年",
+		"e\u0301 \u00e9":    "e e",
+		"हिन्दी":            "हिनदी",
 	} {
 		if found := search.Normal(text); found != want || search.Normal(found) != found {
 			t.Errorf("%q is %q, and then %q; want %q", text, found, search.Normal(found), want)
 		}
 	}
+}
+
+// FuzzNormal: what is normal stays so, and has no blank at its ends: a query and a document meet in one form.
+func FuzzNormal(f *testing.F) {
+	for _, seed := range []string{"Łódź", "ẞ", "ǅ", "ﬃ", "K", "ᵀᴹ", "İ", "ς"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		found := search.Normal(text)
+		if again := search.Normal(found); again != found || strings.TrimSpace(found) != found {
+			t.Errorf("%q is %q, and then %q", text, found, again)
+		}
+	})
 }
 
 // TestBody: what a document is sorted and selected by.

@@ -21,7 +21,7 @@ import (
 // format is the version of the mapping below. An index of an older format must be rebuilt. Raise it
 // with each change of the mapping or of search.Body: the row has the format that its files were written
 // with.
-const format = 1
+const format = 2
 
 // words is the analyzer of texts that are normal already (search.Normal): it only splits
 // them, by Unicode's rules.
