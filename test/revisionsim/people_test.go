@@ -40,6 +40,10 @@ func (a *actor) author(ctx context.Context) {
 	if a.Rng.IntN(12) == 0 {
 		r.broken = 1 + a.Rng.IntN(3)
 	}
+	if known := w.check.archives[name]; known != nil && known.is.Newest > 0 && a.Rng.IntN(8) == 0 {
+		h.Revision, h.Transaction = n+20_000, ""
+		w.Met("hook: far ahead")
+	}
 	w.hooks.Send(h)
 	a.hook(ctx)
 }
@@ -51,6 +55,9 @@ func (a *actor) hook(ctx context.Context) {
 		return
 	}
 	_, err := a.store.Notify(ctx, h.archive, h.Notice, a.by())
+	if far := h.Revision > 10_000; far && err == nil && !a.Dead() {
+		a.w.check.fail("a notice of %s/%d was accepted", h.archive, h.Revision)
+	}
 	a.w.Log("  (%s: the hook notifies %s/%d %s: %v)", a.Name, h.archive, h.Revision, h.Transaction, err)
 	if err != nil {
 		a.w.Met("hook: " + string(fault.Of(err)))

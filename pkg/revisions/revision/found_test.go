@@ -318,3 +318,41 @@ func TestWaiterInTheBucket(t *testing.T) {
 		t.Errorf("rows are left: %v", left)
 	}
 }
+
+// TestNoticeFarAhead: a notice far beyond the newest revision that the archive has is refused, and leaves no gap; the
+// archive is asked at once, but not at each such notice, and what it has is planned.
+func TestNoticeFarAhead(t *testing.T) {
+	w := newWorld(t)
+	repo := (&repository{}).add(2, "[{name: a, command: x}]")
+	w.archive("maps", repo, 1)
+	w.notify("maps", 1, 2)
+	w.quiet("maps", runner.Succeeded)
+	far := func() {
+		t.Helper()
+		_, err := w.store.Notify(t.Context(), "maps", revision.Notice{Revision: 10_004}, revision.By{Actor: "hook"})
+		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "more than 10000 ahead of the newest") {
+			t.Errorf("a notice far ahead: %v", err)
+		}
+	}
+	w.now = w.now.Add(2 * time.Hour) // the archive is asked
+	w.quiet("maps", runner.Succeeded)
+	w.now = w.now.Add(10 * time.Minute)
+	repo.add(1, "[{name: a, command: x}]")
+	far()
+	w.quiet("maps", runner.Succeeded)
+	st, err := w.store.Status(t.Context(), "maps")
+	w.must(err)
+	if st.Watermark != 3 || st.Gap != nil {
+		t.Errorf("planned up to %d, gap %+v", st.Watermark, st.Gap)
+	}
+	looked := st.Looked
+	w.now = w.now.Add(time.Second)
+	far()
+	w.pass("maps")
+	st, err = w.store.Status(t.Context(), "maps")
+	w.must(err)
+	if st.Looked != looked {
+		t.Errorf("it was asked again at %d", st.Looked)
+	}
+	w.notify("maps", 10_003)
+}

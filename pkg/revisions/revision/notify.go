@@ -81,6 +81,10 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 		return Revision{}, err
 	}
 
+	if n.Revision > a.ahead() {
+		return Revision{}, s.tooFar(ctx, a, n.Revision)
+	}
+
 	r.State, r.Transaction, r.Notified = Notified, n.Transaction, s.now()
 	r.made(maker)
 	tx := s.Table.Begin(s.NewID())
@@ -107,6 +111,43 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 		tx.Require(a.Key(), "first_n = ? AND archive_mode <> ?", a.First, string(Deleting))
 	}
 	return r.Revision, s.insertRevision(ctx, tx, r, by)
+}
+
+// aheadMost is how far beyond the newest known revision one can be notified.
+const aheadMost = 10_000
+
+// ahead is the last revision that can be notified. An archive that has never been asked for its newest one takes any.
+func (a *archiveRow) ahead() int64 {
+	if a.Newest == 0 {
+		return MaxRevision
+	}
+	return max(a.Newest, a.Watermark) + aheadMost
+}
+
+// tooFar refuses a notice that would leave a gap for ever, or for very long. The archive itself is asked soon, unless it
+// was just asked: what it has is notified then.
+func (s *Store) tooFar(ctx context.Context, a *archiveRow, n int64) error {
+	refused := fault.New(fault.Conflict, "revision %d is more than %d ahead of the newest that is known, %d; what the "+
+		"archive %s has is found when it is asked the next time", n, aheadMost, max(a.Newest, a.Watermark), a.Name)
+	if s.now()-a.Looked < s.Times.Gap.Milliseconds() {
+		return refused
+	}
+
+	a.Looked = 0
+	tx := s.Table.Begin(s.NewID())
+	err := saveArchive(tx, a)
+	if err != nil {
+		return err
+	}
+
+	s.raise(tx, a.Name)
+	err = tx.Commit(ctx)
+	if err != nil {
+		return err
+	}
+
+	s.wake(ctx, a.Name)
+	return refused
 }
 
 // movable reports whether another revision can become the first one: it is not being planned yet.
