@@ -90,7 +90,7 @@ func (p *pass) begin(ctx context.Context) error {
 	return p.sample(ctx, row, kept)
 }
 
-// sample keeps the number of results, if the newest sample is old enough. Samples of an earlier
+// sample keeps the number of researched pairs, if the newest sample is old enough. Samples of an earlier
 // round are dropped.
 func (p *pass) sample(ctx context.Context, row *projectRow, kept *sampleRow) error {
 	if n := len(kept.Times); kept.Round == row.Round && n > 0 &&
@@ -98,8 +98,8 @@ func (p *pass) sample(ctx context.Context, row *projectRow, kept *sampleRow) err
 		return nil
 	}
 
-	_, results, err := p.sums(ctx, row)
-	if err != nil || !kept.add(row.Round, p.now(), results) {
+	pairs, _, err := p.sums(ctx, row)
+	if err != nil || !kept.add(row.Round, p.now(), pairs) {
 		return err
 	}
 

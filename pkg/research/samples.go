@@ -7,13 +7,13 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// sampleRow keeps the number of results at some times, to say how many came in the last hour. It
-// has at most about a dozen samples: one for each sampleEvery of sampleKept, and one from before.
+// sampleRow keeps the number of researched pairs at some times, to say how many came in the last hour: problems are
+// not among them. It has at most about a dozen samples: one for each sampleEvery of sampleKept, and one from before.
 type sampleRow struct {
 	table.Head
-	Round   int64   `dynamo:"round_no"`     // of the analysis; samples of another round say nothing
-	Times   []int64 `dynamo:"sampled_ms"`   // milliseconds since 1970, ascending
-	Results []int64 `dynamo:"results_list"` // at these times
+	Round int64   `dynamo:"round_no"`   // of the analysis; samples of another round say nothing
+	Times []int64 `dynamo:"times_ms"`   // milliseconds since 1970, ascending
+	Pairs []int64 `dynamo:"pairs_list"` // at these times
 }
 
 // Samples are taken at most so often, and kept so long. While nothing is stored, none is taken.
@@ -46,37 +46,38 @@ func (s *Store) samples(ctx context.Context, project string) (*sampleRow, error)
 	return all.samples(project)
 }
 
-// since is how many results came after a time (milliseconds since 1970), if there are n now. A
-// sample stands until the next one. Without a sample, all n are taken to be newer.
+// since is how many pairs were researched after a time (milliseconds since 1970), if there are n now. A
+// sample stands until the next one. Without a sample, all n are taken to be newer. There can be fewer now than there
+// were: of a clip that was withdrawn, none count.
 func (r *sampleRow) since(ms, n int64) int64 {
 	if len(r.Times) == 0 {
 		return n
 	}
-	before := r.Results[0]
+	before := r.Pairs[0]
 	for i, at := range r.Times {
 		if at <= ms {
-			before = r.Results[i]
+			before = r.Pairs[i]
 		}
 	}
-	return n - before
+	return max(0, n-before)
 }
 
 // add adds a sample, and drops those that are no longer needed. It reports false if it says nothing
 // new.
 func (r *sampleRow) add(round, now, n int64) bool {
 	if r.Round != round {
-		r.Round, r.Times, r.Results = round, nil, nil
+		r.Round, r.Times, r.Pairs = round, nil, nil
 	}
 
 	last := len(r.Times) - 1
-	if last >= 0 && r.Results[last] == n {
+	if last >= 0 && r.Pairs[last] == n {
 		return false
 	}
 
-	r.Times, r.Results = append(r.Times, now), append(r.Results, n)
+	r.Times, r.Pairs = append(r.Times, now), append(r.Pairs, n)
 	// One sample from before the hour stays: it says what there was at its beginning.
 	for len(r.Times) > 1 && r.Times[1] <= now-sampleKept.Milliseconds() {
-		r.Times, r.Results = r.Times[1:], r.Results[1:]
+		r.Times, r.Pairs = r.Times[1:], r.Pairs[1:]
 	}
 	return true
 }

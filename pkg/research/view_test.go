@@ -326,3 +326,22 @@ func TestNext(t *testing.T) {
 		t.Errorf("a wrong token: %v", err)
 	}
 }
+
+// TestProblemsAreNotProgress: what is wrong with a recording counts as a result, and neither as a researched pair nor
+// towards the time that is left.
+func TestProblemsAreNotProgress(t *testing.T) {
+	b := newBench(t)
+	b.curate(Clip, "c", 0, 0)
+	b.curate(Episode, "first", 0, 0)
+	b.curate(Episode, "second", 0, 0)
+	b.pass()
+	b.report(b.accept("r"), 0, true)
+	b.clock = b.clock.Add(20 * time.Minute)
+	b.pass()
+	b.problem(b.accept("r"), 1, Episode, Failed)
+	st, err := b.Status(t.Context(), songs)
+	b.must(err)
+	if st.Results != 2 || st.Researched != 1 || st.LastHour != 1 {
+		t.Errorf("%d results, %d pairs, %d in the last hour", st.Results, st.Researched, st.LastHour)
+	}
+}

@@ -27,7 +27,7 @@ type Status struct {
 	Pauses      []Pause // researchers that get none
 
 	Results    int64         // of the present analysis, problems too
-	LastHour   int64         // of these, about
+	LastHour   int64         // pairs that were researched in the last hour, about
 	Remaining  time.Duration // to the end, at the rate of the last hour; 0: not known
 	Recounting bool          // the archivist counts again: numbers of pairs may be old
 
@@ -163,14 +163,19 @@ func (s *Store) countPresent(ctx context.Context, row *projectRow, st *Status) e
 	return err
 }
 
-// countRate counts the results of the last hour, and estimates the time to the end. Without results
-// of the last hour there is no estimate. Problems are among the results, so it is rough.
+// countRate counts the pairs of the last hour, and estimates the time to the end. Without any there is no estimate.
+// While the archivist counts again, pairs of what was withdrawn can be among the researched: then there are no more
+// than all.
 func (s *Store) countRate(ctx context.Context, row *projectRow, st *Status) error {
 	kept, err := s.samples(ctx, row.Name)
 	if err != nil || kept.Round != row.Round {
 		return err
 	}
-	st.LastHour = kept.since(s.now()-time.Hour.Milliseconds(), st.Results)
+	st.LastHour = kept.since(s.now()-time.Hour.Milliseconds(), st.Researched)
+	if st.Recounting {
+		st.Researched = min(st.Researched, st.Pairs)
+	}
+
 	if left := st.Pairs - st.Researched; left > 0 && st.LastHour > 0 {
 		st.Remaining = time.Duration(float64(left) / float64(st.LastHour) * float64(time.Hour))
 	}

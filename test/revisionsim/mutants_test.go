@@ -50,7 +50,7 @@ var mutants = []mutant{
 		client: starts(func(o *revision.Instance, _ string) bool { return o.LatestOnly })},
 	{name: "starts under a later name do not count", rule: onlyLatest,
 		client: starts(func(o *revision.Instance, name string) bool { return o.Task == name })},
-	{name: "the fence of a pass left out", shown: 1093, client: without(fence)},
+	{name: "the fence of a pass left out", shown: 1217, client: without(fence)},
 	{name: "a change committed piece by piece", client: pieces},
 	{name: "an instance written without conditions", shown: 123, client: unconditioned},
 	{name: "the places in lines written apart", client: apart(line)},

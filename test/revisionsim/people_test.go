@@ -29,7 +29,14 @@ func (a *actor) author(ctx context.Context) {
 	if w.s.forced && n > 1 && a.Rng.IntN(6) == 0 {
 		w.Met("revisions replaced")
 		n = 1 + a.Rng.Int64N(n)
-		r.replace(w, a.Rng, n)
+		if n > 1 && a.Rng.IntN(3) == 0 {
+			w.Met("history shortened")
+			r.longest = max(r.longest, len(r.commits))
+			n--
+			r.commits = r.commits[:n:n]
+		} else {
+			r.replace(w, a.Rng, n)
+		}
 	} else if n < int64(w.s.most) {
 		n = r.add(w, a.Rng, "")
 	}

@@ -278,6 +278,7 @@ type repository struct {
 	commits []*commit
 	broken  int // requests that are not answered
 	byTask  int // commits that tasks have made
+	longest int // before it was shortened
 }
 
 // add adds a revision, and returns its number.

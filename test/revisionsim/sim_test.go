@@ -3,6 +3,8 @@ package revisionsim
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,8 +96,11 @@ func (w *world) settle(ctx context.Context) {
 	w.fake.Lag = nil
 	clear(w.open)
 	w.check.final = true
-	for _, r := range w.repos {
-		w.plain(r)
+	for _, name := range slices.Sorted(maps.Keys(w.repos)) {
+		r := w.repos[name]
+		for w.plain(r); len(r.commits) < r.longest; { // what was notified is there (again)
+			w.plain(r)
+		}
 	}
 	w.crowd(1).Alone("quiet", func(a *actor) {
 		err := a.rest(ctx)
@@ -154,7 +159,8 @@ var covered = []string{
 	"MIXED REASONS", "cut off at its time-out",
 	"hook lost", "hook doubled", "hook late", "wake-up lost", "wake-up doubled", "wake-up late", "execution lost",
 	"execution doubled", "execution late", "result lost", "result doubled", "result late", "cancel flag lost",
-	"archive cannot be read", "revisions replaced", "pass: busy", "pass: more", "pass: error Stale",
+	"archive cannot be read", "revisions replaced", "history shortened", "hook: far ahead",
+	"pass: busy", "pass: more", "pass: error Stale",
 	"execution: dies", "execution: broken before it began", "execution: it has ended already",
 	"execution: it may not begin", "execution: it was told, and ends", "execution: commits", "result: too late",
 	"result: success after it was told to end",

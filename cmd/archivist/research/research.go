@@ -240,8 +240,8 @@ func showResearch(p terminal.Page, s v1.ResearchStatus) {
 	}
 
 	p.Fields("project", s.Project, "analysis", s.Analysis, "paused", s.Paused,
-		"pairs", fmt.Sprintf("%d: %d researched, %d leased, %d open", n.Pairs, n.Researched,
-			n.Leased, n.Open),
+		"pairs", fmt.Sprintf("%d: %d researched, %d in the last hour, %d leased, %d open", n.Pairs, n.Researched,
+			s.LastHour, n.Leased, n.Open),
 		"recount", counting,
 		"episodes", fmt.Sprintf("%d ready, %d closed, %d away", s.Episodes.Ready, s.Episodes.Closed,
 			s.Episodes.Away),
@@ -249,7 +249,7 @@ func showResearch(p terminal.Page, s v1.ResearchStatus) {
 		"researchers", fmt.Sprintf("%d, for %d work items at once", s.Researchers, s.Capacity),
 		"waiting", terminal.Count(s.Waiting, "work item"), "leases", strconv.Itoa(s.Leases),
 		"oldest lease", oldest,
-		"results", fmt.Sprintf("%d, %d in the last hour", s.Results, s.LastHour), "time left", left)
+		"results", strconv.FormatInt(s.Results, 10), "time left", left)
 
 	for _, r := range s.Pauses {
 		p.Fields("researcher",

@@ -224,7 +224,7 @@ type ResearchStatus struct {
 	Capacity int `json:"capacity" example:"2"`
 	// The number of results of the analysis, problems included.
 	Results int64 `json:"results" example:"652"`
-	// How many of them came in the last hour, within some minutes.
+	// How many pairs were researched in the last hour, within some minutes.
 	LastHour int64 `json:"lastHour" example:"180"`
 	// The time until all pairs are researched, at the rate of the last hour. Absent: not known.
 	RemainingSeconds int64 `json:"remainingSeconds,omitempty" example:"7200"`

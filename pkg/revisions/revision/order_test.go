@@ -312,3 +312,63 @@ func TestRootOfPlanned(t *testing.T) {
 		}
 	}
 }
+
+// TestShortened: an archive that has fewer revisions than were planned is stopped, but not before that was seen for a
+// while: a copy of a repository can be behind. One that has them again goes on, and counts anew.
+func TestShortened(t *testing.T) {
+	w := newWorld(t)
+	repo := (&repository{}).add(3, "[{name: a, command: x}]")
+	w.archive("maps", repo, 1)
+	w.notify("maps", 1, 2, 3)
+	w.quiet("maps", runner.Succeeded)
+	all := repo.commits
+	looks := func(n int) (mode revision.Mode) {
+		t.Helper()
+		for range n {
+			st, err := w.store.Status(t.Context(), "maps")
+			w.must(err)
+			before := st.Looked
+			for range 200 {
+				w.now = w.now.Add(time.Minute)
+				w.quiet("maps", runner.Succeeded)
+				st, err = w.store.Status(t.Context(), "maps")
+				if err != nil || st.Looked != before || st.Mode != revision.Active {
+					break
+				}
+			}
+			w.must(err)
+			mode = st.Mode
+		}
+		return mode
+	}
+	repo.commits = all[:2]
+	if mode := looks(5); mode != revision.Active {
+		t.Fatalf("after five looks it is %s", mode)
+	}
+	repo.commits = all
+	if mode := looks(1); mode != revision.Active {
+		t.Fatalf("with all revisions it is %s", mode)
+	}
+	repo.commits = all[:2]
+	begin := w.now
+	if mode := looks(5); mode != revision.Active {
+		t.Fatalf("after five looks anew it is %s", mode)
+	}
+	if mode := looks(1); mode != revision.Stopped {
+		t.Fatalf("after six looks it is %s", mode)
+	}
+	a, err := w.store.Archive(t.Context(), "maps")
+	w.must(err)
+	if !strings.HasPrefix(a.Why, "revision 3 is planned, and the archive ends at 2 now") {
+		t.Errorf("stopped: %s", a.Why)
+	}
+	if took := w.now.Sub(begin); took < 15*time.Minute || took > 3*time.Hour {
+		t.Errorf("it was believed after %s", took)
+	}
+	_, err = w.store.Resume(t.Context(), "maps", 1, anna)
+	w.must(err)
+	w.quiet("maps", runner.Succeeded)
+	if got := w.state("maps@2/2/a"); got != workflow.Success {
+		t.Errorf("after it has begun anew, revision 2 is %s", got)
+	}
+}

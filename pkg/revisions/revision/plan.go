@@ -1,7 +1,9 @@
 package revision
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"archivist/pkg/kernel/definition"
@@ -388,7 +390,20 @@ func (b *backfill) after(n int64, done map[string]workflow.State) *backfill {
 	}
 
 	next.Latest[workflow.Commit] = n
+	next.forget()
 	return next
+}
+
+// latestMost is how many tasks a back-fill remembers: they are in the row of the archive, which has 400 KB.
+const latestMost = 2000
+
+// forget leaves out the tasks that were planned longest ago, beyond latestMost: PREV does not find them any more.
+func (b *backfill) forget() {
+	names := slices.SortedFunc(maps.Keys(b.Latest),
+		func(x, y string) int { return cmp.Or(cmp.Compare(b.Latest[y], b.Latest[x]), cmp.Compare(x, y)) })
+	for _, name := range names[min(latestMost, len(names)):] {
+		delete(b.Latest, name)
+	}
 }
 
 // commit is the instance COMMIT of the revision. It waits for the end of COMMIT of the revision

@@ -85,9 +85,9 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 		return false, p.missed(ctx, a, a.Newest, err)
 	}
 
-	compared := p.doubted(ctx, a, src, head)
+	compared := p.newestIsSame(ctx, a, src, head)
 	if compared == nil {
-		compared = p.newestIsSame(ctx, a, src, head)
+		compared = p.doubted(ctx, a, src, head)
 	}
 	if fault.Is(compared, fault.Conflict) {
 		return false, nil // it was stopped; the next round sees that
@@ -142,12 +142,30 @@ func (p *pass) missed(ctx context.Context, a *archiveRow, head int64, why error)
 	return p.looked(ctx, a, head)
 }
 
-// newestIsSame compares the newest planned revision with the archive, if that has so many.
+// shrunkLooks is how many looks in a row find that the archive has fewer revisions than were planned, until that is
+// believed: a copy of a repository can be behind for a while. They are about half an hour apart in all.
+const shrunkLooks = 6
+
+// newestIsSame compares the newest planned revision with the archive. If that does not have so many any more, the look
+// has failed, and is made again soon; after shrunkLooks in a row the archive is stopped.
 func (p *pass) newestIsSame(ctx context.Context, a *archiveRow, src archive.Source, head int64) error {
-	if a.First == 0 || a.Watermark < a.First || a.Watermark > head {
+	switch {
+	case a.First == 0 || a.Watermark < a.First:
 		return nil
+	case a.Watermark <= head:
+		a.Short = 0
+		return p.sameAs(ctx, a, src, a.Ref(), a.Watermark)
 	}
-	return p.sameAs(ctx, a, src, a.Ref(), a.Watermark)
+
+	why := fmt.Sprintf("revision %d is planned, and the archive ends at %d now: its history was shortened", a.Watermark,
+		head)
+	a.Short++
+	if a.Short < shrunkLooks {
+		return fault.New(fault.Unavailable, "%s", why)
+	}
+
+	a.Short = 0
+	return p.stop(ctx, a, why, By{})
 }
 
 // notifyMissing notifies a revision that the archive has, and reports whether nobody had.

@@ -90,6 +90,9 @@ type Archive struct {
 	// The looks in a row that have failed: the next one waits twice as long.
 	Missed int `json:"missed,omitempty"`
 
+	// The looks in a row that found fewer revisions than are planned: see shrunkLooks.
+	Short int `json:"short,omitempty"`
+
 	// The planned revision of which a notice has said that it is another one, until the archive was asked; 0: none.
 	Doubt int64 `json:"doubt,omitempty"`
 
