@@ -288,10 +288,14 @@ var errOver = fault.New(fault.Unavailable, "the time of the run was over")
 // try: else an event that takes longer than a run would be called with for ever. One that began later does not: its
 // events are the first of the next run.
 func (n *run) timeOver(err error, began time.Time) error {
-	if cannotCall(err) && n.until.Sub(began)*2 < n.until.Sub(n.began) {
+	const over = "the events were not handled before the end of the run"
+	switch {
+	case !cannotCall(err):
+		return fmt.Errorf("%s: %w", over, err)
+	case n.until.Sub(began)*2 < n.until.Sub(n.began):
 		return errOver
 	}
-	return fmt.Errorf("the events were not handled before the end of the run: %v", err) // without its kind
+	return fmt.Errorf("%s: %v", over, err) // without its kind
 }
 
 // verdicts are the units of a call that failed, and those behind them. An error is about all: the

@@ -2,7 +2,6 @@ package revision
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"archivist/pkg/kernel/fault"
@@ -146,12 +145,4 @@ func (s *Store) handed(ctx context.Context, in *Instance) (all []runner.Input, e
 		e.Prefix, e.Files, e.List = of.Prefix(), of.Last.Kept, of.Last.List
 	}
 	return all, nil
-}
-
-// String says whose outputs an input is, for people.
-func (i Input) String() string {
-	if i.ID == "" {
-		return i.Name + ": none"
-	}
-	return fmt.Sprintf("%s: those of %s", i.Name, i.ID)
 }

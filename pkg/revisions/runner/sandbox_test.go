@@ -83,6 +83,9 @@ echo 'echo evil' > $HOME/.bashrc; echo 'echo evil' > $HOME/.profile`},
 	{"outputs that others own", `ln /etc/hostname $ARCHIVIST_OUTPUTS/hard 2>/dev/null; true`},
 	{"no folder of outputs", `rm -rf $ARCHIVIST_OUTPUTS; ln -s /etc $ARCHIVIST_OUTPUTS`},
 
+	{"inputs that are changed", `chmod -R u+w $ARCHIVIST_INPUTS; echo evil > $ARCHIVIST_INPUTS/x`},
+	{"no folder of inputs", `rm -rf $ARCHIVIST_INPUTS; ln -s /etc $ARCHIVIST_INPUTS`},
+
 	// What the process has.
 	{"the environment of the runner", `cat /proc/$PPID/environ >> $LOOT 2>/dev/null; true`},
 	{"the memory of the runner", `head -c 100 /proc/$PPID/mem >> $LOOT 2>/dev/null; ls -l /proc/$PPID/fd >> $LOOT 2>&1; true`},
