@@ -111,7 +111,11 @@ func fieldsOfTask(p terminal.Page, t v1.Task) {
 	}
 
 	for _, in := range t.Inputs {
-		p.Fields("input", in.Name+": "+cmp.Or(in.ID, "none"))
+		none := "none"
+		if t.Attempt == 0 && t.Run == 0 {
+			none = "known when it starts"
+		}
+		p.Fields("input", in.Name+": "+cmp.Or(in.ID, none))
 	}
 
 	p.Fields("then", strings.Join(t.Follow, ", "))

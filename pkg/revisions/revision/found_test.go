@@ -326,7 +326,7 @@ func TestNoticeFarAhead(t *testing.T) {
 	repo := (&repository{}).add(2, "[{name: a, command: x}]")
 	w.archive("maps", repo, 1)
 	w.notify("maps", 1, 2)
-	w.quiet("maps", runner.Succeeded)
+	w.quiet("maps", runner.Succeeded) // it was never asked, and is known up to 2
 	far := func() {
 		t.Helper()
 		_, err := w.store.Notify(t.Context(), "maps", revision.Notice{Revision: 10_004}, revision.By{Actor: "hook"})
@@ -334,6 +334,7 @@ func TestNoticeFarAhead(t *testing.T) {
 			t.Errorf("a notice far ahead: %v", err)
 		}
 	}
+	far()
 	w.now = w.now.Add(2 * time.Hour) // the archive is asked
 	w.quiet("maps", runner.Succeeded)
 	w.now = w.now.Add(10 * time.Minute)

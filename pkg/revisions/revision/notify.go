@@ -116,12 +116,13 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 // aheadMost is how far beyond the newest known revision one can be notified.
 const aheadMost = 10_000
 
-// ahead is the last revision that can be notified. An archive that has never been asked for its newest one takes any.
+// ahead is the last revision that can be notified: any, as long as none is known.
 func (a *archiveRow) ahead() int64 {
-	if a.Newest == 0 {
+	known := max(a.Newest, a.Watermark)
+	if known == 0 {
 		return MaxRevision
 	}
-	return max(a.Newest, a.Watermark) + aheadMost
+	return known + aheadMost
 }
 
 // tooFar refuses a notice that would leave a gap for ever, or for very long. The archive itself is asked soon, unless
