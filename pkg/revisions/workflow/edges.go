@@ -144,7 +144,7 @@ func (d *draft) readInputs(n *node) {
 	}
 }
 
-// handed checks the inputs: each is a dependency of the task, and not for its failure. What no commit starts waits for
+// handed checks the inputs: each is a dependency of the task. What no commit starts waits for
 // nothing, so it gets outputs of tasks of its revision only, which its run is refused without.
 func (p *parsing) handed(d *draft) {
 	t := &d.task
