@@ -166,8 +166,7 @@ func (n *run) spent(failed []verdict, over bool) (spent []verdict, left []*unit)
 // try calls the target once with all units, or, after an error that was about a whole call, once
 // with each: so that only the one that is to blame fails. next is whether the following try is made
 // alone; it never goes back to common calls, which would blame the others again. broken means that
-// the target cannot be called, or that there was too little time (errOver), and that nothing was
-// tried.
+// the target cannot be called, or that the time is over (errOver), and that nothing was tried.
 func (n *run) try(ctx context.Context, left []*unit,
 	alone bool) (failed []verdict, broken error, next bool) {
 	if !alone || len(left) == 1 {
@@ -251,10 +250,9 @@ func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]s
 		}
 	}
 
-	began := n.now()
 	failures, err := n.r.call(ctx, n.c, b)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = n.timeOver(err, began)
+		err = n.timeOver(err)
 	}
 
 	for _, u := range units {
@@ -267,6 +265,7 @@ func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]s
 		return nil, err
 	}
 
+	n.handled.Store(true)
 	reasons = map[string]string{}
 	for _, f := range failures {
 		id, ok := known[f.ID]
@@ -280,22 +279,29 @@ func (n *run) callOnce(ctx context.Context, units []*unit) (reasons map[string]s
 	return reasons, nil
 }
 
-// errOver is the error of a call that had too little time. Nothing was tried.
+// errOver is the error of a call that the end of the run has ended. Nothing was tried.
 var errOver = fault.New(fault.Unavailable, "the time of the run was over")
 
-// timeOver is the error of a call that began at a time and that the end of the run has ended. What was refused then,
-// such as a read of the table, says nothing about the target. A call that had half of the run for itself counts as a
-// try: else an event that takes longer than a run would be called with for ever. One that began later does not: its
-// events are the first of the next run.
-func (n *run) timeOver(err error, began time.Time) error {
-	const over = "the events were not handled before the end of the run"
-	switch {
-	case !cannotCall(err):
-		return fmt.Errorf("%s: %w", over, err)
-	case n.until.Sub(began)*2 < n.until.Sub(n.began):
+// mostEnds is how many runs in a row can end so, without handling anything.
+const mostEnds = 5
+
+// timeOver is the error of a call that the end of the run has ended. What could not be reached then, such as the table,
+// says nothing about the target or the event: the call is made again, as the first of the next run. After mostEnds
+// runs that came to nothing the target cannot be called: it, or what it waits for, takes longer than a run.
+func (n *run) timeOver(err error) error {
+	if cannotCall(err) && n.cur.Ends < mostEnds {
+		n.over.Store(true)
 		return errOver
 	}
-	return fmt.Errorf("%s: %v", over, err) // without its kind
+	return fmt.Errorf("the events were not handled before the end of the run: %w", err)
+}
+
+// ends counts a run in which nothing was handled because its time was over.
+func (n *run) ends(c *cursor) {
+	c.Ends++
+	if n.handled.Load() || !n.over.Load() {
+		c.Ends = 0
+	}
 }
 
 // verdicts are the units of a call that failed, and those behind them. An error is about all: the

@@ -58,6 +58,9 @@ type cursor struct {
 	// goes on counting.
 	Tried []tried `dynamo:"tried,omitempty"`
 
+	// Ends counts the runs in a row in which nothing was handled because their time was over.
+	Ends int `dynamo:"ends_n,omitempty"`
+
 	// Begin is the event after which it started.
 	Begin int64 `dynamo:"begin_seq,omitempty"`
 

@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"archivist/pkg/events/envelope"
@@ -20,11 +21,14 @@ type run struct {
 	filter *filter.Filter
 	part   envelope.Partition
 
-	// cur is the cursor as this run last read or wrote it, began when the run did, and until when
-	// steps begin. holder is the id of this run in the cursor's lease.
-	cur          cursor
-	began, until time.Time
-	holder       string
+	// cur is the cursor as this run last read or wrote it, and until when steps begin. holder is
+	// the id of this run in the cursor's lease.
+	cur    cursor
+	until  time.Time
+	holder string
+
+	// A call was answered, or the end of the run has ended one.
+	handled, over atomic.Bool
 
 	// keys are the order keys with parked events; nil: not read yet. They change only by this run.
 	keys *parkedKeys

@@ -53,7 +53,7 @@ func (r *Runtime) begin(ctx context.Context, consumer, partition string,
 		return nil, err
 	}
 
-	n := &run{r: r, c: *c, began: r.now(), until: until, holder: r.Store.NewID(), replay: replay}
+	n := &run{r: r, c: *c, until: until, holder: r.Store.NewID(), replay: replay}
 	taken, err := n.take(ctx, partition)
 	if !taken || err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (n *run) work(ctx context.Context) (more bool, err error) {
 		}
 
 		if what == idle {
-			what, err = n.move(ctx, finish, func(*table.Tx, *cursor) {})
+			what, err = n.move(ctx, finish, func(_ *table.Tx, c *cursor) { n.ends(c) })
 			if err != nil {
 				return false, err
 			}
@@ -194,7 +194,10 @@ func (n *run) work(ctx context.Context) (more bool, err error) {
 		}
 	}
 
-	_, err = n.move(ctx, leave, func(_ *table.Tx, c *cursor) { c.Woken = n.now().UnixMilli() })
+	_, err = n.move(ctx, leave, func(_ *table.Tx, c *cursor) {
+		c.Woken = n.now().UnixMilli()
+		n.ends(c)
+	})
 	return true, err
 }
 

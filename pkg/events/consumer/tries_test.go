@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,32 +102,47 @@ func TestRedriveEndsInTime(t *testing.T) {
 }
 
 // TestEndOfRunIsNotTheTargets: what a handler is refused because the time of its run is over does not say that the
-// target cannot be called. It is a try if the call had half of the run for itself: so an event that takes longer than a
-// run is parked in the end. One whose call began late is called again, as the first of the next run, and loses no try.
+// target cannot be called, nor is it a try of its event: it is called again, as the first of the next run. Only after
+// five runs in a row that came to nothing the cursor is stopped, with the true reason; one that handles anything counts
+// anew.
 func TestEndOfRunIsNotTheTargets(t *testing.T) {
 	b := newBench(t)
-	b.apply(define("c", func(d *consumer.Definition) { d.Retries = 1; d.Batch = 1; d.Concurrency = 1 }))
-	b.add("maps", "a")
-	b.add("maps", "b")
-	b.runtime.Grace = 20 * time.Millisecond
+	b.apply(define("c", func(d *consumer.Definition) { d.Retries = -1; d.Batch = 1; d.Concurrency = 1 }))
+	b.runtime.Grace = 10 * time.Millisecond
 	b.runtime.Handlers["note"] = consumer.HandlerFunc(func(ctx context.Context,
 		batch consumer.Batch) ([]consumer.Failure, error) {
-		if batch.Events[0].Subject.ID == "a" { // it takes most of the time of a run
-			b.now = b.now.Add(40 * time.Millisecond)
+		if batch.Events[0].Subject.ID == "quick" {
 			return b.note(ctx, batch)
 		}
 		<-ctx.Done()
 		b.now = b.now.Add(time.Minute)
 		return nil, fault.New(fault.Unavailable, "table: gave up after 1 tries: %w", ctx.Err())
 	})
-	for _, want := range []string{"1 of 2, 0 parked []", "1 of 2, 0 parked []", "2 of 2, 1 parked [b.1]"} {
-		b.now = b.now.Add(2 * time.Minute)
-		if _, err := b.runtime.Run(t.Context(), "c", "maps", b.now.Add(60*time.Millisecond)); err != nil {
-			t.Fatal(err)
+	runs := func(n int) (reason string) {
+		t.Helper()
+		for range n {
+			b.now = b.now.Add(2 * time.Minute)
+			if _, err := b.runtime.Run(t.Context(), "c", "maps", b.now.Add(5*time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
 		}
-		b.want("the cursor", b.state("maps"), want+", 0 wait, 0 redrives, running false")
-		if st, err := b.store.Show(t.Context(), "c"); err != nil || st.Places[0].Stop != nil {
-			t.Errorf("it is stopped: %+v, %v", st.Places[0].Stop, err)
+		st, err := b.store.Show(t.Context(), "c")
+		if err != nil || st.Places[0].Parked > 0 {
+			t.Errorf("%+v, %v", st.Places[0], err)
 		}
+		if st.Places[0].Stop == nil {
+			return ""
+		}
+		return st.Places[0].Stop.Reason
 	}
+	b.add("maps", "quick")
+	b.add("maps", "slow")
+	if reason := runs(1 + 5); reason != "" {
+		t.Errorf("after one run that has handled something, and five that have not: %s", reason)
+	}
+	want := "the events were not handled before the end of the run: table: gave up"
+	if reason := runs(1); !strings.HasPrefix(reason, want) {
+		t.Errorf("after six runs: %q", reason)
+	}
+	b.want("the cursor", b.state("maps"), "1 of 2, 0 parked [], 0 wait, 0 redrives, running false")
 }
