@@ -43,7 +43,8 @@ func TestRunnerThatDies(t *testing.T) {
 		t.Skip("a process of TestCrash") // which starts this test with the variables set
 	}
 	r := &Runner{Bucket: bucket.Bucket{Client: buckettest.Client(url), Name: "work", Limits: bucket.DefaultLimits},
-		Name: "work", Dir: os.Getenv(envDir), Now: time.Now, NewID: func() string { return "dies" }, pace: quick, Log: slog.Default()}
+		Name: "work", Dir: os.Getenv(envDir), Now: time.Now, NewID: func() string { return "dies" }, pace: quick,
+		Log: slog.Default()}
 	result, err := r.Run(context.Background(), marks(os.Getenv(envMark)))
 	if err != nil || result.End != Succeeded {
 		t.Fatalf("%+v, %v", result, err)
