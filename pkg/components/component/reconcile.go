@@ -530,6 +530,17 @@ func (s *Store) removeForeign(ctx context.Context, d *compiled, p *placeRow,
 		return nil // it moved there meanwhile
 	}
 
+	// After the item: of a component that was deleted before the item was decided, its deletion removes the rows.
+	now, err := s.load(ctx)
+	if err != nil {
+		return err
+	}
+
+	is, err := now.of(d.Name)
+	if err != nil || is.born != d.born {
+		return nil // it was deleted
+	}
+
 	tx := s.Table.Begin(s.NewID())
 	if row.Rev == 0 {
 		tx.Require(row.Key(), "attribute_not_exists(pk)")
