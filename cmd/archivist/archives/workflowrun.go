@@ -65,7 +65,7 @@ func (c *workflowRunCmd) Run(a *command.App) error {
 	}
 
 	defer os.RemoveAll(folder)
-	p := &playing{workflowRunCmd: c, app: a, task: task, objects: runner.Folder(folder)}
+	p := &playing{Folder: runner.Folder(folder), cmd: c, app: a, task: task}
 	err = p.prepare()
 	if err != nil {
 		return err
@@ -131,11 +131,11 @@ func didYouMean(near string, names []string) string {
 
 // playing is a task that is played. It is the bucket of its runner: what the task writes is shown when it comes.
 type playing struct {
-	*workflowRunCmd
-	app     *command.App
-	task    *workflow.Task
-	objects runner.Folder
-	job     runner.Job
+	runner.Folder
+	cmd  *workflowRunCmd
+	app  *command.App
+	task *workflow.Task
+	job  runner.Job
 }
 
 // Parts of keys.
@@ -147,7 +147,7 @@ const (
 // prepare makes the job, with all that it finds. The folder for outputs must be free: what is there would be taken for
 // what the task leaves.
 func (p *playing) prepare() error {
-	if p.Outputs != "" {
+	if p.cmd.Outputs != "" {
 		there, err := os.ReadDir(p.kept())
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -165,14 +165,14 @@ func (p *playing) prepare() error {
 	p.job = runner.Job{
 		ID:         p.task.Name,
 		Archive:    p.archive(),
-		Revision:   p.Revision,
-		Base:       p.Revision - 1,
+		Revision:   p.cmd.Revision,
+		Base:       p.cmd.Revision - 1,
 		Attempt:    1,
 		Task:       *p.task,
 		Prefix:     playedPrefix,
 		Checkout:   playedFiles,
 		Token:      "no-token-on-this-computer",
-		Parameters: p.Set,
+		Parameters: p.cmd.Set,
 	}
 	for _, name := range p.task.Inputs {
 		in, err := p.input(strings.ReplaceAll(name, ":", "/"))
@@ -183,7 +183,7 @@ func (p *playing) prepare() error {
 	}
 
 	return p.Create(p.app.Ctx, playedFiles, bucket.Condition{}, func(w io.Writer) error {
-		return archive.Pack(p.app.Ctx, workingCopy{folder: p.Folder}, p.Revision, runner.MaxCheckout, w)
+		return archive.Pack(p.app.Ctx, workingCopy{folder: p.cmd.Folder}, p.cmd.Revision, runner.MaxCheckout, w)
 	})
 }
 
@@ -196,17 +196,17 @@ func (p *playing) archive() string {
 }
 
 // kept is the folder of what the task leaves.
-func (p *playing) kept() string { return filepath.Join(p.Outputs, p.task.Name) }
+func (p *playing) kept() string { return filepath.Join(p.cmd.Outputs, p.task.Name) }
 
 // input makes a folder with what another task has left, as its runner would have stored it.
 func (p *playing) input(name string) (runner.Input, error) {
 	in := runner.Input{Folder: name, Of: name}
-	if p.Inputs == "" {
+	if p.cmd.Inputs == "" {
 		p.app.Warn("the input %s is an empty folder; --inputs DIR names the folder with what tasks have left", name)
 		return in, nil
 	}
 
-	from := filepath.Join(p.Inputs, filepath.FromSlash(name))
+	from := filepath.Join(p.cmd.Inputs, filepath.FromSlash(name))
 	prefix := playedPrefix + "inputs/" + name + "/"
 	var files []runner.Output
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -230,7 +230,7 @@ func (p *playing) input(name string) (runner.Input, error) {
 		return in, err
 	}
 	in.Prefix, in.Files, in.List = prefix, len(files), runner.ListDigest(files)
-	return in, p.objects.Put(p.app.Ctx, prefix+runner.ResultKey, data, bucket.Condition{})
+	return in, p.Put(p.app.Ctx, prefix+runner.ResultKey, data, bucket.Condition{})
 }
 
 // give stores one file of an input.
@@ -248,7 +248,7 @@ func (p *playing) give(from, path, prefix string) (out runner.Output, err error)
 	defer f.Close()
 	out.Path = filepath.ToSlash(name)
 	sum := sha256.New()
-	err = p.objects.Create(p.app.Ctx, prefix+runner.OutputFolder+out.Path, bucket.Condition{}, func(w io.Writer) error {
+	err = p.Create(p.app.Ctx, prefix+runner.OutputFolder+out.Path, bucket.Condition{}, func(w io.Writer) error {
 		out.Size, err = io.Copy(io.MultiWriter(w, sum), f)
 		return err
 	})
@@ -268,8 +268,8 @@ func (p *playing) secret(_ context.Context, name string) (string, error) {
 
 // finish brings what the task has left to its folder, and says how it has ended.
 func (p *playing) finish(res runner.Result) error {
-	if len(res.Outputs) > 0 && p.Outputs != "" {
-		from := filepath.Join(string(p.objects), filepath.FromSlash(playedPrefix+runner.OutputFolder))
+	if len(res.Outputs) > 0 && p.cmd.Outputs != "" {
+		from := filepath.Join(string(p.Folder), filepath.FromSlash(playedPrefix+runner.OutputFolder))
 		err := os.CopyFS(p.kept(), os.DirFS(from))
 		if err != nil {
 			return err
@@ -286,24 +286,9 @@ func (p *playing) finish(res runner.Result) error {
 	return nil
 }
 
-// Read is that of runner.Objects, like Open and Create.
-func (p *playing) Read(ctx context.Context, key string) ([]byte, bucket.Info, error) {
-	return p.objects.Read(ctx, key)
-}
-
-// Open opens an object.
-func (p *playing) Open(ctx context.Context, key string) (io.ReadCloser, bucket.Info, error) {
-	return p.objects.Open(ctx, key)
-}
-
-// Create writes an object.
-func (p *playing) Create(ctx context.Context, key string, c bucket.Condition, write func(io.Writer) error) error {
-	return p.objects.Create(ctx, key, c, write)
-}
-
 // Put stores an object, and shows it if it is a part of what the task writes.
 func (p *playing) Put(ctx context.Context, key string, data []byte, c bucket.Condition) error {
-	err := p.objects.Put(ctx, key, data, c)
+	err := p.Folder.Put(ctx, key, data, c)
 	if err != nil || !strings.HasPrefix(key, playedPrefix+runner.LogFolder) {
 		return err
 	}

@@ -14,7 +14,8 @@ import (
 // or succeeds at an older revision, heals nothing.
 func TestHealed(t *testing.T) {
 	w := newWorld(t)
-	w.archive("maps", (&repository{}).add(6, `[{name: build, command: x, depends: [{task: PREV, on: succeeded}], inputs: PREV}]`), 1)
+	w.archive("maps", (&repository{}).add(6, `
+[{name: build, command: x, depends: [{task: PREV, on: succeeded}], inputs: PREV}]`), 1)
 	plan := func(n int64) string { w.notify("maps", n); w.pass("maps"); return fmt.Sprintf("maps/%d/build", n) }
 	run := func(n int64, end string) {
 		t.Helper()

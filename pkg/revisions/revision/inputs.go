@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -22,7 +23,8 @@ func (in *Instance) handEdges() {
 
 	inputs := make([]Input, 0, len(in.Inputs))
 	for _, i := range in.Inputs {
-		inputs = append(inputs, Input{i.Name, edgeOf(in.Edges, i.Name).giver()})
+		e := edgeOf(in.Edges, i.Name)
+		inputs = append(inputs, Input{i.Name, cmp.Or(e.By, e.ID)}) // what has healed it, or what it is on
 	}
 	in.Inputs = inputs
 }
@@ -35,15 +37,6 @@ func edgeOf(edges []Awaits, name string) Awaits {
 		}
 	}
 	return Awaits{}
-}
-
-// giver is the instance whose outputs an edge hands over, when it is satisfied: what has healed it, or what it
-// is on.
-func (a Awaits) giver() string {
-	if a.By != "" {
-		return a.By
-	}
-	return a.ID
 }
 
 // inputsOf decides whose outputs a run of a task finds: those that the planned instance of the revision would

@@ -61,8 +61,8 @@ func (w *runningWorld) execute(id string) (b runner.Begun) {
 // a run by hand gets what the planned one did, and is refused while there is nothing yet.
 func TestInputsHanded(t *testing.T) {
 	w := newRunning(t, 2, `
-[{name: index, command: 'cat $ARCHIVIST_INPUTS/PREV/index/n >$ARCHIVIST_OUTPUTS/n; echo $ARCHIVIST_REVISION >>$ARCHIVIST_OUTPUTS/n',
-  depends: PREV, inputs: PREV},
+[{name: index, depends: PREV, inputs: PREV,
+  command: 'cd $ARCHIVIST_OUTPUTS; cat $ARCHIVIST_INPUTS/PREV/index/n >n; echo $ARCHIVIST_REVISION >>n'},
  {name: site, command: 'cp $ARCHIVIST_INPUTS/index/n $ARCHIVIST_OUTPUTS/site', depends: index, inputs: index},
  {name: print, command: 'test -e $ARCHIVIST_INPUTS/site/site', depends: site, inputs: site, triggers: manual}]`)
 	w.notify("maps", 1, 2)
@@ -101,7 +101,8 @@ func TestInputsHanded(t *testing.T) {
 	w.execute("maps/1/site/1")
 	in, err := w.store.Instance(t.Context(), "maps/1/site/1")
 	w.must(err)
-	if in.State != workflow.Failure || !strings.Contains(in.Reason, `the output "n" of maps/1/index is not what was kept`) {
+	const changed = `the output "n" of maps/1/index is not what was kept`
+	if in.State != workflow.Failure || !strings.Contains(in.Reason, changed) {
 		t.Errorf("with a changed input it is %s: %s", in.State, in.Reason)
 	}
 }

@@ -58,13 +58,16 @@ func TestInputsRefused(t *testing.T) {
 			}
 		}
 	}
+	damaged := func(name string) string {
+		return `the output "a.txt" of maps/7/` + name + " is not what was kept: it is damaged"
+	}
 	for name, c := range map[string]struct {
 		damage func(*Input)
 		reason string
 	}{
-		"content": {change("outputs/a.txt", "y\n"), `the output "a.txt" of maps/7/content is not what was kept: it is damaged`},
-		"shorter": {change("outputs/a.txt", "x"), `the output "a.txt" of maps/7/shorter is not what was kept: it is damaged`},
-		"longer":  {change("outputs/a.txt", "x\nx"), `the output "a.txt" of maps/7/longer is not what was kept: it is damaged`},
+		"content": {change("outputs/a.txt", "y\n"), damaged("content")},
+		"shorter": {change("outputs/a.txt", "x"), damaged("shorter")},
+		"longer":  {change("outputs/a.txt", "x\nx"), damaged("longer")},
 		"missing": {remove("outputs/a.txt"), `the output "a.txt" of maps/7/missing is missing`},
 		"list":    {remove("result"), "the list of the outputs of maps/7/list is missing"},
 		// The list and its file fit together, and are not what was recorded.
@@ -125,6 +128,6 @@ func TestParametersAreVariables(t *testing.T) {
 func TestOutputsThatCannotBeFiles(t *testing.T) {
 	w := newWorld(t)
 	job := of(workflow.Task{Command: `echo x >$ARCHIVIST_OUTPUTS/a; mkdir a; echo y >a/b`, Outputs: []string{"a/*"}})
-	w.expect(w.run(job), Failed, 0, `an output could not be kept: "a" is a file in one of the two folders, and the folder `+
-		`of "a/b" in the other`)
+	w.expect(w.run(job), Failed, 0, `an output could not be kept: "a" is a file in one of the two folders, and the `+
+		`folder of "a/b" in the other`)
 }

@@ -28,7 +28,7 @@ func TestObjects(t *testing.T) {
 		}
 		_, _, err := o.Open(t.Context(), "a/b")
 		if !fault.Is(err, fault.NotFound) {
-			t.Errorf("%s: an object that there is not: %v", name, err)
+			t.Errorf("%s: a missing object: %v", name, err)
 		}
 		absent := bucket.Condition{Absent: true}
 		if err := put("a/b", "one", absent); err != nil {

@@ -30,8 +30,8 @@ type Document struct {
 // Normal is a text as it is indexed and searched for: letters and digits whatever their case (Unicode
 // case folding), without diacritics, in compatible forms (Unicode NFKD); all others are one blank. So "Café_No.2.TIF"
 // is "cafe no 2 tif", and is found by each of its parts. Latin letters that Unicode does not take apart are
-// those that they are made of: "Łódź" is "lodz", and "Straße" and "STRASSE" are "strasse". Combining marks that take
-// space (Mc), as vowels of Indic scripts do, are parts of words.
+// those that they are made of: "Łódź" is "lodz", and "Straße" and "STRASSE" are "strasse". Combining
+// marks that take space (Mc), as vowels of Indic scripts do, are parts of words.
 func Normal(text string) string {
 	var b strings.Builder
 	blank := false
