@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/formats/ark"
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -34,10 +35,11 @@ func (r Resolver) draw(shoulder, job string, try int) string {
 	return ark.Mint(r.NAAN, shoulder, r.Draw(job, try)).String()
 }
 
-// mint draws an ARK that no other object has, beginning with a try. It returns the next
-// try, and whether the ARK must still be reserved.
-func (r Resolver) mint(ctx context.Context, j *ingest.Job,
-	try int) (next int, reserve bool, err error) {
+// mint draws an ARK that no other object has, beginning with a try. It returns the try that it took,
+// and whether the ARK must still be reserved. If a reservation has just failed (again), the row of that
+// ARK is there by now: of this job, or of its stored object, which a reindex brings back, it is as good
+// as made; of another, the next is drawn.
+func (r Resolver) mint(ctx context.Context, j *ingest.Job, try int, again bool) (took int, reserve bool, err error) {
 	shoulder, err := r.shoulder(ctx, j.Collection)
 	if err != nil {
 		return try, false, err
@@ -47,20 +49,28 @@ func (r Resolver) mint(ctx context.Context, j *ingest.Job,
 		drawn := r.draw(shoulder, j.ID, try)
 		// The storage root is asked, since rows can be lost.
 		version, there, err := r.versionBy(ctx, drawn, j.ID)
-		switch {
-		case err != nil:
+		if err != nil {
 			return try, false, err
-		case there && version == 0:
+		}
+
+		if there && version == 0 {
 			continue // another's object
 		}
 
-		j.Primary = drawn
-		if !there {
-			return try + 1, true, nil
+		var row *inventory.Reserved
+		if there || again { // the job stored it, before the table was restored
+			row, err = r.Inventory.Reserved(ctx, drawn)
+		}
+		if err != nil {
+			return try, false, err
 		}
 
-		row, err := r.Inventory.Reserved(ctx, drawn) // the job stored it, before the table was restored
-		return try + 1, row == nil, err
+		if !there && row != nil && row.Job != j.ID {
+			continue // another's reservation
+		}
+
+		j.Primary = drawn
+		return try, row == nil, nil
 	}
 
 	return try, false, fault.New(fault.Unavailable,

@@ -28,11 +28,11 @@ var next = ingest.Result{Outcome: ingest.StepNext}
 // job's identifiers. These, and the time of the version, are on the job's row before
 // any use. If another job holds a lock, the job is parked.
 func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
-	j, draws := claim.Job, 0
+	j, try := claim.Job, 0
 	minted := j.Primary == ""
-	for range 5 {
+	for round := range 5 {
 		before := *j
-		reserve, refused, err := r.choose(ctx, j, minted, &draws)
+		reserve, refused, err := r.choose(ctx, j, minted, round > 0, &try)
 		if err != nil || refused != "" {
 			return ingest.Fail(false, refused), err
 		}
@@ -52,7 +52,7 @@ func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Resul
 		// The row does not have what was tried.
 		*j = before
 		if reserve && lost.Failed(inventory.ReservedKey(tried.Primary)) {
-			continue // reserved meanwhile
+			continue // reserved meanwhile: by another, or by a reindex of this job's object
 		}
 
 		for _, lock := range tried.LockKeys() {
@@ -71,10 +71,10 @@ func (r Registrar) Assign(ctx context.Context, claim *queue.Claim) (ingest.Resul
 // has. It returns whether the ARK must still be reserved. An ARK that another collection has
 // reserved is refused.
 func (r Registrar) choose(
-	ctx context.Context, j *ingest.Job, mint bool, draws *int,
+	ctx context.Context, j *ingest.Job, mint, again bool, try *int,
 ) (reserve bool, refused string, err error) {
 	if mint {
-		*draws, reserve, err = r.mint(ctx, j, *draws)
+		*try, reserve, err = r.mint(ctx, j, *try, again)
 		return reserve, "", err
 	}
 	row, err := r.Inventory.Reserved(ctx, j.Primary)

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
 	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // failing makes a stage fail for the file of a name until end is called.
@@ -81,5 +82,57 @@ func TestLocalIDUsedWhileDownloading(t *testing.T) {
 	w.Refused(id, "found")
 	if j := w.Job(id); j.ObjectVersion != 0 {
 		t.Errorf("it was stored as v%d", j.ObjectVersion)
+	}
+}
+
+// restored makes the table what it was.
+func (w *twins) restored(earlier []tabletest.Item) {
+	w.Helper()
+	rows := w.Stages.Queue.Table.Rows
+	for _, row := range w.Rows.All() {
+		if err := rows.Delete("pk", row["pk"]).Range("sk", row["sk"]).Run(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+	}
+	for _, row := range earlier {
+		if err := rows.Put(row).Run(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// TestStoredWhileReindexed: the table was restored to before a job stored its object. While the job runs again, a
+// reindex brings back the reservation of the object's ARK: the job still finds its own object, and makes no second.
+func TestStoredWhileReindexed(t *testing.T) {
+	w := newTwins(t)
+	end := w.failing("estimate", "a.txt")
+	job := w.Submit("a.txt", stagetest.Of(""))
+	end()
+	earlier := w.Rows.All()
+	requeue := func() {
+		if _, err := queuetest.Requeue(t.Context(), w.Machine.Queue, job, "go on", "me"); err != nil {
+			t.Fatal(err)
+		}
+		w.Drive()
+	}
+	requeue()
+	ark := w.Ended(job, 1, false).Primary
+
+	w.restored(earlier)
+	asked, meanwhile := false, false
+	w.Client.Do = func(op string, call func() error) error {
+		if op == "TransactWriteItems" && asked && !meanwhile {
+			meanwhile = true
+			w.Reindexed(ark)
+		}
+		return call()
+	}
+	w.Client.Refuse = func(partition string) error { // nothing is refused
+		asked = asked || partition == "ARK#"+ark
+		return nil
+	}
+	requeue()
+	if now := w.Ended(job, 1, false).Primary; now != ark || !meanwhile {
+		t.Errorf("the object was %s, is %s; reindexed meanwhile: %v", ark, now, meanwhile)
 	}
 }

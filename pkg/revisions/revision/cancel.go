@@ -64,7 +64,8 @@ func (c *change) awaitEnd(victim string) error {
 
 // superseder is an instance that awaits the ends of those before it of this task, "" if there is
 // none. If there is, this one is not to start: it would be started only to be stopped, and
-// superseders would have to look for new victims all the time. A run with force is exempt.
+// superseders would have to look for new victims all the time. A run with force is exempt. A person
+// can start a superseder between this look and the commit: then it finds this one among its victims.
 func (c *change) superseder() (string, error) {
 	in := c.in()
 	if in.Force && in.Run > 0 {

@@ -31,8 +31,9 @@ type World struct {
 	Stages  *stage.Stages
 	S3      *buckettest.Twin
 	Rows    *tabletest.Fake
-	Source  *httptest.Server // answers "content of " and the path
-	Refuse  atomic.Bool      // to copy two.txt
+	Client  *tabletest.Client // between the stages and Rows
+	Source  *httptest.Server  // answers "content of " and the path
+	Refuse  atomic.Bool       // to copy two.txt
 }
 
 // NewWorld makes a deployment for a test.
@@ -52,12 +53,12 @@ func NewWorld(t *testing.T) *World {
 
 	t.Cleanup(server.Close)
 	t.Cleanup(w.Source.Close)
-	client := &tabletest.Client{
+	w.Client = &tabletest.Client{
 		DynamoDBAPI: w.Rows,
 		Do:          func(_ string, call func() error) error { return call() },
 		Ends:        true,
 	}
-	w.Machine = queuetest.New(tabletest.Table(client), time.Now, 50)
+	w.Machine = queuetest.New(tabletest.Table(w.Client), time.Now, 50)
 	w.Stages = New(w.Machine, server.URL)
 	return w
 }
