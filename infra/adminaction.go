@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/pkg/app/boot"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 )
@@ -33,7 +34,9 @@ func (a *App) adminName() *string {
 // system does bulk operations, with its function. Who may start executions of it is an
 // administrator of the archive.
 func (a *App) newAdmin(p FunctionProps, timing ingest.Timing) {
-	p.Code, p.Timeout, p.Memory = "admin-action", timing.Admin().Timeout, 512
+	p = p.with(map[string]*string{boot.EnvSearch: jsii.String(p.Settings.SearchDomain)})
+	// The doctor compares the search index with the objects; it is kept in memory.
+	p.Code, p.Timeout, p.Memory = "admin-action", timing.Admin().Timeout, 1024
 	a.Admin = newFunction(a.Stack, "admin", p)
 	props := machineProps(queue.MachineAdmin, timing,
 		map[string]*string{"admin": a.Admin.FunctionName()})

@@ -17,6 +17,7 @@ import (
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/revisions/runner"
+	"archivist/pkg/views/search/embedded"
 )
 
 // grantee is a function, a state machine or a role. All that is granted goes through allow
@@ -177,6 +178,11 @@ func (a *App) grantAdmin(p FunctionProps) {
 	grantObjects(a.Admin, p.Data.Storage, "*", get, put, remove)
 	// It reads what a job at Storing has prepared, and cleans up.
 	grantObjects(a.Admin, p.Data.Work, workspace.Jobs+"*", get, remove)
+	// It compares the search index with the objects, and indexes again what differs.
+	grantObjects(a.Admin, p.Data.Derived, embedded.Folder+"*", get, put, remove)
+	grantDomain(a.Admin, p.Settings, "es:ESHttpPut", "")
+	grantDomain(a.Admin, p.Settings, "es:ESHttpPost", "/_bulk")
+	grantDomain(a.Admin, p.Settings, "es:ESHttpPost", "/_mget")
 	// The doctor reads every row, and the index work.
 	allow(a.Admin, []string{"dynamodb:Scan"}, p.Data.Table.TableArn(),
 		jsii.String(*p.Data.Table.TableArn()+"/index/work"))

@@ -26,7 +26,7 @@ func everything() (Settings, inprocess.Settings) {
 	s.Targets = []string{inprocess.ARN("words")}
 	return s, inprocess.Settings{Timing: s.Timing, Limits: s.Limits, NAAN: s.NAAN, Shoulder: s.Shoulder,
 		MailFrom: s.MailFrom, Contact: s.Contact, Targets: s.Targets, Projects: s.Projects, ResearchTimes: s.TimesText,
-		Revisions: true, ReplicaBucket: s.ReplicaBucket, Index: inprocess.NoIndex{},
+		Revisions: true, ReplicaBucket: s.ReplicaBucket, Index: &inprocess.NoIndex{},
 		Keys: map[string]api.Access{"secret": {Role: api.Administrator}}}
 }
 

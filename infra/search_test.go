@@ -11,7 +11,7 @@ import (
 
 const domain = "https://search-my-archive-a1b2c3d4e5f6g7h8i9j0k1l2m3.eu-west-1.es.amazonaws.com"
 
-// TestSearchDomain: the API and the consumers' function know the domain of the settings, and may
+// TestSearchDomain: the API, the consumers' function and the doctor's know the domain of the settings, and may
 // make their requests to its index of objects, no others. Without a domain nobody may.
 func TestSearchDomain(t *testing.T) {
 	s := production
@@ -19,12 +19,14 @@ func TestSearchDomain(t *testing.T) {
 	all := synth(t, s)
 	arn := `{"Fn::Join":["",["arn:",{"Ref":"AWS::Partition"},":es:eu-west-1:",{"Ref":"AWS::AccountId"},` +
 		`":domain/my-archive/objects%s"]]}`
-	want := []string{`api: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_search"),
+	want := []string{`admin: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_bulk"),
+		`admin: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_mget"), `admin: es:ESHttpPut on ` + fmt.Sprintf(arn, ""),
+		`api: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_search"),
 		`consumer: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_bulk"), `consumer: es:ESHttpPut on ` + fmt.Sprintf(arn, "")}
 	if got := searchGrants(t, all); !slices.Equal(got, want) {
 		t.Errorf("granted %q", got)
 	}
-	for _, name := range []string{"api", "consumer"} {
+	for _, name := range []string{"admin", "api", "consumer"} {
 		if env := text(find(t, all, "AWS::Lambda::Function", name).Properties["Environment"]); !strings.Contains(env,
 			`"`+boot.EnvSearch+`":"`+domain+`"`) {
 			t.Errorf("%s does not know the domain: %s", name, env)

@@ -1,6 +1,6 @@
 // Command admin-action is the function of the state machine admin-action. The machine, which
 // a person starts in the AWS console and the system for a bulk operation, invokes it for each
-// step.
+// step. It has the search index that is kept in a bucket: the doctor compares it with the objects.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"archivist/pkg/app/boot"
+	"archivist/pkg/views/search/embedded"
 )
 
 func main() {
@@ -16,5 +17,5 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	boot.Start(system.AdminAction().Handle)
+	boot.Start(system.AdminAction(embedded.Open).Handle)
 }

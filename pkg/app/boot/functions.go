@@ -51,8 +51,9 @@ func (s *System) Scheduler() *lambda.Scheduler {
 
 // AdminAction is the function of the state machine admin-action. The doctor runs here and
 // nowhere else.
-func (s *System) AdminAction() *lambda.AdminAction {
-	check := doctor.Doctor{Queue: s.queue, Reindexer: s.stages.Reindexer(), Work: s.stages.Work}
+func (s *System) AdminAction(open OpenIndex) *lambda.AdminAction {
+	check := doctor.Doctor{Queue: s.queue, Reindexer: s.stages.Reindexer(), Work: s.stages.Work,
+		Search: s.searching(open)}
 	return &lambda.AdminAction{
 		Admin:   queue.Admin{Queue: s.queue, Checker: check},
 		Budget:  s.queue.Rules.Timing.Admin().Budget,

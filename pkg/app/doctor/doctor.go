@@ -21,7 +21,7 @@
 //
 // The rules of each kind of rows are in the file of its noun: rows.go reads the pages and
 // knows the kinds; job.go, batch.go, object.go, operation.go, log.go, events.go, consumer.go,
-// component.go, research.go and revision.go have the checks; index.go, storage.go (with
+// component.go, views.go, research.go and revision.go have the checks; index.go, storage.go (with
 // stored.go) and work.go are the other phases. A finding has a short name (the invariant),
 // which docs/operations.md explains; a test compares the names there with those in the code.
 //
@@ -47,6 +47,7 @@ import (
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/research"
+	"archivist/pkg/views/search"
 )
 
 // Doctor checks the stored state of a deployment. Its methods only read the fields, so they
@@ -56,6 +57,7 @@ type Doctor struct {
 	Queue     *queue.Queue
 	Reindexer reindex.Reindexer // with the storage root and the inventory
 	Work      workspace.Store
+	Search    search.Consumer // without an index, what can be found is not checked
 }
 
 var _ queue.Checker = Doctor{}
@@ -96,6 +98,8 @@ type cursor struct {
 	Recount *recount `json:"recount,omitempty"`
 	// Research is the count of the rows of each research project, as far as rows were read.
 	Research map[string]*research.Recount `json:"research,omitempty"`
+	// Unindexed is set once the search index could not be read: that is one finding, and the run goes on.
+	Unindexed bool `json:"unindexed,omitempty"`
 }
 
 func (c cursor) String() string {
@@ -135,7 +139,10 @@ type page struct {
 	out    queue.CheckedPage
 	// known and pairs spare reads; both are of this page only, so that they are never old.
 	known *sync.Map               // keys of operations that exist: many receipts name the same
-	pairs map[table.Key]table.Raw // what belongs to events and places of the log
+	pairs map[table.Key]table.Raw // what belongs to events, to places of the log and to lists
+
+	modified map[string]int64 // when objects were changed as the search index has them
+	cursors  *sync.Map        // keys of cursors of consumers, and how far these are
 
 	research *research.Store
 
@@ -165,7 +172,7 @@ func (d Doctor) Check(ctx context.Context, at string, repair bool,
 			repair: repair,
 			until:  until,
 			cursor: c,
-			known:  new(sync.Map),
+			known:  new(sync.Map), cursors: new(sync.Map), modified: map[string]int64{},
 			research: &research.Store{
 				Table: d.Queue.Table,
 				Now:   d.Queue.Now,

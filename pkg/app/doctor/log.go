@@ -13,12 +13,13 @@ import (
 	"archivist/pkg/events/eventlog"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
+	"archivist/pkg/views/browse"
 	"archivist/pkg/views/history"
 )
 
 // logKinds are the kinds of rows of the event log, of its consumers, and of what these keep. What
-// consumers and components keep for themselves (SEARCH to FILE) follows no rule of the log, and
-// is not checked here.
+// consumers and components keep for themselves (SEARCH to FILE) follows no rule of the log; of objects, it is
+// compared with them (views.go).
 var logKinds = []kind{
 	{pk: "LOGS", sk: "HEAD#", check: checkHead},
 	{pk: "LOGS", sk: "EPOCH", check: checkEpoch},
@@ -36,7 +37,7 @@ var logKinds = []kind{
 	{pk: "REPLAY", sk: "REPLAY", expires: true},
 	{pk: "LEDGER", expires: true},
 	{pk: "SEARCH"},
-	{pk: "BROWSE"},
+	{pk: "BROWSE", check: checkEntry},
 	{pk: "HISTORY"},
 	{pk: "STATISTICS"},
 	{pk: "DERIVATIVES"},
@@ -89,13 +90,21 @@ func (r *logReference) names(e *event.Row) bool {
 	return r.SubjectType == e.SubjectType && r.SubjectID == e.SubjectID && r.Version == e.Version
 }
 
-// pair reads what belongs to events and to places of the log, for the rows of a page at once: the place of
-// each event and its copy in the record of its object, and the event of each place. That is a read for a
+// pair reads what belongs to events, to places of the log and to entries of lists, for the rows of a page at
+// once: the place of each event and its copy in the record of its object, the event of each place, and the row
+// that names each entry. That is a read for a
 // hundred rows instead of one for each. What it has read may be older than the row; so it can only confirm
 // that a row is right, and a row that seems wrong is read again.
 func (p *page) pair(ctx context.Context, rows []table.Raw) (err error) {
 	var keys []table.Key
 	for _, r := range rows {
+		if strings.HasPrefix(r.PK, "BROWSE#") {
+			if k, is := browse.PlaceOf(r); is {
+				keys = append(keys, k)
+			}
+			continue
+		}
+
 		of, place := strings.HasPrefix(r.SK, event.Prefix),
 			strings.HasPrefix(r.PK, "LOG#") && strings.HasPrefix(r.SK, "SEQ#")
 		var is event.Row // a place has the same names for the subject and its version

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -55,7 +56,7 @@ func checkObject(ctx context.Context, x *rowCheck) error {
 
 	should := o
 	should.Place()
-	err = x.history(ctx, subjectOf(event.Object, o.ARK), o.Number, "")
+	err = errors.Join(x.history(ctx, subjectOf(event.Object, o.ARK), o.Number, ""), x.shown(ctx, &o))
 	x.placed(o.Head, should.Head, false, func(tx *table.Tx) { tx.Save(&should) })
 	return err
 }

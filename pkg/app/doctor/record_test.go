@@ -20,22 +20,28 @@ import (
 func recorded(t *testing.T) *world {
 	w := settled(t)
 	q := w.Machine.Queue
-	store := &consumer.Store{Table: q.Table, Log: w.log(), Now: q.Now, NewID: q.NewID, Handlers: []string{history.Name}}
-	run := consumer.Runtime{Store: store, Handlers: map[string]consumer.Handler{
-		history.Name: history.Recorder{Table: q.Table, NewID: q.NewID}}}
-	if _, err := store.Apply(t.Context(), history.Definition, consumer.By{Actor: "me"}); err != nil {
-		t.Fatal(err)
+	w.consumed(history.Definition, history.Recorder{Table: q.Table, NewID: q.NewID})
+	return w
+}
+
+// consumed lets a consumer with a handler of ours handle every event.
+func (w *world) consumed(d consumer.Definition, h consumer.Handler) {
+	w.Helper()
+	q := w.Machine.Queue
+	store := &consumer.Store{Table: q.Table, Log: w.log(), Now: q.Now, NewID: q.NewID, Handlers: []string{d.Name}}
+	run := consumer.Runtime{Store: store, Handlers: map[string]consumer.Handler{d.Name: h}}
+	if _, err := store.Apply(w.Context(), d, consumer.By{Actor: "me"}); err != nil {
+		w.Fatal(err)
 	}
-	all, err := w.log().Partitions(t.Context())
+	all, err := w.log().Partitions(w.Context())
 	if err != nil || len(all) == 0 {
-		t.Fatalf("%d partitions, %v", len(all), err)
+		w.Fatalf("%d partitions, %v", len(all), err)
 	}
 	for _, p := range all {
-		if _, err := run.Run(t.Context(), history.Name, p.Name, w.now.Add(time.Minute)); err != nil {
-			t.Fatal(err)
+		if _, err := run.Run(w.Context(), d.Name, p.Name, q.Now().Add(time.Minute)); err != nil {
+			w.Fatal(err)
 		}
 	}
-	return w
 }
 
 // ofRecord are the rows of the object's record.

@@ -42,7 +42,7 @@ func checkRows(ctx context.Context, p *page) error {
 		return err
 	}
 
-	if err := p.pair(ctx, rows); err != nil {
+	if err := errors.Join(p.pair(ctx, rows), p.readIndex(ctx, rows)); err != nil {
 		return err
 	}
 
@@ -66,12 +66,7 @@ func checkRows(ctx context.Context, p *page) error {
 
 			p.out.Checked++
 			research.AddTo(p.cursor.Research, rows[i])
-			p.cursor = cursor{
-				Phase:    phaseRows,
-				At:       table.CursorAt(rows[i].Key),
-				Research: p.cursor.Research,
-			}
-
+			p.cursor.At, p.cursor.Recount = table.CursorAt(rows[i].Key), nil
 			i++
 			if p.enough() && i < len(rows) {
 				return nil
@@ -85,7 +80,7 @@ func checkRows(ctx context.Context, p *page) error {
 		return nil // the next page has no rows
 	}
 
-	p.cursor = cursor{Phase: phaseRows, At: next, Research: p.cursor.Research}
+	p.cursor.At, p.cursor.Recount = next, nil
 	if next == "" {
 		return p.compareResearch(ctx)
 	}

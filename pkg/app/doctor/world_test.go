@@ -22,6 +22,7 @@ import (
 	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
+	"archivist/pkg/views/search"
 )
 
 // world is a deployment on twins, with a clock of its own.
@@ -37,6 +38,7 @@ type world struct {
 	operation       string
 	waits           []string
 	unswept         bool // events get no places any more
+	search          search.Consumer
 }
 
 func newWorld(t *testing.T) *world {
@@ -178,7 +180,7 @@ func (w *world) through(client dynamodbiface.DynamoDBAPI) doctor.Doctor {
 	q.Table.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
 	x := w.Stages.Reindexer()
 	x.Inventory, x.Preserved, x.Now = inventory.Store{Table: q.Table}, q.Preserved, q.Now
-	return doctor.Doctor{Queue: &q, Reindexer: x, Work: w.Stages.Work}
+	return doctor.Doctor{Queue: &q, Reindexer: x, Work: w.Stages.Work, Search: w.search}
 }
 
 // finds fails unless a run has exactly these findings, as "invariant subject".

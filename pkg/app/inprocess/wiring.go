@@ -78,8 +78,8 @@ var makers = map[string]maker{
 	fnComponent: func(s *boot.System, _ boot.OpenIndex) (any, error) {
 		return s.Component(pronom.Open).Handle, nil
 	},
-	fnAdmin: func(s *boot.System, _ boot.OpenIndex) (any, error) {
-		return s.AdminAction().Handle, nil
+	fnAdmin: func(s *boot.System, open boot.OpenIndex) (any, error) {
+		return s.AdminAction(open).Handle, nil
 	},
 	fnRevisions: func(s *boot.System, _ boot.OpenIndex) (any, error) {
 		return s.Revisions(kinds.Opener).Handle, nil

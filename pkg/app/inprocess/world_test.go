@@ -137,7 +137,7 @@ func begin(t *testing.T, settings Settings) *world {
 	w := &world{T: t, src: &source{files: map[string][]byte{}, waits: map[string]bool{}},
 		each: 20 * time.Millisecond, limit: 3 * time.Minute}
 	if settings.Timing == "" { // in a bubble
-		w.each, w.limit, settings.Index = time.Second, 24*time.Hour, NoIndex{}
+		w.each, w.limit, settings.Index = time.Second, 24*time.Hour, &NoIndex{}
 	}
 	if testing.Verbose() {
 		settings.Log = slog.New(slog.NewTextHandler(t.Output(), nil))

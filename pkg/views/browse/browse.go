@@ -83,6 +83,8 @@ type key struct {
 	Order string `dynamo:"list_order"`
 }
 
+func keyOf(e Entry) key { return key{strings.TrimPrefix(e.PK, partition("")), e.SK} }
+
 func (k key) table() table.Key { return table.Key{PK: partition(k.By), SK: k.Order} }
 
 // partition is the key of the partition that has a list. Each list is one partition: so DynamoDB
@@ -196,7 +198,7 @@ func (s Store) should(ctx context.Context, ark string) ([]Entry, error) {
 func replace(tx *table.Tx, is *place, should []Entry, ark string) bool {
 	var keys []key
 	for _, e := range should {
-		keys = append(keys, key{strings.TrimPrefix(e.PK, partition("")), e.SK})
+		keys = append(keys, keyOf(e))
 	}
 
 	if slices.Equal(keys, is.Entries) {

@@ -38,9 +38,12 @@ type Index interface {
 	// ARKs returns those of the next MaxARKs documents in the order of their ARKs, after one of them, ""
 	// for the first. next is where the following page begins, "" at the end.
 	ARKs(ctx context.Context, after string) (arks []string, next string, err error)
+	// Modified returns when the objects were last changed as their documents have them, by ARK, in
+	// milliseconds since 1970. An object without a document is left out. MaxARKs may be asked for.
+	Modified(ctx context.Context, arks []string) (map[string]int64, error)
 }
 
-// MaxARKs is the number of documents that a page of Index.ARKs looks at.
+// MaxARKs is the number of documents that a page of Index.ARKs, or Index.Modified, looks at.
 const MaxARKs = 250
 
 // Parts are what an index in a bucket is made of. The index in a domain needs none of them: its state

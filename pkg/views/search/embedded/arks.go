@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/blevesearch/bleve/v2/numeric"
 	index "github.com/blevesearch/bleve_index_api"
 
 	"archivist/pkg/views/search"
@@ -14,36 +15,77 @@ import (
 // the same wherever it is. A page may have fewer ARKs than ids, or none, and is the last only if next
 // is "": ids of removed documents stay in the list until their segments are merged.
 func (x *Index) ARKs(ctx context.Context, after string) (arks []string, next string, err error) {
+	err = x.reading(ctx, func(reader index.IndexReader) error {
+		ids, err := idsAfter(reader, after)
+		if err != nil {
+			return err
+		}
+
+		if len(ids) == search.MaxARKs {
+			next = ids[len(ids)-1]
+		}
+		arks, err = kept(reader, ids)
+		return err
+	})
+	return arks, next, err
+}
+
+// Modified implements search.Index.
+func (x *Index) Modified(ctx context.Context, arks []string) (map[string]int64, error) {
+	out := map[string]int64{}
+	return out, x.reading(ctx, func(reader index.IndexReader) error {
+		values, err := reader.DocValueReader([]string{modifiedName})
+		if err != nil {
+			return err
+		}
+
+		for _, ark := range arks {
+			id, err := reader.InternalID(ark)
+			if err != nil {
+				return err
+			}
+			if id == nil {
+				continue
+			}
+
+			err = values.VisitDocValues(id, func(_ string, term []byte) {
+				// A number is there in several precisions; the whole one has no shift.
+				n, err := numeric.PrefixCoded(term).Int64()
+				if shift, _ := numeric.PrefixCoded(term).Shift(); err == nil && shift == 0 {
+					out[ark] = int64(numeric.Int64ToFloat64(n))
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// reading calls f with the newest snapshot. If nothing was indexed yet, it does not.
+func (x *Index) reading(ctx context.Context, f func(index.IndexReader) error) error {
 	snapshot, done, err := x.current(ctx)
 	defer done()
 	if err != nil || snapshot == nil {
-		return nil, "", err
+		return err
 	}
 
 	store, err := snapshot.Advanced()
 	if err != nil {
-		return nil, "", fmt.Errorf("search: %w", err)
+		return fmt.Errorf("search: %w", err)
 	}
 
 	reader, err := store.Reader()
 	if err != nil {
-		return nil, "", fmt.Errorf("search: %w", err)
+		return fmt.Errorf("search: %w", err)
 	}
 
-	defer func() { err = errors.Join(err, reader.Close()) }()
-	ids, err := idsAfter(reader, after)
+	err = errors.Join(f(reader), reader.Close())
 	if err != nil {
-		return nil, "", fmt.Errorf("search: %w", err)
+		return fmt.Errorf("search: %w", err)
 	}
-
-	if len(ids) == search.MaxARKs {
-		next = ids[len(ids)-1]
-	}
-
-	if arks, err = kept(reader, ids); err != nil {
-		return nil, "", fmt.Errorf("search: %w", err)
-	}
-	return arks, next, nil
+	return nil
 }
 
 // idsAfter are the next ids, also of documents that were removed and whose segments are not merged yet.

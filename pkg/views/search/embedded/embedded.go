@@ -53,6 +53,9 @@ type Index struct {
 	begun bool // what a process before has left is removed
 }
 
+// Folder is where the indexes of a bucket are.
+const Folder = "search/"
+
 // Open makes the index of objects of a deployment. Its folder is on the disk of the function.
 func Open(p search.Parts) search.Index {
 	return &Index{
@@ -119,7 +122,7 @@ type dropped struct {
 func (x *Index) key() table.Key { return table.Key{PK: "SEARCH#" + x.Name, SK: "SNAPSHOT"} }
 
 // prefix begins the keys of all files of the index.
-func (x *Index) prefix() string { return "search/" + x.Name + "/" }
+func (x *Index) prefix() string { return Folder + x.Name + "/" }
 
 // advice ends errors of a snapshot that cannot be used.
 const advice = "remove its row and rebuild it (docs/restore.md)"

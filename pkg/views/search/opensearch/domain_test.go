@@ -49,6 +49,8 @@ func (d *domain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.bulk(w, body)
 	case "POST /objects/_search application/json":
 		d.search(w, body)
+	case "POST /objects/_mget application/json":
+		d.read(w, r, body)
 	default:
 		d.Errorf("unexpected request: %s %s", r.Method, r.URL)
 	}
@@ -90,6 +92,29 @@ func (d *domain) create(w http.ResponseWriter, body []byte) {
 	}
 	d.created, d.docs, d.version = true, map[string]document{}, map[string]int64{}
 	fmt.Fprint(w, `{"acknowledged": true}`)
+}
+
+// read answers a request of documents by their ids, as OpenSearch does ("Multi-get documents").
+func (d *domain) read(w http.ResponseWriter, r *http.Request, body []byte) {
+	var in struct{ IDs []string }
+	if err := json.Unmarshal(body, &in); err != nil || r.URL.Query().Get("_source_includes") != "modified" {
+		d.Errorf("%s %s: %v", r.URL, body, err)
+	}
+	var docs []document
+	for _, id := range in.IDs {
+		doc, found := d.docs[id]
+		switch {
+		case !d.created:
+			docs = append(docs, document{"_id": id, "error": document{"type": "index_not_found_exception"}})
+		case !found:
+			docs = append(docs, document{"_id": id, "found": false})
+		default:
+			docs = append(docs, document{"_id": id, "found": true, "_source": document{"modified": doc["modified"]}})
+		}
+	}
+	if err := json.NewEncoder(w).Encode(document{"docs": docs}); err != nil {
+		d.Error(err)
+	}
 }
 
 func (d *domain) bulk(w http.ResponseWriter, body []byte) {

@@ -92,6 +92,38 @@ func (x *Index) ARKs(ctx context.Context, after string) (arks []string, next str
 	return arks, next, err
 }
 
+// Modified implements search.Index. Documents are read by their ids ("Multi-get documents"), so it also knows
+// those that searches do not show yet. Without an index no document is found.
+func (x *Index) Modified(ctx context.Context, arks []string) (map[string]int64, error) {
+	if len(arks) == 0 {
+		return nil, nil
+	}
+
+	body, err := json.Marshal(object{"ids": arks})
+	if err != nil {
+		return nil, err
+	}
+
+	var answer struct {
+		Docs []struct {
+			ID     string `json:"_id"`
+			Found  bool   `json:"found"`
+			Source struct {
+				Modified int64 `json:"modified"`
+			} `json:"_source"`
+		} `json:"docs"`
+	}
+	path := "/" + url.PathEscape(x.Name) + "/_mget?_source_includes=modified"
+	err = x.send(ctx, http.MethodPost, path, "application/json", body, &answer)
+	out := map[string]int64{}
+	for _, d := range answer.Docs {
+		if d.Found {
+			out[d.ID] = d.Source.Modified
+		}
+	}
+	return out, err
+}
+
 // query sends a search. Nothing is found if nothing was indexed yet.
 func (x *Index) query(ctx context.Context, request object) (answer hits, err error) {
 	body, err := json.Marshal(request)

@@ -4,6 +4,7 @@ package searchtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -124,6 +125,7 @@ func Conform(t *testing.T, open func(t *testing.T) search.Index) {
 	t.Run("pages", func(t *testing.T) { pages(t, open(t)) })
 	t.Run("changes", func(t *testing.T) { changes(t, open(t)) })
 	t.Run("prune", func(t *testing.T) { prune(t, open(t)) })
+	t.Run("modified", func(t *testing.T) { modified(t, open(t)) })
 }
 
 // found has queries and the objects that they find in the library, in the order of titles.
@@ -311,4 +313,25 @@ func prune(t *testing.T, x search.Index) {
 	if found := Find(t, x, "ark:/99999/o003", ""); found != "" {
 		t.Errorf("found %q", found)
 	}
+}
+
+// modified: each document says of which state of its object it is.
+func modified(t *testing.T, x search.Index) {
+	var s State
+	arks := []string{"ark:/99999/harbour", "ark:/99999/cafe", "ark:/99999/unknown"}
+	expect := func(want map[string]int64) {
+		t.Helper()
+		found, err := x.Modified(t.Context(), arks)
+		if err != nil || len(found) != len(want) || !maps.Equal(found, want) {
+			t.Errorf("found %v, %v, expected %v", found, err, want)
+		}
+	}
+
+	expect(nil)
+	Update(t, x, &s, s.Library()...)
+	cafe := s.Put("cafe", &search.Document{Titles: []string{"Café"}, Modified: 1_800_000_000_123})
+	Update(t, x, &s, cafe)
+	expect(map[string]int64{arks[0]: 3, arks[1]: 1_800_000_000_123})
+	Update(t, x, &s, s.Put("harbour", nil))
+	expect(map[string]int64{arks[1]: 1_800_000_000_123})
 }

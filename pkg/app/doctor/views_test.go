@@ -1,0 +1,163 @@
+package doctor_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"archivist/pkg/events/consumer"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/views/browse"
+	"archivist/pkg/views/search"
+	"archivist/pkg/views/search/embedded"
+	"archivist/pkg/views/search/searchtest"
+)
+
+// shown is a settled world whose lists and whose search index have all objects.
+func shown(t *testing.T) (w *world, lists browse.Store, index *embedded.Index) {
+	w = settled(t)
+	q := w.Machine.Queue
+	lists = browse.Store{Table: q.Table, NewID: q.NewID}
+	derived := w.Stages.Root.Bucket
+	derived.Name = "derived"
+	index = embedded.Open(search.Parts{Table: q.Table, Bucket: derived,
+		Leases: w.Machine.Scheduler.Leases, Now: q.Now}).(*embedded.Index)
+	index.Dir = t.TempDir()
+	t.Cleanup(func() {
+		if err := index.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	source := search.Source{Inventory: w.Stages.Inventory, Root: w.Stages.Root}
+	w.search = search.Consumer{Index: index, Read: source.Read, Exists: w.Stages.Inventory.Exists}
+	w.consumed(browse.Definition(), lists)
+	w.consumed(search.Definition(), w.search)
+	w.finds(false)
+	return w, lists, index
+}
+
+// listed are the titles in the list by title.
+func listed(t *testing.T, lists browse.Store) string {
+	t.Helper()
+	entries, _, err := lists.Read(t.Context(), browse.Page{By: browse.ByTitle})
+	var titles []string
+	for _, e := range entries {
+		titles = append(titles, e.Value)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(titles, ",")
+}
+
+// entry is the entry of the object in the list by title.
+func (w *world) entry() table.Key {
+	w.Helper()
+	keys := w.keptBy("BROWSE#" + browse.ByTitle)
+	if len(keys) != 1 {
+		w.Fatalf("%d entries", len(keys))
+	}
+	return keys[0]
+}
+
+// TestListsAsObjects: an entry of a list that is lost, wrong or surplus is found and made right. What the consumer
+// has not passed yet is no finding.
+func TestListsAsObjects(t *testing.T) {
+	w, lists, _ := shown(t)
+	object, place := "browse-entry "+w.object, key("OBJECT#"+w.object, "BROWSE")
+	damages := map[string]struct {
+		damage func()
+		want   []string
+	}{
+		"lost":  {func() { w.drop(w.entry()) }, []string{object}},
+		"wrong": {func() { w.set(w.entry(), "listed_by", str("Another")) }, []string{object}},
+		"surplus": {func() {
+			w.insert(key("BROWSE#"+browse.ByTitle, "1AAA#"+w.object+"#1"), "owned_by", str(w.object),
+				"listed_by", str("Earlier"))
+		}, []string{"browse-surplus " + w.object}},
+		// Its entries are nobody's then: what a run repairs first decides what it finds.
+		"no names": {func() { w.drop(place) }, nil},
+	}
+	for name, d := range damages {
+		d.damage()
+		if d.want == nil {
+			for n := 0; n < 3; n++ {
+				if _, err := w.doctor().All(t.Context(), true); err != nil {
+					t.Fatal(err)
+				}
+			}
+		} else {
+			w.finds(false, d.want...)
+			w.repairs(d.want)
+		}
+		w.finds(false)
+		if is := listed(t, lists); is != "One" {
+			t.Errorf("%s: the list has %q", name, is)
+		}
+	}
+
+	w.drop(w.entry())
+	w.behind(browse.Name)
+	w.finds(false)
+}
+
+// behind sets the cursors of a consumer back by one event.
+func (w *world) behind(name string) {
+	w.Helper()
+	for _, k := range w.keptBy("CONSUMER#" + name) {
+		if strings.HasPrefix(k.SK, "CURSOR#") {
+			w.set(k, "seq", num(0))
+		}
+	}
+}
+
+// TestIndexAsObjects: an object that the search index lacks, or has as it was, is found and indexed. An index that
+// cannot be read is one finding, and the rest is checked.
+func TestIndexAsObjects(t *testing.T) {
+	w, _, index := shown(t)
+	want := "search-document " + w.object
+	for name, damage := range map[string]search.Reader{
+		"lost": func(context.Context, string) (*search.Document, error) { return nil, nil },
+		"earlier": func(ctx context.Context, ark string) (*search.Document, error) {
+			d, err := w.search.Read(ctx, ark)
+			if err == nil {
+				d.Modified, d.Titles = d.Modified-1, []string{"Earlier"}
+			}
+			return d, err
+		},
+	} {
+		if err := index.Update(t.Context(), []search.Change{{ARK: w.object}}, damage); err != nil {
+			t.Fatal(err)
+		}
+		w.finds(false, want)
+		w.repairs([]string{want})
+		w.finds(false)
+		if found := searchtest.Search(t, index, "title:one", "", 0, ""); found.Total != 1 {
+			t.Errorf("%s: %d objects are found", name, found.Total)
+		}
+	}
+
+	w.search.Index = broken{index}
+	found := w.finds(false, "search-index search")
+	if len(found) == 1 && !strings.Contains(found[0].Evidence, "files are gone") {
+		t.Errorf("%+v", found[0])
+	}
+
+	w.search.Index = index
+	none := func(context.Context, string) (*search.Document, error) { return nil, nil }
+	if err := index.Update(t.Context(), []search.Change{{ARK: w.object}}, none); err != nil {
+		t.Fatal(err)
+	}
+	w.behind(search.Name)
+	w.finds(false)
+}
+
+// broken is an index that cannot be read.
+type broken struct{ search.Index }
+
+func (broken) Modified(context.Context, []string) (map[string]int64, error) {
+	return nil, errors.New("files are gone")
+}
+
+var _ consumer.Handler = browse.Store{}

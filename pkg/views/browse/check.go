@@ -1,0 +1,125 @@
+package browse
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/objects/inventory"
+)
+
+// listing is what the rows say of an object: the row that names its entries, and those of the entries that
+// it has or should have and that are there, by their keys.
+type listing struct {
+	place
+	rows map[table.Key]Entry
+}
+
+// read reads the row that names an object's entries, and these and the given entries.
+func (s Store) read(ctx context.Context, ark string, should []Entry) (l listing, err error) {
+	k := placeKey(ark)
+	l = listing{place: place{Head: table.Head{PK: k.PK, SK: k.SK}}, rows: map[table.Key]Entry{}}
+	err = s.Table.Get(ctx, k, &l.place)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return l, err
+	}
+
+	var keys []table.Key
+	for _, is := range l.Entries {
+		keys = append(keys, is.table())
+	}
+	for _, e := range should {
+		keys = append(keys, e.Key())
+	}
+
+	rows, err := s.Table.Many(ctx, keys)
+	for k, raw := range rows {
+		var e Entry
+		if raw.Decode(&e) == nil && e.Key() == k {
+			l.rows[k] = e
+		}
+	}
+	return l, err
+}
+
+// Wrong is what is wrong with the entries of an object, "" if each list has what its row says, and nothing
+// else of it. It compares with the row as it is given, so it is right only while that does not change. What
+// Handle has not been called for yet is wrong, too.
+func (s Store) Wrong(ctx context.Context, o *inventory.Object) (string, error) {
+	should := entries(o)
+	is, err := s.read(ctx, o.ARK, should)
+	if err != nil {
+		return "", err
+	}
+
+	if len(is.Entries) != len(should) {
+		return fmt.Sprintf("it is at %d places of the lists, and should be at %d", len(is.Entries), len(should)), nil
+	}
+
+	for i, e := range should {
+		row, there := is.rows[e.Key()]
+		switch {
+		case is.Entries[i].table() != e.Key():
+			return fmt.Sprintf("it is not where it should be in %s", e.PK), nil
+		case !there:
+			return fmt.Sprintf("its entry in %s is missing", e.PK), nil
+		case row.Owner != e.Owner || row.Value != e.Value:
+			return fmt.Sprintf("its entry in %s is that of %s, listed by %q", e.PK, row.Owner, row.Value), nil
+		}
+	}
+	return "", nil
+}
+
+// Repair makes the entries of an object those of its row now, whatever the row that names them says. A Stale
+// means that another has changed them meanwhile.
+func (s Store) Repair(ctx context.Context, ark string) error {
+	should, err := s.should(ctx, ark)
+	if err != nil {
+		return err
+	}
+
+	is, err := s.read(ctx, ark, should)
+	if err != nil {
+		return err
+	}
+
+	tx := s.Table.Begin(s.NewID())
+	var keys []key
+	for _, e := range should {
+		keys = append(keys, keyOf(e))
+		row, there := is.rows[e.Key()]
+		if !there || row.Owner != e.Owner || row.Value != e.Value {
+			e.Rev = row.Rev
+			tx.InsertOrSave(&e)
+		}
+	}
+
+	for _, named := range is.Entries {
+		row, there := is.rows[named.table()]
+		if there && row.Owner == ark && !slices.Contains(keys, named) {
+			tx.Remove(&row)
+		}
+	}
+
+	is.Entries = keys
+	tx.InsertOrSave(&is.place)
+	return tx.Commit(ctx)
+}
+
+// PlaceOf is the key of the row that should name an entry, and whether the row is an entry at all.
+func PlaceOf(entry table.Raw) (k table.Key, is bool) {
+	var e Entry
+	if entry.Decode(&e) != nil || e.Owner == "" {
+		return k, false
+	}
+	return placeKey(e.Owner), true
+}
+
+// Names reports whether the row of that key names an entry.
+func Names(row table.Raw, entry table.Key) bool {
+	var p place
+	return row.Decode(&p) == nil &&
+		slices.ContainsFunc(p.Entries, func(k key) bool { return k.table() == entry })
+}
