@@ -62,6 +62,7 @@ var golden = map[string]commandLine{
 	"consumer-redrive":    {"consumer redrive search --all --reason back", "summary"},
 	"consumer-reset":      {"consumer reset search --to latest --reason old", "summary"},
 	"consumer-resume":     {"consumer resume search --reason on", "summary"},
+	"consumer-run":        {"consumer run search --reason now", "summary"},
 	"consumer-show":       {"consumer show search", "name,partitions"},
 	"consumer-skip":       {"consumer skip search --partition maps --seq 1842 --reason bad", "summary"},
 	"consumer-replay":     {"consumer replay search --from seq:2 --partition maps --reason bug --no-watch", "id,state"},

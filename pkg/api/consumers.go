@@ -234,6 +234,10 @@ var consumerActions = map[string]consumerAction{
 		by consumer.By) (string, error) {
 		return name + " goes on from where it was, within a minute or two", s.Resume(ctx, name, by)
 	}},
+	"run": {nil, func(ctx context.Context, s *consumer.Store, name string, _ v1.ConsumerAction,
+		by consumer.By) (string, error) {
+		return name + " runs within a minute", s.RunNow(ctx, name, by)
+	}},
 	"skip": {[]string{"partition", "seq"}, func(ctx context.Context, s *consumer.Store, name string,
 		b v1.ConsumerAction, by consumer.By) (string, error) {
 		if b.Partition == "" || b.Seq == 0 {

@@ -125,6 +125,10 @@ func (a *API) importPREMIS(ctx context.Context,
 		Refused:  []v1.PREMISRefusal{},
 	}
 
+	if len(done.Refused) > 0 && !o.Skip && !o.Try {
+		return out, refusedPREMIS(done.Refused)
+	}
+
 	for _, r := range done.Refused {
 		out.Refused = append(out.Refused, v1.PREMISRefusal{
 			IdentifierType: r.ID.Type,
@@ -133,6 +137,17 @@ func (a *API) importPREMIS(ctx context.Context,
 		})
 	}
 	return out, nil
+}
+
+// refusedPREMIS says that nothing was imported, and why, of the first events that are refused.
+func refusedPREMIS(refused []component.RefusedEvent) error {
+	var why []string
+	for _, r := range refused[:min(len(refused), 10)] {
+		why = append(why, strings.TrimSpace(r.ID.Value+" "+r.Reason))
+	}
+	return fault.New(fault.Invalid, "nothing is imported, since %d of the document are refused: %s; correct the "+
+		"document, or import the rest: skipRefused, --skip-refused; a dry run lists all", len(refused),
+		strings.Join(why, "; "))
 }
 
 // wirePREMIS is never nil, so that it is [] in JSON.

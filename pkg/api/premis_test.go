@@ -134,7 +134,14 @@ func TestItemPREMISRefused(t *testing.T) {
 	if err := client.ItemPREMIS(t.Context(), "item:none", &bytes.Buffer{}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the export of an unknown item: %v", err)
 	}
-	r, err := client.ImportPREMIS(t.Context(), "item:delivery-17", good)
+	_, err := client.ImportPREMIS(t.Context(), "item:delivery-17", good)
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "nothing is imported") ||
+		!strings.Contains(err.Error(), "has no time zone") {
+		t.Errorf("an import of which nothing comes: %v", err)
+	}
+	tried := good
+	tried.DryRun = true
+	r, err := client.ImportPREMIS(t.Context(), "item:delivery-17", tried)
 	if err != nil || len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Reason, "has no time zone") ||
 		r.Refused[0].Identifier != "1" {
 		t.Errorf("%+v, %v", r, err)

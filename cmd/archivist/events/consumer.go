@@ -24,6 +24,7 @@ type ConsumerCmd struct {
 
 	Pause  consumerActCmd    `cmd:"" help:"Handle no more events. They wait."`
 	Resume consumerActCmd    `cmd:"" help:"End the pause of a consumer."`
+	Run    consumerActCmd    `cmd:"" help:"Let a consumer with a schedule run now."`
 	Skip   consumerSkipCmd   `cmd:"" help:"Pass events without handling them."`
 	Reset  consumerResetCmd  `cmd:"" help:"Go back or forward to another place in the log."`
 	Delete consumerDeleteCmd `cmd:"" help:"Remove a consumer and its places in the log. Events stay."`

@@ -162,11 +162,12 @@ type ParkedEvent struct {
 
 // ConsumerAction is a request to act on a consumer.
 type ConsumerAction struct {
-	// pause: it handles no more events. resume: the pause ends. skip: it passes the events up to `seq` of the
+	// pause: it handles no more events. resume: the pause ends. run: one with a schedule
+	// runs within a minute, as if its time had come. skip: it passes the events up to `seq` of the
 	// `partition` without handling them. reset: it goes to the place `to`, and handles the events after it (again).
 	// redrive: parked events are handled again. discard: parked events are given up, and those behind them are
 	// handled. delete: the consumer and its places are removed; events stay.
-	Action string `json:"action" enum:"pause,resume,skip,reset,redrive,discard,delete" example:"redrive"`
+	Action string `json:"action" enum:"pause,resume,run,skip,reset,redrive,discard,delete" example:"redrive"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The index can be written again."`
 	// For skip and reset: only this partition of the log.

@@ -42,6 +42,7 @@ const (
 	EventConsumerChanged   = "consumer.changed"
 	EventConsumerPaused    = "consumer.paused"
 	EventConsumerResumed   = "consumer.resumed"
+	EventConsumerRun       = "consumer.run"
 	EventConsumerSkipped   = "consumer.skipped"
 	EventConsumerReset     = "consumer.reset"
 	EventConsumerRedriven  = "consumer.redriven"
@@ -106,7 +107,7 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventEpochRaised,
 	EventOperationStarted, EventOperationDone, EventOperationStopped, EventOperationContinue,
 	EventOperationRepaired, EventConsumerCreated, EventConsumerChanged, EventConsumerPaused,
-	EventConsumerResumed, EventConsumerSkipped, EventConsumerReset, EventConsumerRedriven,
+	EventConsumerResumed, EventConsumerRun, EventConsumerSkipped, EventConsumerReset, EventConsumerRedriven,
 	EventConsumerDiscarded, EventConsumerDeleted, EventConsumerReplayed, EventConsumerRebuilt,
 	EventReplayCancelled, EventReplayDone, EventComponentCreated, EventComponentChanged,
 	EventComponentPaused,

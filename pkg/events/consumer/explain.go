@@ -138,7 +138,8 @@ func (s *Store) whyWaiting(c Consumer, cur cursor, e envelope.Event) string {
 	case len(cur.Orders) > 0:
 		return place + "it handles parked events first"
 	case c.Mode == Scheduled:
-		return place + "it runs at its times: " + c.Schedule
+		return place + "it runs at its times: " + c.Schedule + "; archivist consumer run " + c.Name +
+			" lets it run now"
 	}
 	return place + "it will be woken; lost wake-ups are repeated within a few minutes"
 }

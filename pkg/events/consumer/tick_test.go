@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/kernel/definition"
+	"archivist/pkg/kernel/fault"
 )
 
 // tick lets the clock look, and compares whom it woke.
@@ -167,6 +168,39 @@ func TestScheduled(t *testing.T) {
 	b.tick("")
 	b.now = b.now.Add(59*time.Minute + 30*time.Second)
 	b.tick("c maps") // the rate keeps its times: seven hours after the first look, although it was woken later
+}
+
+// TestRunNow: a person lets a dormant consumer run, once however often it is said before it does; then its rate
+// begins anew. One without a schedule, or a paused one, is refused.
+func TestRunNow(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c", func(d *consumer.Definition) { d.Mode, d.Schedule = consumer.Scheduled, "rate(1 hour)" }))
+	b.add("maps", "a")
+	b.tick("")
+	by := consumer.By{Actor: "bob", Reason: "it is needed now"}
+	for range 2 {
+		if err := b.store.RunNow(t.Context(), "c", by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.tick("c maps")
+	b.run("c", "maps")
+	b.add("maps", "b")
+	b.now = b.now.Add(59 * time.Minute)
+	b.tick("")
+	b.now = b.now.Add(time.Minute)
+	b.tick("c maps")
+
+	b.apply(define("d"))
+	if err := b.store.RunNow(t.Context(), "d", by); !fault.Is(err, fault.Invalid) {
+		t.Errorf("one without a schedule: %v", err)
+	}
+	if err := b.store.Pause(t.Context(), "c", by); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.store.RunNow(t.Context(), "c", by); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a paused one: %v", err)
+	}
 }
 
 // TestFiringSurvivesEveryCrash: wherever the clock dies, the next one wakes the consumer.

@@ -78,6 +78,7 @@ var Kinds = []Kind{
 	{"consumer.changed", "Consumer", Modify, "", Permanent, true, 1},
 	{"consumer.paused", "Consumer", Modify, "", Permanent, true, 1},
 	{"consumer.resumed", "Consumer", Modify, "", Permanent, true, 1},
+	{"consumer.run", "Consumer", Modify, "", Permanent, true, 1},
 	{"consumer.skipped", "Consumer", Modify, "", Permanent, true, 1},
 	{"consumer.reset", "Consumer", Modify, "", Permanent, true, 1},
 	{"consumer.redriven", "Consumer", Modify, "", Permanent, true, 1},
