@@ -72,6 +72,7 @@ var more = map[string][]string{
 		"./test/property",
 		"./test/e2e -on process",
 	},
+	"pkg/views/statistics":  {"./pkg/app/doctor -run TestStatistics"},
 	"pkg/ingest/identity":   {"./pkg/ingest/stage"},
 	"pkg/ingest/reindex":    {"./pkg/ingest/stage"},
 	"pkg/objects/inventory": {"./pkg/ingest/reindex", "./pkg/ingest/stage"},

@@ -48,6 +48,7 @@ import (
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/research"
 	"archivist/pkg/views/search"
+	"archivist/pkg/views/statistics"
 )
 
 // Doctor checks the stored state of a deployment. Its methods only read the fields, so they
@@ -98,6 +99,8 @@ type cursor struct {
 	Recount *recount `json:"recount,omitempty"`
 	// Research is the count of the rows of each research project, as far as rows were read.
 	Research map[string]*research.Recount `json:"research,omitempty"`
+	// Statistics are the recounts of the partitions of the log, as far as rows were read.
+	Statistics map[string]*statistics.Recount `json:"statistics,omitempty"`
 	// Unindexed is set once the search index could not be read: that is one finding, and the run goes on.
 	Unindexed bool `json:"unindexed,omitempty"`
 }

@@ -39,6 +39,7 @@ var logKinds = []kind{
 	{pk: "SEARCH"},
 	{pk: "BROWSE", check: checkEntry},
 	{pk: "HISTORY"},
+	{pk: "STATISTICS", sk: "DAY#", check: checkDay},
 	{pk: "STATISTICS"},
 	{pk: "DERIVATIVES"},
 	{pk: "FORMATS"},

@@ -104,14 +104,19 @@ func checkResult(ctx context.Context, x *rowCheck) error {
 	return checkResearch(ctx, x)
 }
 
-// beginResearch begins to count the rows of research projects, at the beginning of a run. It has
-// the revisions of the rows of counts before the first row is read: if they are others at the
-// end, something was counted meanwhile, and nothing is compared.
-func (p *page) beginResearch(ctx context.Context) (err error) {
+// beginCounts begins to count the rows of research projects, and the events of the statistics, at the beginning of
+// a run. Of projects it has the revisions of the rows of counts before the first row is read: if they are others at
+// the end, something was counted meanwhile, and nothing is compared.
+func (p *page) beginCounts(ctx context.Context) (err error) {
 	if p.cursor.At != "" || p.cursor.Research != nil {
 		return nil
 	}
+
 	p.cursor.Research, err = p.research.BeginRecount(ctx)
+	if err != nil {
+		return err
+	}
+	p.cursor.Statistics, err = p.statistics().BeginRecount(ctx)
 	return err
 }
 

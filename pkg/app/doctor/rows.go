@@ -16,6 +16,7 @@ import (
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/research"
+	"archivist/pkg/views/statistics"
 )
 
 // rowsOfPage is the number of rows that a page reads. At most this much is read again if the
@@ -32,7 +33,7 @@ const rowsOfPage = 500
 // The cursor moves behind each row that was reported. So a page that ends early, by its time
 // or its findings, loses nothing and repeats nothing.
 func checkRows(ctx context.Context, p *page) error {
-	err := p.beginResearch(ctx) // before its rows are read
+	err := p.beginCounts(ctx) // before the rows are read
 	if err != nil {
 		return err
 	}
@@ -66,6 +67,7 @@ func checkRows(ctx context.Context, p *page) error {
 
 			p.out.Checked++
 			research.AddTo(p.cursor.Research, rows[i])
+			statistics.AddTo(p.cursor.Statistics, rows[i])
 			p.cursor.At, p.cursor.Recount = table.CursorAt(rows[i].Key), nil
 			i++
 			if p.enough() && i < len(rows) {
@@ -82,7 +84,7 @@ func checkRows(ctx context.Context, p *page) error {
 
 	p.cursor.At, p.cursor.Recount = next, nil
 	if next == "" {
-		return p.compareResearch(ctx)
+		return errors.Join(p.compareResearch(ctx), p.compareStatistics(ctx))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/views/browse"
 	"archivist/pkg/views/search"
+	"archivist/pkg/views/statistics"
 )
 
 // shown checks that an object is listed and found as its row says, once the consumers that keep the lists and
@@ -147,4 +148,48 @@ func checkEntry(ctx context.Context, x *rowCheck) error {
 		x.add("browse-surplus", "", repair, "the entry %s is not one of its object", x.Key)
 	}
 	return nil
+}
+
+func (d Doctor) statistics() statistics.Store { return statistics.Store{Table: d.Queue.Table} }
+
+// compareStatistics compares the counts of each partition of the log with its events, at the end of all rows. The
+// recounts are then dropped from the cursor.
+func (p *page) compareStatistics(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(p.cursor.Statistics)) {
+		wrong, err := p.statistics().Compare(ctx, name, p.cursor.Statistics[name], p.Queue.NewID)
+		if err != nil {
+			return err
+		}
+
+		if wrong == nil {
+			continue
+		}
+
+		one := problem{Finding: queue.Finding{Invariant: "statistics-counts", Subject: "partition:" + name,
+			Evidence: wrong.What}, repair: wrong.Repair}
+		if wrong.Repair == nil {
+			one.Command = restoreRow
+		}
+		if err := p.report(ctx, []problem{one}); err != nil {
+			return err
+		}
+	}
+
+	p.cursor.Statistics = nil
+	return nil
+}
+
+// checkDay checks that the total of a day's partition is there: without it nothing is compared. The days of a log
+// follow each other, so the first is enough.
+func checkDay(ctx context.Context, x *rowCheck) error {
+	if x.before.PK == x.PK {
+		return nil
+	}
+
+	total := statistics.TotalOf(x.Key)
+	missing, err := x.missing(ctx, total)
+	if missing {
+		x.add("statistics-counts", restoreRow, nil, "days are counted, but there is no row %s", total)
+	}
+	return err
 }

@@ -3,15 +3,22 @@ package doctor_test
 import (
 	"context"
 	"errors"
+	"maps"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
-	"archivist/pkg/events/consumer"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"archivist/pkg/ingest/stage/stagetest"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/views/browse"
 	"archivist/pkg/views/search"
 	"archivist/pkg/views/search/embedded"
 	"archivist/pkg/views/search/searchtest"
+	"archivist/pkg/views/statistics"
 )
 
 // shown is a settled world whose lists and whose search index have all objects.
@@ -160,4 +167,74 @@ func (broken) Modified(context.Context, []string) (map[string]int64, error) {
 	return nil, errors.New("files are gone")
 }
 
-var _ consumer.Handler = browse.Store{}
+// TestStatisticsAsEvents: counts that are not what the events say are found; a total is repaired if its days are right.
+func TestStatisticsAsEvents(t *testing.T) {
+	w := settled(t)
+	q := w.Machine.Queue
+	w.consumed(statistics.Definition, statistics.Counter{Table: q.Table, NewID: q.NewID})
+	w.finds(false)
+	var total, day table.Key
+	for _, k := range w.keptBy("STATISTICS#bench") {
+		switch {
+		case strings.HasPrefix(k.SK, "TOTAL#"):
+			total = k
+		case strings.HasPrefix(k.SK, "DAY#"):
+			day = k
+		}
+	}
+	of := "statistics-counts partition:" + strings.TrimPrefix(total.SK, "TOTAL#")
+	right := w.Rows.Row(total)["counts"].(*types.AttributeValueMemberM).Value
+	change := func(k table.Key, name string, by int64) {
+		counts := maps.Clone(w.Rows.Row(k)["counts"].(*types.AttributeValueMemberM).Value)
+		n, err := strconv.ParseInt(counts[name].(*types.AttributeValueMemberN).Value, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[name] = num(n + by)
+		w.set(k, "counts", &types.AttributeValueMemberM{Value: counts})
+	}
+
+	for _, name := range []string{"objects", "versions", "files", "bytes"} {
+		change(total, name, -1)
+		w.finds(false, of)
+		w.repairs([]string{of})
+		w.finds(false)
+		is := w.Rows.Row(total)["counts"].(*types.AttributeValueMemberM).Value
+		if is[name].(*types.AttributeValueMemberN).Value != right[name].(*types.AttributeValueMemberN).Value {
+			t.Errorf("%s: repaired as %v, was %v", name, is[name], right[name])
+		}
+	}
+
+	// What is counted during a run is no finding.
+	d := w.doctor()
+	page, err := d.Check(t.Context(), "", false, w.now)
+	if err != nil || page.Cursor == "" {
+		t.Fatalf("a page of one row: %+v, %v", page, err)
+	}
+	before := w.Rows.Row(total)["last_seq"]
+	w.Ended(w.Submit("c.txt", stagetest.Of("", "another")), 1, false)
+	w.advance(time.Hour) // the sweep looks only at what has waited
+	w.Drive()
+	w.sweep()
+	w.consumed(statistics.Definition, statistics.Counter{Table: q.Table, NewID: q.NewID})
+	if after := w.Rows.Row(total)["last_seq"]; reflect.DeepEqual(before, after) {
+		t.Fatalf("nothing was counted since %v", before)
+	}
+	for page.Cursor != "" {
+		page, err = d.Check(t.Context(), page.Cursor, false, w.now.Add(time.Minute))
+		if err != nil || len(page.Findings) > 0 {
+			t.Fatalf("%+v, %v", page.Findings, err)
+		}
+	}
+
+	change(day, "bytes", 1)
+	if found := w.finds(true, of); len(found) == 1 && found[0].Repaired {
+		t.Errorf("repaired, though no one knows what is right: %+v", found[0])
+	}
+	change(day, "bytes", -1)
+	change(total, "objects", 1)
+	change(day, "objects", 1) // an event was counted twice
+	w.finds(false, of)
+	w.drop(total)
+	w.finds(false, "statistics-counts "+day.String())
+}

@@ -1,0 +1,179 @@
+package statistics
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// Recount is what the events of a partition say that is never removed: how many objects, versions, files and bytes
+// were added, up to the event that was counted last when the recount began. It is stored in cursors.
+type Recount struct {
+	Log string `json:"log"`
+	Seq int64  `json:"seq"`
+	// Had is what was counted up to then, and Found what the events say, in the order of permanent.
+	Had   [4]int64 `json:"had"`
+	Found [4]int64 `json:"found"`
+}
+
+// permanent are the counts that follow from events which are never removed.
+var permanent = [4]string{Objects, Versions, Files, Bytes}
+
+// MaxRecounts is the number of partitions of the log that are recounted at once, the first by name. All recounts of
+// a run are in one cursor.
+const MaxRecounts = 500
+
+// BeginRecount begins to recount the partitions that have counts, by their names.
+func (s Store) BeginRecount(ctx context.Context) (map[string]*Recount, error) {
+	var keys []table.Key
+	err := s.each(ctx, table.Query{Index: "list", PK: listed}, func(r Row) {
+		if len(keys) < MaxRecounts {
+			keys = append(keys, r.Key())
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	rows, err := s.Table.Many(ctx, keys)
+	all := map[string]*Recount{}
+	for k, raw := range rows {
+		var r Row
+		if raw.Decode(&r) != nil {
+			continue // the check of the row says so
+		}
+		one := &Recount{Log: strings.TrimPrefix(k.PK, partition("")), Seq: r.LastSeq}
+		for i, name := range permanent {
+			one.Had[i] = r.Counts[name]
+		}
+		all[strings.TrimPrefix(k.SK, totalPrefix)] = one
+	}
+	return all, err
+}
+
+// AddTo adds a row to the recounts, if it is an event that they count.
+func AddTo(all map[string]*Recount, row table.Raw) {
+	if !strings.HasPrefix(row.SK, event.Prefix) {
+		return
+	}
+
+	var is event.Row
+	if row.Decode(&is) != nil || is.Seq == 0 || all[is.Partition] == nil || is.Seq > all[is.Partition].Seq {
+		return
+	}
+
+	e, err := is.Envelope()
+	if err != nil {
+		return
+	}
+	for i, name := range permanent {
+		all[is.Partition].Found[i] += countsOf(e)[name]
+	}
+}
+
+// Wrong is a partition whose counts are not what its events or its days say.
+type Wrong struct {
+	What   string
+	Repair func(ctx context.Context) error // nil: which of them is right is not known
+}
+
+// compareTries is how often the rows of a partition are read that is counted meanwhile.
+const compareTries = 3
+
+// Compare compares the counts of a partition with a recount that has seen every event, and with the sum of its days;
+// nil if all agree. If the events and the days agree, the total is repaired. A partition in which events are counted
+// all the time is left out. newID makes the id of the repair's transaction.
+func (s Store) Compare(ctx context.Context, name string, r *Recount, newID func() string) (*Wrong, error) {
+	for range compareTries {
+		total, err := s.totalOf(ctx, name, r)
+		if err != nil {
+			return nil, err
+		}
+
+		days := Counts{}
+		err = s.each(ctx, table.Query{PK: partition(r.Log), Prefix: dayPrefix}, func(d Row) {
+			if TotalOf(d.Key()) == total.Key() {
+				days.add(d.Counts)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+
+		again, err := s.totalOf(ctx, name, r)
+		if err != nil {
+			return nil, err
+		}
+		if again.Rev == total.Rev {
+			return s.judge(&total, r, days, newID), nil
+		}
+	}
+	return nil, nil
+}
+
+// TotalOf is the key of the total of the partition that a day is of.
+func TotalOf(day table.Key) table.Key {
+	_, of, _ := strings.Cut(strings.TrimPrefix(day.SK, dayPrefix), "#")
+	return table.Key{PK: day.PK, SK: totalPrefix + of}
+}
+
+// totalOf is the row of a partition; one that is gone since the recount began has no counts, and the rev 0.
+func (s Store) totalOf(ctx context.Context, name string, r *Recount) (Row, error) {
+	total := Row{Head: table.Head{PK: partition(r.Log), SK: totalPrefix + name}, Log: r.Log}
+	err := s.Table.Get(ctx, total.Key(), &total)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return total, err
+}
+
+// judge is Compare of rows that were read at one moment. What was counted since the recount began is in both.
+func (s Store) judge(total *Row, r *Recount, days Counts, newID func() string) *Wrong {
+	should := Counts{}
+	should.add(total.Counts)
+	for i, name := range permanent {
+		should[name] += r.Found[i] - r.Had[i]
+	}
+
+	byEvents, byDays := same(should, total.Counts), same(days, total.Counts)
+	if byEvents && byDays {
+		return nil
+	}
+
+	w := &Wrong{What: "counted are " + total.Counts.text() + "; its days have " + days.text() + "; its events say " +
+		should.text()}
+	if total.Rev > 0 && same(days, should) {
+		w.Repair = func(ctx context.Context) error {
+			fixed := *total
+			fixed.Counts = should
+			tx := s.Table.Begin(newID())
+			tx.Save(&fixed)
+			return tx.Commit(ctx)
+		}
+	}
+	return w
+}
+
+// same compares counts; one that is missing is 0.
+func same(a, b Counts) bool {
+	return !slices.ContainsFunc(Names, func(name string) bool { return a[name] != b[name] })
+}
+
+// text has the counts that are not 0, in the order of Names.
+func (c Counts) text() string {
+	var parts []string
+	for _, name := range Names {
+		if c[name] != 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c[name], name))
+		}
+	}
+	if parts == nil {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
