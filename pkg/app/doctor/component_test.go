@@ -43,6 +43,31 @@ func (w *world) components() *component.Store {
 		Wake: func(context.Context, string) error { return nil }}
 }
 
+// TestItemsOfObjects: an object whose item is lost, or is behind, is found, and its item made again: else no component
+// would check it. What the consumer has not passed yet is no finding.
+func TestItemsOfObjects(t *testing.T) {
+	w := settled(t)
+	item := key("COMPONENTITEM#object:"+w.object, "COMPONENTITEM")
+	w.consumed(component.FollowerDefinition, component.Follower{Store: w.components()})
+	w.finds(false)
+	want := "item-object " + w.object
+	for name, damage := range map[string]func(){
+		"lost":   func() { w.drop(item) },
+		"behind": func() { w.set(item, "item_json", str(`{"id": "object:`+w.object+`", "applied": 1}`)) },
+	} {
+		damage()
+		w.finds(false, want)
+		w.repairs([]string{want})
+		w.finds(false)
+		if wrong, err := w.components().Behind(t.Context(), "object:"+w.object, 2); wrong != "" || err != nil {
+			t.Errorf("%s: after the repair %s, %v", name, wrong, err)
+		}
+	}
+	w.drop(item)
+	w.behind(component.FollowerName)
+	w.finds(false)
+}
+
 func boxKey() table.Key { return key("COMPONENTITEM#item:box", "COMPONENTITEM") }
 
 // ofComponents are the damages of a world with a component.

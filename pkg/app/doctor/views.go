@@ -2,10 +2,13 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 
+	"archivist/pkg/components/component"
+	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/fault"
@@ -36,7 +39,29 @@ func (x *rowCheck) shown(ctx context.Context, o *inventory.Object) error {
 			x.add("browse-entry", "", repair, "%s", wrong)
 		}
 	}
-	return x.indexed(ctx, o)
+	return errors.Join(x.indexed(ctx, o), x.followed(ctx, o))
+}
+
+// followed checks that components find the object as it is: without its item no component checks or copies it.
+func (x *rowCheck) followed(ctx context.Context, o *inventory.Object) error {
+	passed, err := x.passed(ctx, component.FollowerName, o)
+	if err != nil || !passed {
+		return err
+	}
+
+	s, id := x.components(), component.IDOf(envelope.Ref{Type: event.Object.String(), ID: o.ARK})
+	wrong, err := s.Behind(ctx, id, o.Number)
+	if fault.Is(err, fault.Invalid) {
+		return nil // the check of the item says so
+	}
+
+	if wrong != "" {
+		x.add("item-object", "", func(ctx context.Context) error {
+			_, err := s.Sync(ctx, id)
+			return err
+		}, "%s", wrong)
+	}
+	return err
 }
 
 // readIndex reads which states of the objects of a page the search index has. An index that cannot be read is

@@ -47,6 +47,22 @@ func (s *Store) Examine(ctx context.Context, id string) (wrong string, err error
 	return strings.Join(all, "; "), nil
 }
 
+// Behind says what an item does not know of its subject, which has had so many events; "" for nothing. Components
+// never find an item that does not exist, nor one that does not know what has happened. An item that cannot be read
+// is an Invalid.
+func (s *Store) Behind(ctx context.Context, id string, events int64) (string, error) {
+	row, err := s.row(ctx, id)
+	switch {
+	case err != nil:
+		return "", err
+	case row.Rev == 0:
+		return fmt.Sprintf("there is no item %s", id), nil
+	case row.it.Applied < events:
+		return fmt.Sprintf("the item %s knows %d of %d events", id, row.it.Applied, events), nil
+	}
+	return "", nil
+}
+
 // Repair brings an item's places to where its events say that it is. It can be repeated; of an item
 // that changes at that moment nothing is repaired.
 func (s *Store) Repair(ctx context.Context, id string) error {
