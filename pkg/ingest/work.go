@@ -58,7 +58,7 @@ const (
 	WorkHeld         = "held"
 	WorkCleanUp      = "clean"
 	WorkFailed       = "failed"
-	DueShards        = 4
+	DueShards        = 8
 )
 
 // due is the place of an item among the due ones. Its shard follows from its id, so it stays the

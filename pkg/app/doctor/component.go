@@ -11,7 +11,9 @@ import (
 
 // componentKinds are the kinds of rows of components.
 var componentKinds = []kind{
+	{pk: "COMPONENTS", sk: "#HEAD", check: checkRegistry},
 	{pk: "COMPONENTS"},
+	{pk: "COMPONENTEPOCH", sk: "EPOCH"},
 	{pk: "COMPONENTITEM", sk: "COMPONENTITEM", check: checkItem},
 	{pk: "LINE", check: checkLineRow},
 	{pk: "COMPONENTRUNS"},
@@ -20,6 +22,17 @@ var componentKinds = []kind{
 
 func (x *rowCheck) components() *component.Store {
 	return &component.Store{Table: x.Queue.Table, Now: x.Queue.Now, NewID: x.Queue.NewID}
+}
+
+// checkRegistry checks the copies of the epoch of components' definitions. Without its own no new item of a part could
+// be made.
+func checkRegistry(ctx context.Context, x *rowCheck) error {
+	s := x.components()
+	wrong, err := s.ExamineEpochs(ctx)
+	if wrong != "" {
+		x.add("component-epoch", "", s.RepairEpochs, "%s", wrong)
+	}
+	return err
 }
 
 // checkItem checks that an item is at the places in the lines of components that follow from

@@ -80,6 +80,10 @@ var ofComponents = []damage{
 	{"a row of a line of no component", func(w *world) {
 		w.insert(key("LINE#gone", "failed#item:box"), "item_id", str("item:box"), "owned_by", str("item:box"))
 	}, one("line-row", row("LINE#gone", "failed#item:box")), true},
+	{"a copy of the epoch that is lost", func(w *world) { w.drop(key("COMPONENTEPOCH#3", "EPOCH")) },
+		one("component-epoch", row("COMPONENTS", "#HEAD")), true},
+	{"a copy of an earlier epoch", func(w *world) { w.set(key("COMPONENTEPOCH#15", "EPOCH"), "line_epoch", num(0)) },
+		one("component-epoch", row("COMPONENTS", "#HEAD")), true},
 	{"an item without its newest event", func(w *world) { w.set(boxKey(), "version", num(9)) },
 		one("event-last", func(*world) string { return "item:box" }), false},
 	{"an item that cannot be read", func(w *world) { w.set(boxKey(), "item_json", str("{")) },

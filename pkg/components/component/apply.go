@@ -140,9 +140,11 @@ func (s *Store) Apply(ctx context.Context, d Definition, by By) (c Component, er
 type edit struct {
 	s    *Store
 	head head
-	fill fillRow
-	row  definitionRow
-	now  int64
+	// before is the epoch that the head has before the change.
+	before int64
+	fill   fillRow
+	row    definitionRow
+	now    int64
 }
 
 // redefine lets f change a component, and does it again, with fresh rows, if another change was
@@ -155,6 +157,7 @@ func (s *Store) redefine(ctx context.Context, name string, f func(e *edit) error
 			return err
 		}
 
+		e.before = e.head.Epoch
 		if e.fill, err = s.filling(ctx); err != nil {
 			return err
 		}
@@ -318,6 +321,12 @@ func (e *edit) save(ctx context.Context, tx *table.Tx, d Definition, eventType s
 	if by.Request != "" {
 		r.Requests = append(slices.Clone(r.Requests), by.Request)
 		r.Requests = r.Requests[max(0, len(r.Requests)-maxRequests):]
+	}
+
+	if e.head.Epoch != e.before || !e.head.Spread {
+		if err := e.s.spread(ctx, tx, &e.head); err != nil {
+			return Component{}, err
+		}
 	}
 
 	put(tx, &e.head, e.head.Rev)

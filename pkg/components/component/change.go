@@ -253,6 +253,10 @@ func (c *change) tell() {
 func (c *change) insert() {
 	c.tx.Insert(c.row)
 	k := table.Key{PK: registry, SK: headSK}
+	if c.defs.spread {
+		k = epochKey(shard(c.row.it.ID))
+	}
+
 	if c.defs.epoch == 0 {
 		c.tx.Require(k, "attribute_not_exists(pk)")
 		return

@@ -11,6 +11,7 @@
 //	COMPONENTITEM#{item}  COMPONENTITEM                the item
 //	COMPONENTITEM#{item}  EV#{version}                 its own events
 //	COMPONENTS        #HEAD, {component}                     definitions; the head has their epoch
+//	COMPONENTEPOCH#{part}  EPOCH                             the epoch once more, for new items
 //	LINE#{component}  ready#{rank}#{first event}#{item}      it can be worked on
 //	LINE#{component}  later#{not before}#{item}              likewise, from a time on
 //	LINE#{component}  running#{until}#{item}                 it is being worked on

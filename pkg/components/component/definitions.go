@@ -25,6 +25,56 @@ const (
 type head struct {
 	table.Head
 	Epoch int64 `dynamo:"line_epoch"`
+	// Spread: there is a copy of the epoch for each part of the items (epochKey). Each new item requires its
+	// part's: one row could not take the requests of all, and they would conflict. A registry of an earlier
+	// release has none until a definition is changed.
+	Spread bool `dynamo:"spread,omitempty"`
+}
+
+// epochRow is the epoch of the registry's head once more.
+type epochRow struct {
+	table.Head
+	Epoch int64 `dynamo:"line_epoch"`
+}
+
+// epochKey is the key of a copy of the epoch. Each has a partition of its own.
+func epochKey(part uint32) table.Key {
+	return table.Key{PK: fmt.Sprintf("COMPONENTEPOCH#%d", part), SK: "EPOCH"}
+}
+
+// epochs reads the copies of the epoch, by their keys; those that cannot be read are left out.
+func (s *Store) epochs(ctx context.Context) (map[table.Key]epochRow, error) {
+	var keys []table.Key
+	for part := range uint32(shards) {
+		keys = append(keys, epochKey(part))
+	}
+
+	raw, err := s.Table.Many(ctx, keys)
+	rows := map[table.Key]epochRow{}
+	for k, one := range raw {
+		var r epochRow
+		if one.Decode(&r) == nil {
+			rows[k] = r
+		}
+	}
+	return rows, err
+}
+
+// spread puts the epoch of the head into all copies.
+func (s *Store) spread(ctx context.Context, tx *table.Tx, h *head) error {
+	rows, err := s.epochs(ctx)
+	if err != nil {
+		return err
+	}
+
+	for part := range uint32(shards) {
+		k := epochKey(part)
+		r := rows[k]
+		r.PK, r.SK, r.Epoch = k.PK, k.SK, h.Epoch
+		tx.InsertOrSave(&r)
+	}
+	h.Spread = true
+	return nil
 }
 
 // fillRow is the back-fill: all items that were decided by definitions before the epoch Want are
@@ -92,7 +142,7 @@ func (s *Store) load(ctx context.Context) (*definitions, error) {
 			return known, nil
 		}
 
-		next, err := s.loadEpoch(ctx, h.Epoch)
+		next, err := s.loadEpoch(ctx, h)
 		if err != nil || next != nil {
 			return next, err
 		}
@@ -101,10 +151,10 @@ func (s *Store) load(ctx context.Context) (*definitions, error) {
 		"the definitions of components keep changing; try again in a moment")
 }
 
-// loadEpoch reads the definitions of an epoch; nil if they were changed meanwhile: the head is read
+// loadEpoch reads the definitions of a head's epoch; nil if they were changed meanwhile: the head is read
 // again after the rows.
-func (s *Store) loadEpoch(ctx context.Context, epoch int64) (*definitions, error) {
-	next := &definitions{epoch: epoch}
+func (s *Store) loadEpoch(ctx context.Context, h head) (*definitions, error) {
+	next := &definitions{epoch: h.Epoch, spread: h.Spread}
 	rows, err := s.definitionRows(ctx)
 	if err != nil {
 		return nil, err
@@ -121,8 +171,8 @@ func (s *Store) loadEpoch(ctx context.Context, epoch int64) (*definitions, error
 		next.all = append(next.all, c)
 	}
 
-	h, err := s.head(ctx)
-	if err != nil || h.Epoch != epoch {
+	now, err := s.head(ctx)
+	if err != nil || now.Epoch != h.Epoch {
 		return nil, err
 	}
 

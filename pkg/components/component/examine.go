@@ -63,6 +63,44 @@ func (s *Store) Behind(ctx context.Context, id string, events int64) (string, er
 	return "", nil
 }
 
+// ExamineEpochs says which copies of the epoch of the definitions are not that epoch, "" for none.
+func (s *Store) ExamineEpochs(ctx context.Context) (wrong string, err error) {
+	h, err := s.head(ctx)
+	if err != nil || !h.Spread {
+		return "", err
+	}
+
+	rows, err := s.epochs(ctx)
+	var parts []string
+	for part := range uint32(shards) {
+		if rows[epochKey(part)].Epoch != h.Epoch {
+			parts = append(parts, fmt.Sprint(part))
+		}
+	}
+
+	if err != nil || parts == nil {
+		return "", err
+	}
+	return fmt.Sprintf("the epoch is %d, and its copies for the parts %s of the items are not", h.Epoch,
+		strings.Join(parts, ", ")), nil
+}
+
+// RepairEpochs makes all copies of the epoch of the definitions what it is. A Stale means that a definition was
+// changed meanwhile.
+func (s *Store) RepairEpochs(ctx context.Context) error {
+	h, err := s.head(ctx)
+	if err != nil {
+		return err
+	}
+
+	tx := s.Table.Begin(s.NewID())
+	if err := s.spread(ctx, tx, &h); err != nil {
+		return err
+	}
+	tx.InsertOrSave(&h)
+	return tx.Commit(ctx)
+}
+
 // Repair brings an item's places to where its events say that it is. It can be repeated; of an item
 // that changes at that moment nothing is repaired.
 func (s *Store) Repair(ctx context.Context, id string) error {

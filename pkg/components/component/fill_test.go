@@ -237,3 +237,49 @@ func TestDefinitionsAreOfOneEpoch(t *testing.T) {
 		}
 	}
 }
+
+// TestNewItemByNewestDefinitions: while an item is made, a component is added and its back-fill ends. The item is
+// decided by it, too: no back-fill would see it again. So it is with a registry of an earlier release, which has one
+// row for the epoch.
+func TestNewItemByNewestDefinitions(t *testing.T) {
+	once := func(name, event string) Definition {
+		return Definition{Name: name, Event: event, Types: []string{"Object"}, Future: []string{event},
+			Runnable: Runnable{Function: "x"}}
+	}
+	for _, earlier := range []bool{false, true} {
+		s := newStore(t)
+		define(t, s, once("check", "Checked"))
+		if earlier {
+			h, err := s.head(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Spread = false
+			tx := s.Table.Begin(s.NewID())
+			tx.Save(&h)
+			if err := tx.Commit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		added := false
+		writer := again(s, tabletest.Table(&tabletest.Client{DynamoDBAPI: s.Table.DB.Client(),
+			Do: func(op string, call func() error) error {
+				if op == "TransactWriteItems" && !added {
+					added = true
+					define(t, s, once("other", "Other"))
+					fill(t, s)
+				}
+				return call()
+			}}))
+		writer.Table.Rows = writer.Table.DB.Table(s.Table.Rows.Name())
+		by := By{Actor: "ada", Reason: "a delivery"}
+		if _, err := writer.Create(t.Context(), "item:new", Free{Types: []string{"Object"}}, by); err != nil || !added {
+			t.Fatal(added, err)
+		}
+		for _, name := range []string{"check", "other"} {
+			if c := counted(t, s, name); c.Ready != 1 {
+				t.Errorf("with one row: %v: %s has %+v", earlier, name, c)
+			}
+		}
+	}
+}

@@ -43,8 +43,9 @@ type Store struct {
 // definitions are those of all components, as of an epoch, sorted by name. They are shared, and not
 // changed.
 type definitions struct {
-	epoch int64
-	all   []compiled
+	epoch  int64
+	spread bool
+	all    []compiled
 }
 
 // of finds a component; a missing one is a NotFound.
