@@ -29,6 +29,9 @@ type FunctionProps struct {
 	Env      map[string]*string
 	Reserve  int // concurrency of its own, if the settings ask for it
 
+	// Tenants: Lambda gives each tenant environments of its own, and each call must name one.
+	Tenants bool
+
 	// Bare: it knows the work bucket, and nothing else of the deployment.
 	Bare bool
 
@@ -77,10 +80,16 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 		loop = awslambda.RecursiveLoop_ALLOW
 	}
 
+	var tenancy awslambda.TenancyConfig
+	if p.Tenants {
+		tenancy = awslambda.TenancyConfig_PER_TENANT()
+	}
+
 	return awslambda.NewFunction(scope, jsii.String(id), &awslambda.FunctionProps{
 		EphemeralStorageSize:         disk,
 		ReservedConcurrentExecutions: reserved,
 		RecursiveLoop:                loop,
+		TenancyConfig:                tenancy,
 		Runtime:                      awslambda.Runtime_PROVIDED_AL2023(),
 		Architecture:                 architecture,
 		Handler:                      jsii.String("bootstrap"),

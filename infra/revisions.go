@@ -19,6 +19,7 @@ import (
 type Revisions struct {
 	Manager awslambda.Function // plans, lets go on, starts
 	Control awslambda.Function // begins and ends attempts
+	Router  awslambda.Function // calls the runner for the archive of a run
 	Runner  awslambda.Function // runs scripts of archives: it can reach nothing but its folder
 	Machine awsstepfunctions.StateMachine
 }
@@ -71,9 +72,15 @@ func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[strin
 	r.Control = newFunction(a.Stack, "task-control", control)
 	run := FunctionProps{Settings: p.Settings, Data: p.Data, Bare: true}
 	run.Code, run.Timeout, run.Memory, run.Disk = "task-runner", revision.RunnerTime, 2048, 10240
+	run.Tenants = !p.Settings.Local
 	r.Runner = newFunction(a.Stack, "task-runner", run)
-	if !p.Settings.Local { // emulators share the folder of the machine
+	router := FunctionProps{Settings: p.Settings, Data: p.Data, Bare: true}
+	router.Code, router.Timeout, router.Memory = "task-router", revision.RunnerTime, 128
+	r.Router = newFunction(a.Stack, "task-router", router)
+	r.Router.AddEnvironment(jsii.String(boot.EnvRunner), r.Runner.FunctionName(), nil)
+	if !p.Settings.Local { // emulators share the folder of the machine, and know no tenants
 		r.Runner.AddEnvironment(jsii.String(boot.EnvOwnTemp), jsii.String("true"), nil)
+		r.Router.AddEnvironment(jsii.String(boot.EnvTenants), jsii.String("true"), nil)
 	}
 	a.newTaskMachine(timing)
 	a.grantRevisions(p)
@@ -105,14 +112,14 @@ func (a *App) newTaskMachine(timing ingest.Timing) {
 	r := a.Revisions
 	props := machineProps(runner.Machine, timing,
 		map[string]*string{taskControlPlaceholder: r.Control.FunctionName(),
-			taskRunnerPlaceholder: r.Runner.FunctionName()})
+			taskRunnerPlaceholder: r.Router.FunctionName()})
 
 	props.StateMachineName = a.taskName()
 	r.Machine = awsstepfunctions.NewStateMachine(a.Stack, jsii.String(runner.Machine), props)
 	r.Machine.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 		Actions: jsii.Strings("lambda:InvokeFunction"),
 		Resources: &[]*string{r.Control.FunctionArn(),
-			r.Runner.FunctionArn()}}))
+			r.Router.FunctionArn()}}))
 
 	// By a rule of its own, Step Functions knows when containers have ended. It makes no state
 	// machine that could run one without the permission, also if there is none to run ("Run
@@ -167,6 +174,7 @@ func (a *App) grantRevisions(p FunctionProps) {
 
 	allow(r.Manager, []string{"states:StopExecution"}, execution)
 
+	allow(r.Router, []string{"lambda:InvokeFunction"}, r.Runner.FunctionArn())
 	a.grantRunner(r.Runner, p)
 }
 

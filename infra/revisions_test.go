@@ -78,3 +78,28 @@ func TestVersionsAreNotified(t *testing.T) {
 		}
 	}
 }
+
+// TestRunnerPerArchive: on AWS the runner keeps archives apart, and only its router may call it: a call that names no
+// tenant would be refused. Emulators know no tenants.
+func TestRunnerPerArchive(t *testing.T) {
+	for _, local := range []bool{false, true} {
+		s := production
+		s.Revisions, s.Local = true, local
+		all := synth(t, s)
+		tenancy := text(find(t, all, "AWS::Lambda::Function", "taskrunner").Properties["TenancyConfig"])
+		env := text(find(t, all, "AWS::Lambda::Function", "taskrouter").Properties["Environment"])
+		if apart := strings.Contains(tenancy, "PER_TENANT"); apart == local ||
+			strings.Contains(env, boot.EnvTenants) == local {
+			t.Errorf("local: %v: tenants %s, the router has %s", local, tenancy, env)
+		}
+		var callers []string
+		for _, g := range grants(t, all) {
+			if slices.Contains(g.actions, "lambda:InvokeFunction") && strings.Contains(text(g.resource), "taskrunner") {
+				callers = append(callers, g.policy)
+			}
+		}
+		if len(callers) != 1 || !strings.HasPrefix(callers[0], "taskrouter") {
+			t.Errorf("local: %v: the runner may be called by %v", local, callers)
+		}
+	}
+}

@@ -198,7 +198,8 @@ func (c Checkout) npm(ctx context.Context, from, into string) error {
 // functions that are built for deployment. A test compares the list with the folder.
 var functions = []string{"admin-action", "api", "completed-work", "consumer", "curation",
 	"pending-work", "relay",
-	"revisions", "run-component", "run-stage", "scheduler", "task-control", "task-runner"}
+	"revisions", "run-component", "run-stage", "scheduler", "task-control", "task-router",
+	"task-runner"}
 
 // Build builds every function for an architecture, as dist/FUNCTION/bootstrap, and the
 // command line, dist/archivist. The files are hard links to the programs in dist/functions.

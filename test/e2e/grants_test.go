@@ -50,7 +50,7 @@ func roles() *iam.Client { return iam.NewFromConfig(cfg) }
 func everybody() []string {
 	names := []string{"scheduler", "relay", "consumer", "api", "admin", "ingest-job", "ingest-batch", "admin-action",
 		"component", "component-run", "pendingwork", "completedwork", "curation", "revisions", "taskcontrol",
-		"taskrunner", "task-run"}
+		"taskrouter", "taskrunner", "task-run"}
 	for _, st := range ingest.Stages {
 		names = append(names, st.Name)
 	}

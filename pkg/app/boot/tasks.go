@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	awssecretsmanager "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"archivist/pkg/app/lambda"
+	"archivist/pkg/aws/invoke"
 	"archivist/pkg/aws/secretsmanager"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/revisions/runner"
@@ -45,6 +47,27 @@ func TaskRunner(ctx context.Context, env Env) (*lambda.TaskRunner, error) {
 // TaskRunner is the function task-runner in the process. Tasks can read what the process can.
 func (p Process) TaskRunner() *lambda.TaskRunner {
 	return &lambda.TaskRunner{Run: p.runner().Run, Log: p.Log}
+}
+
+// What the function task-router knows: the name of the function task-runner, and whether that keeps archives apart.
+const (
+	EnvRunner  = "ARCHIVIST_TASK_RUNNER"
+	EnvTenants = "ARCHIVIST_TENANTS"
+)
+
+// TaskRouter is the function task-router.
+func TaskRouter(ctx context.Context, env Env) (*lambda.TaskRouter, error) {
+	p, err := onLambda(ctx, env)
+	if err != nil {
+		return nil, err
+	}
+	return p.TaskRouter(), nil
+}
+
+// TaskRouter is the function task-router in the process.
+func (p Process) TaskRouter() *lambda.TaskRouter {
+	return &lambda.TaskRouter{Functions: &invoke.Functions{Client: awslambda.NewFromConfig(p.Config)},
+		Runner: p.Env(EnvRunner), Tenants: p.Env(EnvTenants) != "", Log: p.Log}
 }
 
 // TaskContainer is what runs in containers. environ are the variables of its process,

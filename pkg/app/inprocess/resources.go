@@ -88,7 +88,7 @@ func (s *System) newQueues(timing ingest.Timing) {
 func (s *System) newMachines(timing ingest.Timing) error {
 	filled := map[string]string{"admin": fnAdmin, "component": fnComponent,
 		"control": fnTaskControl,
-		"runner":  fnTaskRunner}
+		"runner":  fnTaskRouter}
 
 	times := map[string]time.Duration{"component": component.FunctionTime + timing.Return,
 		"control": revision.ControlTime + timing.Return,

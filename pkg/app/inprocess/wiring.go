@@ -34,6 +34,7 @@ const (
 	fnRevisions     = "revisions"
 	fnTaskControl   = "task-control"
 	fnTaskRunner    = "task-runner"
+	fnTaskRouter    = "task-router"
 	fnPendingWork   = "pending-work"
 	fnCompletedWork = "completed-work"
 	fnCuration      = "curation"
@@ -118,7 +119,8 @@ func runStage(s *boot.System, _ boot.OpenIndex) (any, error) {
 func (s *System) newFunction(name string, timeout time.Duration, make maker,
 	env map[string]string) *function {
 	all := map[string]string{boot.EnvWork: workBucket}
-	if name != fnTaskRunner { // it runs what is in archives, and knows nothing of the deployment
+	bare := name == fnTaskRunner || name == fnTaskRouter
+	if !bare { // what runs what is in archives knows nothing of the deployment, and who calls it needs nothing
 		maps.Copy(all, s.deployment())
 	}
 
@@ -128,8 +130,11 @@ func (s *System) newFunction(name string, timeout time.Duration, make maker,
 	f.cold = func(p *process) (Function, func(), error) {
 		dir := filepath.Join(s.dir, name+"-"+strconv.FormatInt(s.environments.Add(1), 10))
 		own := s.process(p, all, dir)
-		if name == fnTaskRunner {
+		switch name {
+		case fnTaskRunner:
 			return onLambda(own.TaskRunner().Handle), func() {}, mkdir(dir)
+		case fnTaskRouter:
+			return onLambda(own.TaskRouter().Handle), func() {}, mkdir(dir)
 		}
 
 		system, err := own.New()
@@ -274,7 +279,7 @@ func (s *System) newResearch(timing ingest.Timing) map[string]string {
 }
 
 // newRevisions makes the functions of the revision queue, and returns what the API needs of
-// them. The runner has no maker: newFunction makes it without a system.
+// them. The runner and its router have no makers: newFunction makes them without a system.
 func (s *System) newRevisions(timing ingest.Timing) map[string]string {
 	if !s.settings.Revisions {
 		return map[string]string{}
@@ -283,6 +288,7 @@ func (s *System) newRevisions(timing ingest.Timing) map[string]string {
 	s.newFunction(fnRevisions, timing.Research().Timeout, makers[fnRevisions], nil).bury = s.buried
 	s.newFunction(fnTaskControl, revision.ControlTime, makers[fnTaskControl], env)
 	s.newFunction(fnTaskRunner, revision.RunnerTime, nil, nil)
+	s.newFunction(fnTaskRouter, revision.RunnerTime, nil, map[string]string{boot.EnvRunner: fnTaskRunner})
 	return env
 }
 

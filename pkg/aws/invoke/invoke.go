@@ -28,7 +28,7 @@ type Functions struct{ Client *lambda.Client }
 // and runs the function soon. nil means that Lambda has it, not that the function has run.
 // The errors are those of Call; after an Unavailable it may have been taken.
 func (f *Functions) Send(ctx context.Context, function string, payload any) error {
-	_, err := f.invoke(ctx, function, types.InvocationTypeEvent, payload)
+	_, err := f.invoke(ctx, function, "", types.InvocationTypeEvent, payload)
 	return err
 }
 
@@ -41,7 +41,7 @@ const MaxPayload = 6_000_000
 // one without a kind is the function's own, and says what it said, or that it did not answer in
 // time. Then it may still be running.
 func (f *Functions) Call(ctx context.Context, function string, in, out any) error {
-	answer, err := f.invoke(ctx, function, types.InvocationTypeRequestResponse, in)
+	answer, err := f.invoke(ctx, function, "", types.InvocationTypeRequestResponse, in)
 	if err != nil {
 		return err
 	}
@@ -54,6 +54,30 @@ func (f *Functions) Call(ctx context.Context, function string, in, out any) erro
 		return fmt.Errorf("the function's answer is not what is expected: %w", err)
 	}
 	return nil
+}
+
+// Relay calls a function for a tenant, and returns its answer as it is: the payload, and, if the function has failed,
+// the document of its error. Lambda keeps the environments of a function with tenants apart ("Tenant isolation"); ""
+// is for a function that has none. The errors are those of Call.
+func (f *Functions) Relay(ctx context.Context, function, tenant string, payload json.RawMessage) (
+	answer json.RawMessage, failed *Failed, err error) {
+	out, err := f.invoke(ctx, function, tenant, types.InvocationTypeRequestResponse, payload)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if out.FunctionError != nil {
+		failed = &Failed{Message: reason(out.Payload)}
+		_ = json.Unmarshal(out.Payload, failed) // what is no document of an error is shown as it is
+		return nil, failed, nil
+	}
+	return out.Payload, nil, nil
+}
+
+// Failed is the error of a function ("Understanding retry behavior in Lambda").
+type Failed struct {
+	Type    string `json:"errorType"`
+	Message string `json:"errorMessage"`
 }
 
 // once repeats a call whose answer is waited for only if the function was not called. The SDK by
@@ -70,9 +94,8 @@ func (once) IsErrorRetryable(err error) bool {
 
 // invoke makes the call. An error without a kind is one of the payload, or means that the
 // time of ctx was over.
-func (f *Functions) invoke(ctx context.Context, function string, how types.InvocationType,
-	payload any) (
-	*lambda.InvokeOutput, error) {
+func (f *Functions) invoke(ctx context.Context, function, tenant string, how types.InvocationType,
+	payload any) (*lambda.InvokeOutput, error) {
 	data, err := json.Marshal(payload)
 	if err != nil {
 		return nil, err
@@ -88,11 +111,12 @@ func (f *Functions) invoke(ctx context.Context, function string, how types.Invoc
 		}
 	}
 
-	out, err := f.Client.Invoke(ctx, &lambda.InvokeInput{
-		FunctionName:   &function,
-		InvocationType: how,
-		Payload:        data,
-	}, repeat)
+	in := &lambda.InvokeInput{FunctionName: &function, InvocationType: how, Payload: data}
+	if tenant != "" {
+		in.TenantId = &tenant
+	}
+
+	out, err := f.Client.Invoke(ctx, in, repeat)
 
 	switch {
 	case err == nil:
@@ -119,10 +143,7 @@ const mostReason = 1000
 // reason is what the error of a function says ("Understanding retry behavior in Lambda"). A
 // payload that is no error document is shown as it is.
 func reason(payload []byte) string {
-	var said struct {
-		Type    string `json:"errorType"`
-		Message string `json:"errorMessage"`
-	}
+	var said Failed
 	text := string(payload)
 	if json.Unmarshal(payload, &said) == nil && said.Message != "" {
 		text = said.Type + ": " + said.Message

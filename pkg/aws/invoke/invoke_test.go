@@ -127,3 +127,20 @@ func TestRepeated(t *testing.T) {
 		t.Errorf("nobody listens: %v", err)
 	}
 }
+
+// TestRelay: a payload and its answer pass as they are, for the tenant that is named, if one is.
+func TestRelay(t *testing.T) {
+	for _, tenant := range []string{"maps", ""} {
+		f, asked := endpoint(t, 0, "", `{"end": "succeeded"}`)
+		answer, failed, err := f.Relay(t.Context(), "fn", tenant, []byte(`{"n":1}`))
+		if err != nil || failed != nil || string(answer) != `{"end": "succeeded"}` ||
+			asked.Get("X-Amz-Tenant-Id") != tenant || asked.Get("X-Amz-Invocation-Type") != "RequestResponse" {
+			t.Errorf("%s, %+v, %v, %v", answer, failed, err, asked)
+		}
+	}
+	f, _ := endpoint(t, 0, "Unhandled", `{"errorType": "Unavailable", "errorMessage": "busy"}`)
+	if _, failed, err := f.Relay(t.Context(), "fn", "", nil); err != nil || *failed != (Failed{
+		Type: "Unavailable", Message: "busy"}) {
+		t.Errorf("%+v, %v", failed, err)
+	}
+}
