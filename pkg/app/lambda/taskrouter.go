@@ -16,7 +16,8 @@ import (
 // environments of the job's archive: a call of Step Functions can name no tenant.
 type TaskRouter struct {
 	Functions interface {
-		Relay(ctx context.Context, function, tenant string, payload json.RawMessage) (json.RawMessage, *awsinvoke.Failed, error)
+		Relay(ctx context.Context, function, tenant string, payload json.RawMessage) (
+			json.RawMessage, *awsinvoke.Failed, error)
 	}
 	Runner  string // name of the function
 	Tenants bool   // whether it keeps archives apart; emulators know no tenants

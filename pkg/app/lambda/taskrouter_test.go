@@ -26,8 +26,8 @@ func (r *relay) Relay(_ context.Context, function, tenant string, payload json.R
 	return payload, r.failed, r.err
 }
 
-// TestTaskRouter: a job reaches the runner in the environments of its archive, and the machine gets the runner's answer,
-// or its error under the same name.
+// TestTaskRouter: a job reaches the runner in the environments of its archive, and the machine gets the runner's
+// answer, or its error under the same name.
 func TestTaskRouter(t *testing.T) {
 	const job = `{"id": "maps/12/index/1", "archive": "maps", "unknown": 1}`
 	for name, c := range map[string]struct {
