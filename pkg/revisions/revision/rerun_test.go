@@ -126,12 +126,20 @@ func TestRerunLeaves(t *testing.T) {
 // model is what reruns are to do, from the definitions alone: a plan is a set of edges between pairs of a revision and
 // a task, and what waits in vain is run when all that it needs has succeeded.
 type model struct {
+	ref    string              // of the archive in its epoch
+	first  int                 // the revision with which the epoch begins
 	defs   []map[string][]edge // by revision - 1, by task
 	end    map[string]string   // of planned instances and, by the same id, of what healed them
 	healed map[string]bool
 	runs   []string          // planned ids that were run again
 	by     map[string]string // the runs that have healed, by planned ids
 }
+
+func newModel(ref string, first int) *model {
+	return &model{ref: ref, first: first, end: map[string]string{}, healed: map[string]bool{}, by: map[string]string{}}
+}
+
+func (m *model) id(n int, task string) string { return fmt.Sprintf("%s/%d/%s", m.ref, n, task) }
 
 type edge struct {
 	on, need string
@@ -178,11 +186,11 @@ func (w *world) given(m *model, id string) {
 // target is the planned instance that an edge of a revision is on, "" if there is none.
 func (m *model) target(n int, e edge) string {
 	if !e.prev {
-		return fmt.Sprintf("maps/%d/%s", n, e.on)
+		return m.id(n, e.on)
 	}
-	for k := n - 1; k >= 1 && !(e.exact && k < n-1); k-- {
+	for k := n - 1; k >= m.first && !(e.exact && k < n-1); k-- {
 		if _, ok := m.defs[k-1][e.on]; ok {
-			return fmt.Sprintf("maps/%d/%s", k, e.on)
+			return m.id(k, e.on)
 		}
 	}
 	return ""
@@ -206,9 +214,9 @@ func (m *model) ready(n int, task string) bool {
 // succeeds lets a run of an instance succeed, and runs what follows.
 func (m *model) succeeds(of string) {
 	m.healed[of] = true
-	for n := range m.defs {
+	for n := m.first - 1; n < len(m.defs); n++ {
 		for task, edges := range m.defs[n] {
-			id := fmt.Sprintf("maps/%d/%s", n+1, task)
+			id := m.id(n+1, task)
 			waits := slices.ContainsFunc(edges, func(e edge) bool { return m.target(n+1, e) == of })
 			if waits && m.end[id] != "succeeded" && !m.healed[id] && m.ready(n+1, task) {
 				m.runs = append(m.runs, id)
@@ -260,12 +268,14 @@ func draw(r *rand.Rand) (def map[string][]edge, text string) {
 var archives = flag.Uint64("archives", 100, "archives that are drawn")
 
 // TestRerunsAsTheReference: in archives of six revisions drawn at random, whose runs fail at random, a rerun with
-// dependents runs what the model says, each once, and in an order in which each has all that it needs.
+// dependents runs what the model says, each once, and in an order in which each has all that it needs. The history of
+// half of them is rewritten then, and a person begins anew where it has changed: what is planned and run from there on
+// knows nothing of what was.
 func TestRerunsAsTheReference(t *testing.T) {
-	followed := 0
+	followed, rewritten := 0, 0
 	for seed := range *archives {
 		r := rand.New(rand.NewPCG(seed, 27))
-		m := &model{end: map[string]string{}, healed: map[string]bool{}, by: map[string]string{}}
+		m := newModel("maps", 1)
 		w, repo := newWorld(t), &repository{}
 		for range 6 {
 			def, text := draw(r)
@@ -274,30 +284,69 @@ func TestRerunsAsTheReference(t *testing.T) {
 		}
 		w.archive("maps", repo, 1)
 		w.notify("maps", 1, 2, 3, 4, 5, 6)
-		w.settles(r, m, 60)
-		var failed []string
-		for n, def := range m.defs {
-			for task := range def {
-				id := fmt.Sprintf("maps/%d/%s", n+1, task)
-				m.end[id] = string(w.state(id))
-				if m.end[id] == "failed" {
-					failed = append(failed, id)
-				}
-			}
-		}
-		slices.Sort(failed)
-		for range min(2, len(failed)) {
-			of := failed[r.IntN(len(failed))]
-			followed += w.rerun(r, m, of)
-			failed = slices.DeleteFunc(failed, func(id string) bool { return m.healed[id] && r.IntN(5) > 0 })
+		followed += w.compare(r, m)
+		if r.IntN(2) == 0 {
+			rewritten++
+			followed += w.compare(r, w.rewrite(r, m, repo))
 		}
 		if t.Failed() {
 			t.Fatalf("seed %d: %v", seed, m.defs)
 		}
 	}
-	if followed < int(*archives) {
-		t.Errorf("%d were run after another: too few to show anything", followed)
+	if followed < int(*archives) || rewritten < int(*archives)/4 {
+		t.Errorf("%d were run after another, %d histories rewritten: too few to show anything", followed, rewritten)
 	}
+}
+
+// compare lets all end that is planned, and then reruns some of what has failed. It returns how many follow these.
+func (w *world) compare(r *rand.Rand, m *model) (followed int) {
+	w.t.Helper()
+	w.settles(r, m, 60)
+	var failed []string
+	for n := m.first; n <= len(m.defs); n++ {
+		for task := range m.defs[n-1] {
+			id := m.id(n, task)
+			m.end[id] = string(w.state(id))
+			if m.end[id] == "failed" {
+				failed = append(failed, id)
+			}
+		}
+	}
+	slices.Sort(failed)
+	for range min(2, len(failed)) {
+		of := failed[r.IntN(len(failed))]
+		followed += w.rerun(r, m, of)
+		failed = slices.DeleteFunc(failed, func(id string) bool { return m.healed[id] && r.IntN(5) > 0 })
+	}
+	return followed
+}
+
+// rewrite replaces the last revisions of an archive by others, and adds one. The archive stops when it sees that, and
+// plans nothing of it; then it begins anew at the first that is another.
+func (w *world) rewrite(r *rand.Rand, m *model, repo *repository) *model {
+	w.t.Helper()
+	next := newModel("maps@2", 1+r.IntN(len(m.defs)))
+	repo.commits = repo.commits[:next.first-1]
+	next.defs = slices.Clone(m.defs[:next.first-1])
+	for n := next.first; n <= len(m.defs)+1; n++ {
+		def, text := draw(r)
+		next.defs = append(next.defs, def)
+		repo.add(1, text)
+		repo.commits[n-1].id = fmt.Sprintf("again-%d", n)
+	}
+	w.notify("maps", int64(len(next.defs)))
+	w.pass("maps")
+	a, err := w.store.Archive(w.t.Context(), "maps")
+	w.must(err)
+	if a.Mode != revision.Stopped || a.Watermark != int64(len(m.defs)) {
+		w.t.Errorf("the history was rewritten, and the archive is %s, planned up to %d", a.Mode, a.Watermark)
+	}
+	_, err = w.store.Resume(w.t.Context(), "maps", int64(next.first), anna)
+	w.must(err)
+	for n := next.first; n <= len(next.defs); n++ {
+		w.notify("maps", int64(n))
+	}
+	return next
 }
 
 // settles lets all go on until nothing is left. Of 100 runs some fail.
@@ -350,8 +399,8 @@ func (w *world) rerun(r *rand.Rand, m *model, of string) int {
 		one := ids[r.IntN(len(ids))]
 		at, err := revision.ParseID(one)
 		w.must(err)
-		planned := fmt.Sprintf("maps/%d/%s", at.N, at.Task)
-		check := &model{defs: m.defs, end: m.end, healed: before}
+		planned := m.id(int(at.N), at.Task)
+		check := &model{ref: m.ref, first: m.first, defs: m.defs, end: m.end, healed: before}
 		if planned != of && !check.ready(int(at.N), at.Task) {
 			w.t.Errorf("%s is run before all that it needs", one)
 		}
