@@ -151,9 +151,9 @@ func TestContainersMay(t *testing.T) {
 	for _, all := range may {
 		slices.Sort(all)
 	}
-	function, container := may["taskrunnerServiceRoleDefaultPolicy"], may["taskcontainerDefaultPolicy"]
-	if !slices.Equal(function, container) || len(container) != 5 {
-		t.Errorf("the function may %q, containers %q", function, container)
+	run, container := may["taskDefaultPolicy"], may["taskcontainerDefaultPolicy"]
+	if !slices.Equal(run, container) || len(container) != 5 {
+		t.Errorf("runs in the function may %q, containers %q", run, container)
 	}
 	start := strings.Join(may["taskcontainerstartDefaultPolicy"], "\n")
 	for _, part := range []string{"arn:<AWS::Partition>:ecr:eu-west-1:111122223333:repository/book/tex",

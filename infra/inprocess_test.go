@@ -71,9 +71,10 @@ func plain(name string) string {
 }
 
 // elsewhere are variables that only one of them sets: where the API is depends on the platform, private networks
-// are for local stacks, and only a function on AWS has a temporary folder of its own, and tenants.
-var elsewhere = []string{boot.EnvAPI, boot.EnvAllow, boot.EnvOwnTemp, boot.EnvTenants, "AWS_ENDPOINT_URL",
-	"AWS_LAMBDA_FUNCTION_NAME"}
+// are for local stacks, only a function on AWS has a temporary folder of its own, and tenants, and the process has no
+// roles.
+var elsewhere = []string{boot.EnvAPI, boot.EnvAllow, boot.EnvOwnTemp, boot.EnvTenants, boot.EnvTaskRole,
+	"AWS_ENDPOINT_URL", "AWS_LAMBDA_FUNCTION_NAME"}
 
 // shown is a function with its time-out and the names of its variables.
 func shown(name string, timeout float64, env map[string]any) string {

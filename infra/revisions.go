@@ -20,7 +20,8 @@ type Revisions struct {
 	Manager awslambda.Function // plans, lets go on, starts
 	Control awslambda.Function // begins and ends attempts
 	Router  awslambda.Function // calls the runner for the archive of a run
-	Runner  awslambda.Function // runs scripts of archives: it can reach nothing but its folder
+	Runner  awslambda.Function // runs scripts of archives: it can reach nothing but its log
+	Run     awsiam.Role        // of runs, for what each may reach; the router takes it
 	Machine awsstepfunctions.StateMachine
 }
 
@@ -78,6 +79,9 @@ func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[strin
 	router.Code, router.Timeout, router.Memory = "task-router", revision.RunnerTime, 128
 	r.Router = newFunction(a.Stack, "task-router", router)
 	r.Router.AddEnvironment(jsii.String(boot.EnvRunner), r.Runner.FunctionName(), nil)
+	r.Run = awsiam.NewRole(a.Stack, jsii.String("task"), &awsiam.RoleProps{AssumedBy: r.Router.Role(),
+		Description: jsii.String("What runs of tasks may reach; each takes less of it")})
+	r.Router.AddEnvironment(jsii.String(boot.EnvTaskRole), r.Run.RoleArn(), nil)
 	if !p.Settings.Local { // emulators share the folder of the machine, and know no tenants
 		r.Runner.AddEnvironment(jsii.String(boot.EnvOwnTemp), jsii.String("true"), nil)
 		r.Router.AddEnvironment(jsii.String(boot.EnvTenants), jsii.String("true"), nil)
@@ -175,15 +179,16 @@ func (a *App) grantRevisions(p FunctionProps) {
 	allow(r.Manager, []string{"states:StopExecution"}, execution)
 
 	allow(r.Router, []string{"lambda:InvokeFunction"}, r.Runner.FunctionArn())
-	a.grantRunner(r.Runner, p)
+	allow(r.Router, []string{"sts:AssumeRole"}, r.Run.RoleArn())
+	a.grantRunner(r.Run, p)
 }
 
 // taskSecret are the ARNs of the secrets that tasks may name. Whoever may create secrets
 // under that name decides what tasks can read.
 func (a *App) taskSecret() *string { return secretsBelow(a.Stack, collection.TaskSecretPrefix) }
 
-// grantRunner is all that the function and the containers may do that run what is in archives. It
-// may list the bucket (see grantObjects), and it can change no row, and answer no state machine.
+// grantRunner is all that runs in the function, for all archives together, and containers may do that run what is in
+// archives. It may list the bucket (see grantObjects), and it can change no row, and answer no state machine.
 func (a *App) grantRunner(g grantee, p FunctionProps) {
 	grantObjects(g, p.Data.Work, runner.Prefix+"*", get, put)
 	allow(g, []string{"secretsmanager:GetSecretValue"}, a.taskSecret())

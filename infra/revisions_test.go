@@ -9,13 +9,26 @@ import (
 	"archivist/pkg/app/boot"
 )
 
-// TestRunnerReachesItsFolder: what archives contain is run by a function that can reach its folder in the work bucket,
-// the secrets of tasks and its log, and nothing else; and it knows no table.
+// TestRunnerReachesItsFolder: what archives contain is run by a function that can reach nothing but its log, and knows
+// no table. For each run it gets credentials of a role that can reach the folder of runs in the work bucket and the
+// secrets of tasks, and nothing else; only its router may take that.
 func TestRunnerReachesItsFolder(t *testing.T) {
 	s := production
 	s.Revisions = true
 	all := synth(t, s)
-	policy := find(t, all, "AWS::IAM::Policy", "taskrunnerServiceRoleDefaultPolicy")
+	for _, g := range grants(t, all) {
+		if strings.HasPrefix(g.policy, "taskrunner") {
+			t.Errorf("the runner itself may %v", g.actions)
+		}
+		if slices.Contains(g.actions, "sts:AssumeRole") && !strings.HasPrefix(g.policy, "taskrouter") {
+			t.Errorf("%s may take roles", g.policy)
+		}
+	}
+	if trust := text(find(t, all, "AWS::IAM::Role", "task").Properties["AssumeRolePolicyDocument"]); !strings.Contains(
+		trust, "taskrouterServiceRole") || strings.Count(trust, "Principal") != 1 {
+		t.Errorf("the role of runs can be taken by %s", trust)
+	}
+	policy := find(t, all, "AWS::IAM::Policy", "taskDefaultPolicy")
 	doc, _ := policy.Properties["PolicyDocument"].(map[string]any)
 	statements, _ := doc["Statement"].([]any)
 	var actions []string

@@ -91,7 +91,7 @@ var exceptions = []struct{ who, action, resource, why string }{
 
 // refusals are calls that tests let roles make although they are not granted.
 var refusals = []struct{ who, action, resource, why string }{
-	{"taskrunner", "secretsmanager:GetSecretValue", ":archivist/others/", "a task names a secret of others"},
+	{"task", "secretsmanager:GetSecretValue", ":archivist/others/", "a task names a secret of others"},
 }
 
 const jobStages = "estimate download process store record notify"

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
+	"archivist/pkg/app/boot"
 	"archivist/pkg/ingest"
 )
 
@@ -50,7 +51,7 @@ func roles() *iam.Client { return iam.NewFromConfig(cfg) }
 func everybody() []string {
 	names := []string{"scheduler", "relay", "consumer", "api", "admin", "ingest-job", "ingest-batch", "admin-action",
 		"component", "component-run", "pendingwork", "completedwork", "curation", "revisions", "taskcontrol",
-		"taskrouter", "taskrunner", "task-run"}
+		"taskrouter", "task", "task-run"}
 	for _, st := range ingest.Stages {
 		names = append(names, st.Name)
 	}
@@ -99,7 +100,11 @@ func roleOf(ctx context.Context, name string) (string, error) {
 		}
 		return path.Base(*m.RoleArn), nil
 	}
-	full, err := findFunction(ctx, name)
+	function := name
+	if name == "task" { // the role of runs, which the router takes
+		function = "taskrouter"
+	}
+	full, err := findFunction(ctx, function)
 	if err != nil {
 		return "", err
 	}
@@ -107,6 +112,9 @@ func roleOf(ctx context.Context, name string) (string, error) {
 		&lambda.GetFunctionConfigurationInput{FunctionName: &full})
 	if err != nil {
 		return "", err
+	}
+	if name == "task" {
+		return path.Base(f.Environment.Variables[boot.EnvTaskRole]), nil
 	}
 	return path.Base(*f.Role), nil
 }

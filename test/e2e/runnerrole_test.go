@@ -19,8 +19,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// TestTaskRunnerReachesOnlyRuns: with the policies of the function that runs tasks, the files of runs can be reached,
-// and nothing else of the deployment but the secrets of tasks.
+// TestTaskRunnerReachesOnlyRuns: with the policies of the role of runs, the files of runs can be reached, and nothing
+// else of the deployment but the secrets of tasks.
 func TestTaskRunnerReachesOnlyRuns(t *testing.T) {
 	begin(t)
 	as := likeRunner(t)
@@ -94,7 +94,7 @@ func denied(t *testing.T, what string, err error) {
 // asks for is not compared with what the runner is granted.
 func likeRunner(t *testing.T) aws.Config {
 	t.Helper()
-	of, err := roleOf(t.Context(), "taskrunner")
+	of, err := roleOf(t.Context(), "task")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	awsinvoke "archivist/pkg/aws/invoke"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/revisions/runner"
 )
 
 // relay stands for Lambda.
@@ -29,7 +30,7 @@ func (r *relay) Relay(_ context.Context, function, tenant string, payload json.R
 // TestTaskRouter: a job reaches the runner in the environments of its archive, and the machine gets the runner's
 // answer, or its error under the same name.
 func TestTaskRouter(t *testing.T) {
-	const job = `{"id": "maps/12/index/1", "archive": "maps", "unknown": 1}`
+	job := runner.Job{ID: "maps/12/index/1", Archive: "maps"}
 	for name, c := range map[string]struct {
 		relay
 		off    bool
@@ -48,8 +49,11 @@ func TestTaskRouter(t *testing.T) {
 			want: "other"},
 		"not allowed": {relay: relay{err: fault.New(fault.Denied, "no")}, tenant: "maps", want: "other"},
 	} {
-		f := &TaskRouter{Functions: &c.relay, Runner: "run", Tenants: !c.off, Log: slog.New(slog.DiscardHandler)}
-		answer, err := f.Handle(t.Context(), json.RawMessage(job))
+		f := &TaskRouter{Functions: &c.relay, Runner: "run", Tenants: !c.off, Log: slog.New(slog.DiscardHandler),
+			Credentials: func(_ context.Context, j *runner.Job) (*runner.Credentials, error) {
+				return &runner.Credentials{Secret: "of " + j.Archive}, nil
+			}}
+		answer, err := f.Handle(t.Context(), job)
 		if c.relay.function != "run" || c.relay.tenant != c.tenant {
 			t.Errorf("%s: called %q for %q", name, c.relay.function, c.relay.tenant)
 		}
@@ -61,7 +65,9 @@ func TestTaskRouter(t *testing.T) {
 		case err != nil:
 			got = "other"
 		}
-		if got != c.want || err == nil && string(answer) != job {
+		var passed runner.Call // the answer of this relay is what it got
+		if got != c.want || err == nil && (json.Unmarshal(answer, &passed) != nil || passed.ID != job.ID ||
+			passed.As == nil || passed.As.Secret != "of maps") {
 			t.Errorf("%s: %s, %v", name, answer, err)
 		}
 	}

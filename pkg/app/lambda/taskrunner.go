@@ -12,7 +12,7 @@ import (
 
 // TaskRunner is the function task-runner, which the state machine task-run calls.
 type TaskRunner struct {
-	Run func(ctx context.Context, job runner.Job) (runner.Result, error)
+	Run func(ctx context.Context, call runner.Call) (runner.Result, error)
 	Log *slog.Logger
 
 	// Left says what the runs so far have left in the process, "" for nothing; nil: nobody looks. Exit ends the
@@ -26,9 +26,9 @@ type TaskRunner struct {
 //
 // After a run that has left something, the process ends in place of an answer: what the next run could find is gone
 // with it. The machine looks for the result then, which is stored.
-func (f *TaskRunner) Handle(ctx context.Context, job runner.Job) (runner.Result, error) {
-	log := f.Log.With("attempt", job.ID, "prefix", job.Prefix)
-	result, err := f.Run(ctx, job)
+func (f *TaskRunner) Handle(ctx context.Context, call runner.Call) (runner.Result, error) {
+	log := f.Log.With("attempt", call.ID, "prefix", call.Prefix)
+	result, err := f.Run(ctx, call)
 	if err != nil {
 		log.Error("not begun; the state machine calls again", "error", err)
 		return result, messages.InvokeResponse_Error{Type: fault.Edges[fault.Unavailable].Name,
