@@ -25,7 +25,7 @@ func TestCandidates(t *testing.T) {
 	c.Env["HOME"] = home
 	for line, want := range map[string]string{
 		"": "submit batch job object preservation " +
-			"statistics collection manifest queue storage hold operation event consumer " +
+			"statistics collection manifest bag queue storage hold operation event consumer " +
 			"component item research researcher workflow archive revision task replay doctor explain demo config " +
 			"completion help",
 		"j":                                   "job",

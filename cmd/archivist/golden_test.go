@@ -203,6 +203,8 @@ var golden = map[string]commandLine{
 	"job-show":            {"job show " + job2, "id,state,recoverable,events"},
 	"job-show-unknown":    {"job show " + batch1 + "-00099", "id"},
 	"job-watch":           {"job watch " + job1, "id,state"},
+	"bag-check":           {"bag check delivery", "valid,version,files,problems"},
+	"bag-check-invalid":   {"bag check holey", "valid,problems"},
 	"manifest-check":      {"manifest check -", "accepted,kind,rows"},
 	"object-files":        {"object files " + ark1, "path,size,mediaType"},
 	"object-fixity":       {"object fixity " + ark1, "outcome,problems"},
@@ -347,6 +349,22 @@ func TestGoldenIsComplete(t *testing.T) {
 
 var anyPort = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 
+// bags makes a valid bag and one that is not.
+func bags(t *testing.T) {
+	t.Helper()
+	for _, bag := range []string{"delivery", "holey"} {
+		if err := os.MkdirAll(bag+"/data", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		commandtest.Write(t, bag+"/bagit.txt", "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n")
+		commandtest.Write(t, bag+"/data/map.txt", "A map.\n")
+		commandtest.Write(t, bag+"/manifest-sha256.txt",
+			"220e610c1e7a7cb55b1bf9c47571fdd866df2fbd603713c3157f5506ad01a495  data/map.txt\n")
+	}
+	commandtest.Write(t, "holey/data/map.txt", "Another.\n")
+	commandtest.Write(t, "holey/data/Thumbs.db", "")
+}
+
 // record runs a command on a terminal, in a pipe and for JSON.
 func (g commandLine) record(t *testing.T, url string) string {
 	t.Helper()
@@ -364,6 +382,9 @@ func (g commandLine) record(t *testing.T, url string) string {
 	}
 	if strings.Contains(g.line, "list.csv") {
 		commandtest.Write(t, "list.csv", "source,id,url\nradio,one,https://example.org/1.mp3\nradio,two,no address\n")
+	}
+	if strings.HasPrefix(g.line, "bag") {
+		bags(t)
 	}
 	if strings.HasPrefix(g.line, "workflow") {
 		if err := os.MkdirAll("archive/_workflows", 0o755); err != nil {

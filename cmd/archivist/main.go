@@ -44,6 +44,7 @@ type cli struct {
 
 	Collection jobs.CollectionCmd `cmd:"" help:"Show and set the profiles of collections."`
 	Manifest   jobs.ManifestCmd   `cmd:"" help:"Check manifests."`
+	Bag        jobs.BagCmd        `cmd:"" help:"Check bags (BagIt)."`
 
 	Queue     jobs.QueueCmd     `cmd:"" help:"Show what runs and what waits; pause and resume it."`
 	Storage   jobs.StorageCmd   `cmd:"" help:"Pause and resume the storage."`

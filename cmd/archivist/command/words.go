@@ -39,9 +39,9 @@ func ParseARK(text string) (string, error) {
 // one, yellow for what needs a person, blue for what goes on and for all that is unknown here.
 func StateStyle(text string) terminal.Style {
 	switch text {
-	case v1.Completed, "success", "accepted":
+	case v1.Completed, "success", "accepted", "valid":
 		return terminal.Green
-	case v1.Failed, "failure", "error", "rejected":
+	case v1.Failed, "failure", "error", "rejected", "invalid":
 		return terminal.Red
 	case v1.Held, v1.Deleted, "warning":
 		return terminal.Yellow

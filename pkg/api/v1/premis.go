@@ -32,7 +32,7 @@ type PREMISImported struct {
 	Imported []PREMISEvent `json:"imported"`
 	// Events that the item had already, by their identifiers.
 	Present []PREMISEvent `json:"present"`
-	// Events and agents that cannot be imported. If there is one, nothing is imported, unless skipRefused.
+	// Events and agents that cannot be imported. If there is one, the request is refused, unless skipRefused or dryRun.
 	Refused []PREMISRefusal `json:"refused"`
 }
 

@@ -141,25 +141,24 @@ func (s Store) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failure
 // tries of an update that other runs may be making at the same time. Each try reads everything again.
 const tries = 5
 
-// Update makes an object's entries those of its row now. It can be repeated at any time. After tries
-// conflicts in a row it returns the last Stale.
-func (s Store) Update(ctx context.Context, ark string) (err error) {
+// Update makes an object's entries those of its row now. It can be repeated at any time. Conflicts that do not end
+// mean that a row was lost, or restored: then all rows are read, and made right. A Stale means that others keep
+// changing them.
+func (s Store) Update(ctx context.Context, ark string) error {
 	for range tries {
-		err = s.update(ctx, ark)
+		err := s.update(ctx, ark)
 		if !fault.Is(err, fault.Stale) {
 			return err
 		}
 	}
-	return err
+	return s.Repair(ctx, ark)
 }
 
 // update reads what is listed before it reads the object. So a state that is older than what
 // another run has listed meanwhile cannot be committed.
 func (s Store) update(ctx context.Context, ark string) error {
-	k := placeKey(ark)
-	is := place{Head: table.Head{PK: k.PK, SK: k.SK}}
-	err := s.Table.Get(ctx, k, &is)
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	is, err := s.named(ctx, ark)
+	if err != nil {
 		return err
 	}
 

@@ -17,15 +17,20 @@ type listing struct {
 	rows map[table.Key]Entry
 }
 
-// read reads the row that names an object's entries, and these and the given entries.
-func (s Store) read(ctx context.Context, ark string, should []Entry) (l listing, err error) {
+// named reads the row that names an object's entries; one that is missing has the rev 0.
+func (s Store) named(ctx context.Context, ark string) (place, error) {
 	k := placeKey(ark)
-	l = listing{place: place{Head: table.Head{PK: k.PK, SK: k.SK}}, rows: map[table.Key]Entry{}}
-	err = s.Table.Get(ctx, k, &l.place)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return l, err
+	p := place{Head: table.Head{PK: k.PK, SK: k.SK}}
+	err := s.Table.Get(ctx, k, &p)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
 	}
+	return p, err
+}
 
+// read reads the entries that a row names, and those that there should be.
+func (s Store) read(ctx context.Context, p place, should []Entry) (l listing, err error) {
+	l = listing{place: p, rows: map[table.Key]Entry{}}
 	var keys []table.Key
 	for _, is := range l.Entries {
 		keys = append(keys, is.table())
@@ -49,7 +54,12 @@ func (s Store) read(ctx context.Context, ark string, should []Entry) (l listing,
 // Handle has not been called for yet is wrong, too.
 func (s Store) Wrong(ctx context.Context, o *inventory.Object) (string, error) {
 	should := entries(o)
-	is, err := s.read(ctx, o.ARK, should)
+	p, err := s.named(ctx, o.ARK)
+	if err != nil {
+		return "", err
+	}
+
+	is, err := s.read(ctx, p, should)
 	if err != nil {
 		return "", err
 	}
@@ -73,14 +83,19 @@ func (s Store) Wrong(ctx context.Context, o *inventory.Object) (string, error) {
 }
 
 // Repair makes the entries of an object those of its row now, whatever the row that names them says. A Stale
-// means that another has changed them meanwhile.
+// means that another has changed them meanwhile. As for an update, what is listed is read before the object.
 func (s Store) Repair(ctx context.Context, ark string) error {
+	p, err := s.named(ctx, ark)
+	if err != nil {
+		return err
+	}
+
 	should, err := s.should(ctx, ark)
 	if err != nil {
 		return err
 	}
 
-	is, err := s.read(ctx, ark, should)
+	is, err := s.read(ctx, p, should)
 	if err != nil {
 		return err
 	}
@@ -104,7 +119,14 @@ func (s Store) Repair(ctx context.Context, ark string) error {
 	}
 
 	is.Entries = keys
-	tx.InsertOrSave(&is.place)
+	switch {
+	case len(keys) > 0:
+		tx.InsertOrSave(&is.place)
+	case is.Rev > 0:
+		tx.Remove(&is.place)
+	default:
+		return nil // there is no such object, and nothing names entries of it
+	}
 	return tx.Commit(ctx)
 }
 

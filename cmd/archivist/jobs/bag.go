@@ -1,0 +1,154 @@
+package jobs
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"archivist/cmd/archivist/command"
+	"archivist/pkg/formats/bagit"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/terminal"
+)
+
+// BagCmd is for those who make bags, or get them.
+type BagCmd struct {
+	Check bagCheckCmd `cmd:"" help:"Check a bag against what it says of itself, offline. Exit code 1: invalid."`
+}
+
+// bagCheckCmd needs no API: a bag is checked where it is.
+type bagCheckCmd struct {
+	Path string `arg:"" help:"Folder of the bag, or a zip with its folder."`
+}
+
+func (bagCheckCmd) Offline() {}
+
+func (bagCheckCmd) Prints() any { return bagChecked{} }
+
+// Help says what is checked.
+func (bagCheckCmd) Help() string {
+	return `Bags of BagIt 0.93 to 0.97 and 1.0 (RFC 8493) are checked: each file of the payload is listed and has the digests
+that all manifests say, nothing that is listed is missing, and so with the tag files; Payload-Oxum is compared.
+Warnings are of what other tools, or other systems, may read differently. A bag whose files are to be fetched is
+not complete.`
+}
+
+// bagChecked is the result of a check. Problems make a bag invalid, warnings do not.
+type bagChecked struct {
+	Valid      bool       `json:"valid"`
+	Version    string     `json:"version"`
+	Algorithms []string   `json:"algorithms"`
+	Files      int        `json:"files"`
+	Bytes      int64      `json:"bytes"`
+	Problems   []bagIssue `json:"problems"`
+	Warnings   []bagIssue `json:"warnings"`
+}
+
+// bagIssue is a problem or a warning. Line is that of a tag file, 0 for none.
+type bagIssue struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Run ends with exit code 1 if the bag is invalid, so that scripts can stop there; the problems are printed as the
+// output. What is no bag at all is invalid, too; what cannot be read is Invalid input.
+func (c *bagCheckCmd) Run(a *command.App) error {
+	bag, done, err := openBag(c.Path)
+	if err != nil {
+		return fault.New(fault.Invalid, "%s: %w", c.Path, err)
+	}
+	defer done()
+
+	line := a.StatusTo(io.Discard)
+	report, err := bagit.Check(a.Ctx, bag, func(files, of int, bytes int64) {
+		line.Show(fmt.Sprintf("%d of %s, %s", files, terminal.Count(of, "file"), terminal.Size(bytes)), false)
+	})
+	line.End()
+	if err != nil {
+		return fault.New(fault.Invalid, "%s: %w", c.Path, err)
+	}
+
+	out := bagChecked{Valid: len(report.Problems) == 0, Version: report.Version,
+		Algorithms: slices.Concat([]string{}, report.Algorithms), // never nil: it is [] in JSON
+		Files:      report.Files, Bytes: report.Bytes,
+		Problems: issues(report.Problems), Warnings: issues(report.Warnings)}
+	if err := a.Print(out, func(p terminal.Page) { showBag(p, c.Path, report) }); err != nil {
+		return err
+	}
+	if !out.Valid {
+		return command.ErrReported
+	}
+	return nil
+}
+
+// openBag opens a folder, or a zip. In a zip, the one folder at its top that has a declaration is the bag, unless the
+// bag is at its top.
+func openBag(name string) (bag fs.FS, done func(), err error) {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, errors.New("there is no such folder or file")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.IsDir() {
+		return os.DirFS(name), func() {}, nil
+	}
+
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("it is no folder, and no zip: %w", err)
+	}
+
+	bag, done = z, func() { _ = z.Close() }
+	folders, err := fs.Glob(z, "*/bagit.txt")
+	if err == nil && len(folders) == 1 && !has(z, "bagit.txt") {
+		bag, err = fs.Sub(z, path.Dir(folders[0]))
+	}
+	if err != nil {
+		done()
+	}
+	return bag, done, err
+}
+
+func has(in fs.FS, name string) bool {
+	_, err := fs.Stat(in, name)
+	return err == nil
+}
+
+// issues is never nil, so that it is [] in JSON.
+func issues(all []bagit.Problem) []bagIssue {
+	out := []bagIssue{}
+	for _, p := range all {
+		out = append(out, bagIssue{p.File, p.Line, p.Reason})
+	}
+	return out
+}
+
+// showBag prints the problems and warnings, one per line, and the verdict.
+func showBag(p terminal.Page, name string, r *bagit.Report) {
+	for _, w := range r.Warnings {
+		p.Lines("", "warning: "+w.String())
+	}
+	for _, e := range r.Problems {
+		p.Lines("", "error: "+e.String())
+	}
+
+	verdict := "valid"
+	if len(r.Problems) > 0 {
+		verdict = "invalid"
+	}
+	fmt.Fprintf(p, "%s: %s", terminal.Printable(name), command.StateStyle(verdict).Of(verdict))
+	if r.Version != "" {
+		fmt.Fprintf(p, ": BagIt %s with %s of %s; digests: %s", r.Version, terminal.Count(r.Files, "file"),
+			terminal.Size(r.Bytes), strings.Join(r.Algorithms, ", "))
+	}
+	fmt.Fprintln(p)
+}

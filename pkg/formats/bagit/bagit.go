@@ -1,0 +1,228 @@
+// Package bagit checks bags: folders that say of each of their files what its digests are (source: RFC 8493, "The BagIt
+// File Packaging Format (V1.0)", and its drafts since version 0.93).
+//
+//	report, err := bagit.Check(ctx, os.DirFS("delivery"), nil)
+//	if err == nil && len(report.Problems) == 0 { … } // it is complete and valid
+//
+// What a bag says is compared with what is there, all of it: so a report has every problem, each with the file and the
+// line. An error is one of reading, and says nothing of the bag.
+package bagit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Problem is what is wrong with a bag, or, as a warning, what will be wrong elsewhere. File is a path in the bag. Line
+// is that of a tag file, from 1; 0 for none.
+type Problem struct {
+	File   string
+	Line   int
+	Reason string
+}
+
+// String is the problem with its place: "manifest-md5.txt:3: …".
+func (p Problem) String() string {
+	switch {
+	case p.File == "":
+		return p.Reason
+	case p.Line == 0:
+		return p.File + ": " + p.Reason
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Reason)
+}
+
+// Field is a field of bag-info.txt.
+type Field struct{ Name, Value string }
+
+// Report is what a check has found. A bag without problems is complete and valid. Files and Bytes are those of the
+// payload that are there.
+type Report struct {
+	Version    string // of BagIt, e.g. "1.0"
+	Encoding   string // of the tag files, by its name in the registry of IANA
+	Algorithms []string
+	Files      int
+	Bytes      int64
+	Info       []Field // in their order
+	Problems   []Problem
+	Warnings   []Problem
+}
+
+// Progress is called while a check reads files: how many it has read, of how many, and their bytes.
+type Progress func(files, of int, bytes int64)
+
+// Names of tag files.
+const (
+	declarationFile = "bagit.txt"
+	infoFile        = "bag-info.txt"
+	infoFileBefore  = "package-info.txt" // until version 0.95
+	fetchFile       = "fetch.txt"
+	payload         = "data"
+)
+
+// check is a check at work.
+type check struct {
+	fs.FS
+	Report
+	version version
+	decode  decoder
+	present map[string]int64 // all files, with their sizes
+
+	// The digests that files should have, by path and algorithm; and those of the payload alone, by manifest.
+	digests map[string]map[string]said
+	listed  map[string]map[string]bool
+	fetched map[string]bool
+}
+
+// said is a digest that a manifest says.
+type said struct {
+	digest string
+	at     Problem // where
+}
+
+// Check checks a bag. The error is one of reading the files, or of the context. progress may be nil.
+func Check(ctx context.Context, bag fs.FS, progress Progress) (*Report, error) {
+	c := &check{FS: bag, present: map[string]int64{}, digests: map[string]map[string]said{},
+		listed: map[string]map[string]bool{}, fetched: map[string]bool{}}
+	walk := func() error { return c.walk(ctx) }
+	for _, step := range []func() error{c.declaration, walk, c.manifests, c.fetch, c.info} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+		if c.version == (version{}) {
+			return &c.Report, nil // without it nothing else can be read, and it may be no bag at all
+		}
+	}
+
+	c.payload()
+	if err := c.verify(ctx, progress); err != nil {
+		return nil, err
+	}
+	c.oxum()
+	return &c.Report, nil
+}
+
+func (c *check) problem(file string, line int, reason string, args ...any) {
+	c.Problems = append(c.Problems, Problem{file, line, fmt.Sprintf(reason, args...)})
+}
+
+func (c *check) warning(file string, line int, reason string, args ...any) {
+	c.Warnings = append(c.Warnings, Problem{file, line, fmt.Sprintf(reason, args...)})
+}
+
+// walk finds all files. Links and devices are none: what they are elsewhere is not known.
+func (c *check) walk(ctx context.Context) error {
+	folder := false
+	err := fs.WalkDir(c.FS, ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case e.IsDir():
+			folder = folder || name == payload
+			return nil
+		case !e.Type().IsRegular():
+			c.problem(name, 0, "it is a link or a device; a bag has only files and folders")
+			return nil
+		}
+
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		c.present[name] = info.Size()
+		return nil
+	})
+	if err == nil && !folder {
+		c.problem("", 0, "there is no folder %s, which each bag has", payload)
+	}
+	return err
+}
+
+// payload compares the files of the payload with what the manifests list.
+func (c *check) payload() {
+	var files []string
+	for name, size := range c.present {
+		if strings.HasPrefix(name, payload+"/") {
+			files = append(files, name)
+			c.Files++
+			c.Bytes += size
+		}
+	}
+
+	slices.Sort(files)
+	for _, name := range files {
+		lacking := slices.DeleteFunc(slices.Clone(c.Algorithms), func(a string) bool { return c.listed[a][name] })
+		switch {
+		case len(c.Algorithms) > 0 && len(lacking) == len(c.Algorithms):
+			c.problem(name, 0, "no manifest lists it")
+		case len(lacking) > 0 && c.version.atLeast(1, 0):
+			c.problem(name, 0, "manifest-%s.txt does not list it; each manifest must list every file", lacking[0])
+		}
+		if system[path.Base(name)] {
+			c.warning(name, 0, "it is a file that a system makes by itself; it changes without anybody's doing")
+		}
+	}
+
+	for _, a := range c.Algorithms {
+		for name := range c.listed[a] {
+			c.exists(name, c.digests[name][a].at)
+		}
+	}
+	sortProblems(c.Problems)
+	c.Problems = slices.Compact(c.Problems)
+}
+
+// system are files that operating systems make, and remove, by themselves.
+var system = map[string]bool{".DS_Store": true, "Thumbs.db": true, "desktop.ini": true}
+
+// exists reports a file that a manifest lists and that is not there. Some tools change letters of names: a name that
+// differs by case, or in how Unicode writes it, is a warning if the file is listed under its own name, too, with the
+// same digest.
+func (c *check) exists(name string, at Problem) {
+	if _, there := c.present[name]; there {
+		return
+	}
+
+	switch {
+	case c.fetched[name]:
+		c.problem(name, 0, "it is not there yet: %s says where it is", fetchFile)
+	case c.alike(name):
+		c.warning(at.File, at.Line, "%s is listed twice, by names that some systems do not tell apart", name)
+	default:
+		c.problem(name, 0, "it is not there; %s lists it in line %d", at.File, at.Line)
+	}
+}
+
+// alike reports whether another listed file that is there has a name that some systems do not tell apart, and the same
+// digests.
+func (c *check) alike(name string) bool {
+	for other := range c.present {
+		if other == name || fold(other) != fold(name) {
+			continue
+		}
+		for a, s := range c.digests[name] {
+			if c.digests[other][a].digest != s.digest {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func sortProblems(all []Problem) {
+	slices.SortStableFunc(all, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Reason, b.Reason))
+	})
+}
+
+// missing reports whether an error means that there is no such file.
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
