@@ -106,7 +106,11 @@ func TestDoctorRepairs(t *testing.T) {
 	}
 	hidden(t, ark)
 	until(t, "no worker of the job can be late, and the consumers have passed the object", 3*soon, func() bool {
-		return len(findings(t, false, ark, prefix)) == 4
+		// Another test rebuilds the search index, which can be first.
+		found := slices.DeleteFunc(findings(t, false, ark, prefix), func(f v1.Finding) bool {
+			return f.Invariant == "search-document"
+		})
+		return len(found) == 3
 	})
 	for _, f := range findings(t, true, ark, prefix) {
 		if !f.Repaired {
