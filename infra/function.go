@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"runtime"
@@ -32,6 +33,10 @@ type FunctionProps struct {
 	// Tenants: Lambda gives each tenant environments of its own, and each call must name one.
 	Tenants bool
 
+	// Programs of others run in it: on the architecture of tasks, with the layer of programs if the
+	// settings have it.
+	Programs bool
+
 	// Bare: it knows the work bucket, and nothing else of the deployment.
 	Bare bool
 
@@ -49,7 +54,7 @@ func (p FunctionProps) with(env map[string]*string) FunctionProps {
 
 // newFunction makes a function with the environment that boot reads. It grants nothing: the
 // caller grants what the function needs. On AWS, functions run on ARM, which costs less;
-// locally on what the machine has.
+// locally on what the machine has. Programs of others run on x86-64, as in containers.
 func newFunction(scope constructs.Construct, id string, p FunctionProps) awslambda.Function {
 	env := map[string]*string{boot.EnvWork: p.Data.Work.BucketName()}
 	if !p.Bare {
@@ -59,7 +64,7 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 	maps.Insert(env, maps.All(p.Env))
 
 	architecture := awslambda.Architecture_ARM_64()
-	if p.Settings.Local && runtime.GOARCH == "amd64" {
+	if p.Programs || p.Settings.Local && runtime.GOARCH == "amd64" {
 		architecture = awslambda.Architecture_X86_64()
 	}
 
@@ -106,10 +111,13 @@ func newFunction(scope constructs.Construct, id string, p FunctionProps) awslamb
 // zip file with it.
 func (s Settings) code(name string) string {
 	if s.Code != "" {
-		return filepath.Join(s.Code, name+".zip")
+		return s.dist(name + ".zip")
 	}
-	return "../dist/" + name
+	return s.dist(name)
 }
+
+// dist is where what was built is.
+func (s Settings) dist(name string) string { return filepath.Join(cmp.Or(s.Code, "../dist"), name) }
 
 // deployment is what most functions know of the deployment.
 func deployment(p FunctionProps) map[string]*string {

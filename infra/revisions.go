@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/infra/toolchain"
 	"archivist/pkg/app/boot"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/collection"
@@ -73,8 +74,9 @@ func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[strin
 	r.Control = newFunction(a.Stack, "task-control", control)
 	run := FunctionProps{Settings: p.Settings, Data: p.Data, Bare: true}
 	run.Code, run.Timeout, run.Memory, run.Disk = "task-runner", revision.RunnerTime, 2048, 10240
-	run.Tenants = !p.Settings.Local
+	run.Tenants, run.Programs = !p.Settings.Local, !p.Settings.Local
 	r.Runner = newFunction(a.Stack, "task-runner", run)
+	a.addPrograms(p.Settings)
 	router := FunctionProps{Settings: p.Settings, Data: p.Data, Bare: true}
 	router.Code, router.Timeout, router.Memory = "task-router", revision.RunnerTime, 128
 	r.Router = newFunction(a.Stack, "task-router", router)
@@ -90,6 +92,22 @@ func (a *App) newRevisions(p FunctionProps, timing ingest.Timing) (env map[strin
 	a.grantRevisions(p)
 	a.newContainers(p)
 	return env
+}
+
+// addPrograms gives the runner the layer of programs for tasks. Emulators run it with those of this
+// machine.
+func (a *App) addPrograms(s Settings) {
+	if s.Local || s.NoPrograms {
+		return
+	}
+
+	a.Revisions.Runner.AddLayers(awslambda.NewLayerVersion(a.Stack, jsii.String("task-programs"),
+		&awslambda.LayerVersionProps{
+			Code:                    awslambda.Code_FromAsset(jsii.String(s.dist(toolchain.TaskPrograms)), nil),
+			CompatibleArchitectures: &[]awslambda.Architecture{awslambda.Architecture_X86_64()},
+			CompatibleRuntimes:      &[]awslambda.Runtime{awslambda.Runtime_PROVIDED_AL2023()},
+			Description:             jsii.String("Git, Python, jq and other programs, for tasks of archives"),
+		}))
 }
 
 // newManager makes the function that manages the revision queue. Each archive has an
@@ -187,8 +205,8 @@ func (a *App) grantRevisions(p FunctionProps) {
 // under that name decides what tasks can read.
 func (a *App) taskSecret() *string { return secretsBelow(a.Stack, collection.TaskSecretPrefix) }
 
-// grantRunner is all that runs in the function, for all archives together, and containers may do that run what is in
-// archives. It may list the bucket (see grantObjects), and it can change no row, and answer no state machine.
+// grantRunner grants what runs of tasks may reach, of all archives together: files of runs, and secrets of tasks. A
+// run in the function takes less of it, a container all. Neither can change a row or answer a state machine.
 func (a *App) grantRunner(g grantee, p FunctionProps) {
 	grantObjects(g, p.Data.Work, runner.Prefix+"*", get, put)
 	allow(g, []string{"secretsmanager:GetSecretValue"}, a.taskSecret())

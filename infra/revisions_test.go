@@ -92,6 +92,29 @@ func TestVersionsAreNotified(t *testing.T) {
 	}
 }
 
+// TestTaskPrograms: on AWS the runner has the layer of programs, unless the settings leave it out,
+// and is of the architecture of both the layer and containers. Emulators have neither.
+func TestTaskPrograms(t *testing.T) {
+	for _, c := range []struct{ local, none, layer bool }{{layer: true}, {none: true}, {local: true}} {
+		s := production
+		s.Revisions, s.Local, s.NoPrograms = true, c.local, c.none
+		all := synth(t, s)
+		layers := of(all, "AWS::Lambda::LayerVersion")
+		runner := find(t, all, "AWS::Lambda::Function", "taskrunner").Properties
+		if has := runner["Layers"] != nil; has != c.layer || len(layers) > 0 != c.layer {
+			t.Errorf("%+v: the runner has %v, the template %d layers", c, runner["Layers"], len(layers))
+		}
+		if !c.local && !strings.Contains(text(runner["Architectures"]), "x86_64") {
+			t.Errorf("%+v: the runner is of %v", c, runner["Architectures"])
+		}
+		for _, l := range layers {
+			if got := text(l.Properties["CompatibleArchitectures"]); got != `["x86_64"]` {
+				t.Error(got)
+			}
+		}
+	}
+}
+
 // TestRunnerPerArchive: on AWS the runner keeps archives apart, and only its router may call it: a call that names no
 // tenant would be refused. Emulators know no tenants.
 func TestRunnerPerArchive(t *testing.T) {

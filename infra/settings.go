@@ -56,9 +56,10 @@ type Settings struct {
 	Times     research.Times // of research
 	TimesText string         // as they were given
 
-	Revisions bool     // the deployment has the revision queue
-	Images    []string // container images in which its tasks may run
-	Network   Network  // of their containers
+	Revisions  bool     // the deployment has the revision queue
+	NoPrograms bool     // its tasks find no more programs than the runtime has
+	Images     []string // container images in which its tasks may run
+	Network    Network  // of their containers
 
 	Keys []Key // of the API, in addition to that of the deployment
 
@@ -91,6 +92,10 @@ var (
 // queue and topic refuses them.
 func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
 
+// switches are the settings that have one value, or none.
+var switches = map[string]string{"apiGatewayLogRole": "existing", "local": "true", "reserve": "true",
+	"revisionQueue": "true", "taskPrograms": "none", "testArks": "true"}
+
 // read takes the settings out of what is given to the CDK as its context. A deployment
 // to AWS has no default for what is permanent, and for who hears of failures. The error has a
 // line for each wrong or unknown setting. The lines are in order, so the same settings have the same message.
@@ -111,6 +116,7 @@ func read(given map[string]any) (s Settings, err error) {
 		SearchDomain: context("searchDomain"),
 		Local:        context("local") == "true", Reserve: context("reserve") == "true",
 		Revisions:     context("revisionQueue") == "true",
+		NoPrograms:    context("taskPrograms") == "none",
 		ReplicaBucket: context("replicaBucket"), ReplicaRegion: context("replicaRegion"),
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 
@@ -151,9 +157,7 @@ func read(given map[string]any) (s Settings, err error) {
 
 	check(s.Crashes == "" || s.Local, "crashes: for local stacks only")
 	check(s.Code == "" || s.Local, "code: for local stacks only")
-	for name, value := range map[string]string{"apiGatewayLogRole": "existing", "reserve": "true",
-		"local":         "true",
-		"revisionQueue": "true", "testArks": "true"} {
+	for name, value := range switches {
 		check(cmp.Or(context(name), value) == value, "%s: found %q; expected %s or nothing", name,
 			context(name), value)
 	}

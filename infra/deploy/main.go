@@ -2,6 +2,7 @@
 // an AWS account.
 //
 //	go run ./infra/deploy build
+//	go run ./infra/deploy programs
 //	go run ./infra/deploy lint
 //	go run ./infra/deploy aws -c naan=… -c alarmMail=…
 package main
@@ -13,7 +14,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
+	"archivist/infra/programs"
 	"archivist/infra/toolchain"
 )
 
@@ -22,41 +25,74 @@ const arch = "arm64"
 
 func main() { toolchain.Main(command) }
 
-// command runs one of the three, in a checkout whose root is the working folder.
+// command runs one of them, in a checkout whose root is the working folder.
 func command(ctx context.Context, root string, args []string) error {
 	c := toolchain.Checkout{Root: root, Log: os.Stdout}
 	switch {
 	case len(args) == 1 && args[0] == "build":
 		return build(ctx, c)
+	case len(args) == 1 && args[0] == "programs":
+		return programs.Build(ctx, c, true)
 	case len(args) == 1 && args[0] == "lint":
 		return lint(ctx, c)
 	case len(args) > 0 && args[0] == "aws":
 		return deploy(ctx, c, args[1:])
 	}
-	return errors.New("usage: deploy build | lint | aws [-c NAME=VALUE…]")
+	return errors.New("usage: deploy build | programs | lint | aws [-c NAME=VALUE…]")
 }
 
-// build builds the functions, the command line, and what images of tasks have as their entry point.
+// build builds the functions, the command line, what images of tasks have as their entry point, and, where that is
+// possible, the layer of programs for tasks.
 func build(ctx context.Context, c toolchain.Checkout) error {
 	if err := c.Build(ctx, arch); err != nil {
+		return err
+	}
+
+	if err := programs.Build(ctx, c, false); errors.Is(err, programs.ErrNoApt) {
+		c.Say("%v", err)
+	} else if err != nil {
 		return err
 	}
 	return c.BuildTask(ctx)
 }
 
-// prepare installs the CDK's command line and builds the functions.
-func prepare(ctx context.Context, c toolchain.Checkout) error {
+// prepare installs the CDK's command line and builds what a deployment with these arguments of the
+// CDK has.
+func prepare(ctx context.Context, c toolchain.Checkout, args []string) error {
 	if err := c.InstallCDK(ctx); err != nil {
 		return err
 	}
+
+	if hasPrograms(args) {
+		if err := programs.Build(ctx, c, false); err != nil {
+			return err
+		}
+	}
 	return c.Build(ctx, arch)
+}
+
+// hasPrograms reports whether a deployment with these arguments of the CDK has the layer of programs
+// for tasks.
+func hasPrograms(args []string) bool {
+	return slices.ContainsFunc(args, setting("revisionQueue=true")) &&
+		!slices.ContainsFunc(args, setting(withoutPrograms))
+}
+
+// withoutPrograms is the setting that leaves the layer out.
+const withoutPrograms = "taskPrograms=none"
+
+// setting recognises an argument that gives a setting, in each way in which the CDK takes it.
+func setting(given string) func(string) bool {
+	return func(arg string) bool {
+		return arg == given || arg == "-c"+given || arg == "--context="+given || arg == "-c="+given
+	}
 }
 
 // deploy deploys both stacks to the account that the environment's AWS credentials
 // name. args go to the CDK. The app refuses to be deployed without a naan and an
 // alarmMail; and what would take something away needs a confirmation.
 func deploy(ctx context.Context, c toolchain.Checkout, args []string) error {
-	if err := prepare(ctx, c); err != nil {
+	if err := prepare(ctx, c, args); err != nil {
 		return err
 	}
 
@@ -75,7 +111,8 @@ func deploy(ctx context.Context, c toolchain.Checkout, args []string) error {
 // commands of the documents by the AWS command line. Our own assertions are the tests of
 // infra. The first that finds something ends it.
 func lint(ctx context.Context, c toolchain.Checkout) error {
-	if err := prepare(ctx, c); err != nil {
+	args := allSettings()
+	if err := prepare(ctx, c, args); err != nil {
 		return err
 	}
 
@@ -83,7 +120,7 @@ func lint(ctx context.Context, c toolchain.Checkout) error {
 		return err
 	}
 
-	templates, err := synthesise(ctx, c)
+	templates, err := synthesise(ctx, c, args)
 	if err != nil {
 		return err
 	}
@@ -113,21 +150,32 @@ func lint(ctx context.Context, c toolchain.Checkout) error {
 	return nil
 }
 
-// synthesise writes the templates of a deployment that uses every setting, and returns
-// their paths.
-func synthesise(ctx context.Context, c toolchain.Checkout) ([]string, error) {
-	dir := c.Path(".local", "lint", "cdk.out")
-	args := []string{"synth", "--quiet", "--output", dir}
-	for _, setting := range []string{
+// allSettings are the arguments of the CDK for a deployment that uses every setting. A computer that
+// cannot make the layer of programs for tasks leaves it out.
+func allSettings() (args []string) {
+	settings := []string{
 		"naan=99999", "testArks=true", "alarmMail=ops@example.org", "mailFrom=archive@example.org",
 		"reserve=true",
 		"researchProjects=jingles,quotations", "revisionQueue=true",
 		"taskImages=registry.example.org/vips:8.15,111122223333.dkr.ecr.us-east-1.amazonaws.com/book/tex:2",
 		"taskNetwork=subnet-0abc1234,sg-0abc1234,public",
 		"searchDomain=https://search-archive-a1b2c3d4e5f6g7h8i9j0k1l2m3.us-east-1.es.amazonaws.com",
-	} {
-		args = append(args, "-c", setting)
 	}
+
+	if !programs.Possible() {
+		settings = append(settings, withoutPrograms)
+	}
+
+	for _, s := range settings {
+		args = append(args, "-c", s)
+	}
+	return args
+}
+
+// synthesise writes the templates of a deployment, and returns their paths.
+func synthesise(ctx context.Context, c toolchain.Checkout, settings []string) ([]string, error) {
+	dir := c.Path(".local", "lint", "cdk.out")
+	args := append([]string{"synth", "--quiet", "--output", dir}, settings...)
 
 	// Nobody answers there: no account is needed.
 	env := toolchain.Environment("http://127.0.0.1:9", "us-east-1")

@@ -199,13 +199,25 @@ func (c Checkout) npm(ctx context.Context, from, into string) error {
 var functions = []string{"admin-action", "api", "completed-work", "consumer", "curation",
 	"pending-work", "relay",
 	"revisions", "run-component", "run-stage", "scheduler", "task-control", "task-router",
-	"task-runner"}
+	taskRunner}
+
+// taskRunner is the function in which programs of others run.
+const taskRunner = "task-runner"
+
+// taskArch is the architecture on which programs of others run, in that function and in containers.
+const taskArch = "amd64"
 
 // Build builds every function for an architecture, as dist/FUNCTION/bootstrap, and the
 // command line, dist/archivist. The files are hard links to the programs in dist/functions.
+// The function that runs tasks is built for the architecture of tasks.
 func (c Checkout) Build(ctx context.Context, goarch string) error {
 	programs := c.Path("dist", "functions")
 	if err := c.buildFunctions(ctx, programs, goarch); err != nil {
+		return err
+	}
+
+	if err := c.static(ctx, "./functions/"+taskRunner, filepath.Join(programs, taskRunner), taskArch,
+		lambdaOnly); err != nil {
 		return err
 	}
 
@@ -285,6 +297,9 @@ func zipped(program, into string) error {
 	return os.WriteFile(into, all.Bytes(), 0o644)
 }
 
+// lambdaOnly is the tag that leaves out how functions were called before custom runtimes.
+const lambdaOnly = "lambda.norpc"
+
 // buildFunctions builds all functions into a folder, and the command line. A program there that
 // is up to date is not linked again.
 func (c Checkout) buildFunctions(ctx context.Context, into, goarch string, tags ...string) error {
@@ -294,7 +309,7 @@ func (c Checkout) buildFunctions(ctx context.Context, into, goarch string, tags 
 	}
 
 	if err := c.static(ctx, "./functions/...", into, goarch,
-		append([]string{"lambda.norpc"}, tags...)...); err != nil {
+		append([]string{lambdaOnly}, tags...)...); err != nil {
 		return err
 	}
 
@@ -303,25 +318,32 @@ func (c Checkout) buildFunctions(ctx context.Context, into, goarch string, tags 
 	return err
 }
 
-// EmptyPrograms writes an empty FUNCTION.zip for each function into a folder. Templates that
-// nobody deploys need no more.
+// TaskPrograms is the name of the zip file with the layer of programs for tasks, in dist.
+const TaskPrograms = "task-programs.zip"
+
+// EmptyPrograms writes an empty FUNCTION.zip for each function into a folder, and an empty layer.
+// Templates that nobody deploys need no more.
 func EmptyPrograms(folder string) error {
 	var empty bytes.Buffer
 	if err := zip.NewWriter(&empty).Close(); err != nil {
 		return err
 	}
+	files := []string{TaskPrograms}
 	for _, f := range functions {
-		if err := os.WriteFile(filepath.Join(folder, f+".zip"), empty.Bytes(), 0o644); err != nil {
+		files = append(files, f+".zip")
+	}
+
+	for _, f := range files {
+		if err := os.WriteFile(filepath.Join(folder, f), empty.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// BuildTask builds the entry point of images in which tasks run into dist, for linux/amd64, as
-// their containers are.
+// BuildTask builds the entry point of images in which tasks run into dist.
 func (c Checkout) BuildTask(ctx context.Context) error {
-	return c.static(ctx, "./cmd/archivist-task", c.Path("dist", "archivist-task"), "amd64")
+	return c.static(ctx, "./cmd/archivist-task", c.Path("dist", "archivist-task"), taskArch)
 }
 
 // static builds programs for Linux that need no library. Without paths, symbols and debug

@@ -44,6 +44,8 @@ var (
 		Limit:   65 * time.Minute, Finds: "a stage whose memory grows with the object"}
 	linters = Part{Name: "cfn-lint and checkov", Lane: Process, Command: "go run ./infra/deploy lint",
 		Limit: 40 * time.Minute, Finds: "templates that CloudFormation refuses, or that are less safe than usual"}
+	programs = Part{Name: "programs for tasks", Lane: Process, Command: "go test -count=1 -v ./infra/programs",
+		Limit: 20 * time.Minute, Finds: "a program of the layer that does not run where there is nothing else"}
 	dynamoDB = Part{Name: "rows on DynamoDB Local", Lane: Emulators,
 		Command: local + "with dynamodb go test -count=1 -v -timeout 35m -skip " + many +
 			" ./pkg/kernel/table/... ./pkg/kernel/lease ./pkg/ingest/queue",
@@ -92,7 +94,8 @@ const many = "TestFiveHundred|TestRetire|TestBadRowFailsAlone|TestBulkRequeue|Te
 var sets = map[Set][]Part{
 	Check: {vet, staticcheck, process},
 	Test:  slices.Concat([]Part{vet, staticcheck, process}, simulations, []Part{first, inProcess, templates}),
-	More: slices.Concat([]Part{large, linters, tables, outside, rest, readme, documents, core, dynamoDB}, longer,
+	More: slices.Concat([]Part{large, programs, linters, tables, outside, rest, readme, documents, core,
+		dynamoDB}, longer,
 		[]Part{damaged}, races),
 	Soak: slices.Concat([]Part{largest, dynamoDB, tables, outside, inProcess, first, rest,
 		readme, documents, wholeCore}, all, races),

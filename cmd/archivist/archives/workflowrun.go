@@ -163,7 +163,7 @@ func (p *playing) prepare() error {
 	}
 
 	p.job = runner.Job{
-		ID:         p.task.Name,
+		ID:         fmt.Sprintf("%s/%d/%s/1", p.archive(), p.cmd.Revision, p.task.Name),
 		Archive:    p.archive(),
 		Revision:   p.cmd.Revision,
 		Base:       p.cmd.Revision - 1,

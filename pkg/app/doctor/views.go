@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"archivist/pkg/components/component"
 	"archivist/pkg/events/envelope"
@@ -114,9 +115,20 @@ func (x *rowCheck) indexed(ctx context.Context, o *inventory.Object) error {
 	x.add("search-document", "", func(ctx context.Context) error {
 		change := []search.Change{{ARK: o.ARK, Version: o.Number}}
 		return x.Search.Index.Update(ctx, change, x.Search.Read)
-	}, "the search index has it as it was at %d, it was changed at %d", has[o.ARK], o.Modified)
+	}, "the search index has %s, it was changed at %s", indexedAt(has[o.ARK]), stamp(o.Modified))
 	return nil
 }
+
+// indexedAt says which state of an object the search index has, by the time at which that was changed; 0 is none.
+func indexedAt(modified int64) string {
+	if modified == 0 {
+		return "nothing of it"
+	}
+	return "it as it was at " + stamp(modified)
+}
+
+// stamp is a time in milliseconds, for people.
+func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // passed reports whether a consumer has passed the newest event of an object: what it keeps of the object then
 // is as the object's row says. The cursor is read before what the consumer keeps.

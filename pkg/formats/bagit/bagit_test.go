@@ -188,7 +188,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("fetch.txt", []byte("https://example.org - data/a.txt"))
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
 		if !fs.ValidPath(name) || strings.HasPrefix(name, "data") || strings.HasSuffix(name, "/") || name == "." {
-			t.Skip()
+			t.Skip("the name of no tag file")
 		}
 		b := bag()
 		b[name] = &fstest.MapFile{Data: data}

@@ -118,6 +118,7 @@ func (x *run) environment(ctx context.Context) error {
 		"ARCHIVIST_BASE_REVISION="+strconv.FormatInt(job.Base, 10),
 		"ARCHIVIST_TASK="+task.Name,
 		"ARCHIVIST_ATTEMPT="+strconv.Itoa(job.Attempt),
+		"ARCHIVIST_RUN="+job.ID,
 		"ARCHIVIST_RUN_TOKEN="+job.Token,
 		"ARCHIVIST_OUTPUTS="+x.scope.outputs,
 		"ARCHIVIST_INPUTS="+x.scope.inputs,

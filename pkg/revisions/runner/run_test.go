@@ -106,7 +106,7 @@ func TestEnvironment(t *testing.T) {
 	dir := filepath.Dir(strings.TrimPrefix(said[at], "HOME="))
 	want := []string{"A=b c", "ARCHIVIST_ARCHIVE=maps", "ARCHIVIST_ATTEMPT=1", "ARCHIVIST_BASE_REVISION=5",
 		"ARCHIVIST_CHECKOUT=" + dir + "/checkout", "ARCHIVIST_INPUTS=" + dir + "/inputs",
-		"ARCHIVIST_OUTPUTS=" + dir + "/outputs", "ARCHIVIST_REVISION=7",
+		"ARCHIVIST_OUTPUTS=" + dir + "/outputs", "ARCHIVIST_REVISION=7", "ARCHIVIST_RUN=maps/7/build/1",
 		"ARCHIVIST_RUN_TOKEN=***", "ARCHIVIST_TASK=build", "HOME=" + dir + "/work", "KEY=***", "LANG=de_DE.UTF-8",
 		"PATH=" + searchPath, "PWD=" + dir + "/work", "TMPDIR=" + dir + "/tmp", dir + "/work",
 		dir + "/outputs:", "", dir + "/tmp:", "", dir + "/work:", ""}
