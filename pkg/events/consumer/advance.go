@@ -120,18 +120,16 @@ func (s *Store) saveReplay(ctx context.Context, saved replayRow, p Replay) error
 // that an interrupted call has placed stay: their ends are of that time, and a run may have begun
 // with them.
 func (s *Store) prepareReplay(ctx context.Context, saved replayRow, p Replay) error {
-	wanted, err := s.wantedCursors(ctx, p)
-	if err != nil {
-		return err
-	}
-
 	old, err := s.places(ctx, p.run())
 	if err != nil {
 		return err
 	}
 
-	wanted = slices.DeleteFunc(wanted, func(c cursor) bool { return old[c.partition()].Rev > 0 })
-	if err := s.putCursors(ctx, wanted); err != nil {
+	place := s.placeReplay
+	if p.Rebuild {
+		place = s.placeRebuild
+	}
+	if err := place(ctx, p, old); err != nil {
 		return err
 	}
 
@@ -139,62 +137,75 @@ func (s *Store) prepareReplay(ctx context.Context, saved replayRow, p Replay) er
 	return s.saveReplay(ctx, saved, p)
 }
 
-// wantedCursors are those that a replay should have. Before a rebuild of the consumer itself its
-// own cursors are moved to the newest events: what happens from then on is handled after the
-// snapshots, and so is newer than they.
-func (s *Store) wantedCursors(ctx context.Context, p Replay) ([]cursor, error) {
-	if !p.Rebuild {
-		return s.replayCursors(ctx, p)
-	}
-
+// placeRebuild places the cursors of a rebuild that are not in old. Before a rebuild of the consumer
+// itself its own cursors are moved to the newest events: what happens from then on is handled after
+// the snapshots, and so is newer than they.
+func (s *Store) placeRebuild(ctx context.Context, p Replay, old map[string]cursor) error {
 	if p.Into == "" {
 		if err := s.finishResets(ctx, p.Consumer); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return rebuildCursors(p), nil
+	return s.putCursors(ctx, slices.DeleteFunc(rebuildCursors(p),
+		func(c cursor) bool { return old[c.partition()].Rev > 0 }))
 }
 
-// replayCursors are the cursors of a replay of the log, one for each partition in which its range
-// has events. The range ends, too, at what is there now: a replay of an open end would compete with
-// the consumer.
-func (s *Store) replayCursors(ctx context.Context, p Replay) (wanted []cursor, err error) {
+// placeReplay places the cursors of a replay of the log that are not in old, some at a time: where a
+// range by time begins has to be searched for, and what was found stays if the call ends. The range
+// ends, too, at what is there now: a replay of an open end would compete with the consumer.
+func (s *Store) placeReplay(ctx context.Context, p Replay, old map[string]cursor) error {
+	partitions, err := s.Log.Partitions(ctx)
+	if err != nil {
+		return err
+	}
+
+	left := slices.DeleteFunc(partitions, func(part envelope.Partition) bool {
+		other := p.Range.Partition != "" && part.Name != p.Range.Partition
+		return other || old[part.Name].Rev > 0
+	})
+
+	for some := range slices.Chunk(left, cursorsAtOnce) {
+		var wanted []cursor
+		for _, part := range some {
+			c, err := s.replayCursor(ctx, p, part)
+			if err != nil {
+				return err
+			}
+			wanted = append(wanted, c)
+		}
+		if err := s.putCursors(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replayCursor is the cursor of a replay in a partition. One in which its range has no events is
+// done from the beginning.
+func (s *Store) replayCursor(ctx context.Context, p Replay, part envelope.Partition) (cursor, error) {
 	from, err := parseStart(p.Range.From)
 	if err != nil {
-		return nil, err
+		return cursor{}, err
 	}
 
 	until, err := parseStart(p.Range.Until)
 	if err != nil {
-		return nil, err
+		return cursor{}, err
 	}
 
-	partitions, err := s.Log.Partitions(ctx)
+	c, err := s.startOf(ctx, p.run(), part, from)
 	if err != nil {
-		return nil, err
+		return cursor{}, err
 	}
 
-	for _, part := range partitions {
-		if p.Range.Partition != "" && part.Name != p.Range.Partition {
-			continue
-		}
-
-		c, err := s.startOf(ctx, p.run(), part, from)
-		if err != nil {
-			return nil, err
-		}
-
-		if c.Last, err = s.lastOf(ctx, part, until); err != nil {
-			return nil, err
-		}
-
-		c.Seq = max(c.Seq, part.Horizon-1)
-		c.Begin = c.Seq
-		if c.Seq < c.Last {
-			wanted = append(wanted, c)
-		}
+	if c.Last, err = s.lastOf(ctx, part, until); err != nil {
+		return cursor{}, err
 	}
-	return wanted, nil
+
+	c.Seq = max(c.Seq, part.Horizon-1)
+	c.Begin = c.Seq
+	c.Done = c.Seq >= c.Last
+	return c, nil
 }
 
 // lastOf is the seq with which a replay ends in a partition. An end by time is searched for

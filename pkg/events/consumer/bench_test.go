@@ -27,6 +27,7 @@ type memory struct {
 	events     map[string][]envelope.Event
 	reads      int
 	broken     int // so many reads fail
+	last       int // this read fails, and all after it; 0: none
 }
 
 func (m *memory) Partitions(context.Context) ([]envelope.Partition, error) {
@@ -57,7 +58,7 @@ func (m *memory) Read(_ context.Context, partition string, after int64, limit in
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads++
-	if m.broken > 0 {
+	if m.broken > 0 || m.last > 0 && m.reads >= m.last {
 		m.broken--
 		return nil, errors.New("the log cannot be read")
 	}

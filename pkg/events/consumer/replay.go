@@ -21,8 +21,9 @@ const (
 	maxReplayFailure = 20
 	// replayKeepDays is for how long the row of a finished one is kept.
 	replayKeepDays = 90
-	// maxReplayCursors is how many partitions one can read.
-	maxReplayCursors = 500
+	// maxReplayCursors is how many partitions one can read: the cursors of all of them are read
+	// whenever one is at its end, 1.5 MB of rows.
+	maxReplayCursors = 5000
 )
 
 // States of a replay. It goes through them in this order, and never back; a cancelled one goes to
@@ -269,6 +270,7 @@ func (s *Store) ShowReplay(ctx context.Context, id string) (Replay, Progress, er
 	}
 
 	c, err := s.replayed(ctx, &p)
+	cursors = slices.DeleteFunc(cursors, func(cur cursor) bool { return cur.nothing(p) })
 	out := Progress{Partitions: len(cursors), Paused: c == nil}
 	if err != nil {
 		return p, out, err
@@ -297,6 +299,9 @@ func (s *Store) ShowReplay(ctx context.Context, id string) (Replay, Progress, er
 func (c *cursor) finished() bool {
 	return c.Pending == 0 && (c.Done || c.Last > 0 && c.Seq >= c.Last)
 }
+
+// nothing reports whether a replay of the log has no events in a partition.
+func (c *cursor) nothing(p Replay) bool { return !p.Rebuild && c.Done && c.Stop == nil && c.Begin >= c.Last }
 
 // within leaves out the events behind the end of a replay.
 func (c *cursor) within(facts []envelope.Event) []envelope.Event {

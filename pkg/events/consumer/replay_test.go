@@ -362,6 +362,51 @@ func TestReplayBound(t *testing.T) {
 	}
 }
 
+// TestReplayOfManyPartitions: where a replay begins in each partition is searched for in several calls, if one ends
+// before all were searched, and none begins anew. Partitions without events of its time are no part of it.
+func TestReplayOfManyPartitions(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c", func(d *consumer.Definition) { d.Paused = true }))
+	const partitions, old, later = 500, 3, 50
+	for i := range partitions {
+		name := fmt.Sprintf("p%04d", i)
+		for range old {
+			b.add(name, name)
+		}
+	}
+	b.now = b.now.Add(72 * time.Hour)
+	for i := range later {
+		name := fmt.Sprintf("p%04d", i*10)
+		b.add(name, name)
+	}
+	p := b.replay("again", consumer.Range{From: "time:" + b.now.Add(-time.Hour).UTC().Format(time.RFC3339)})
+	calls := 0
+	for ; ; calls++ {
+		b.log.last = b.log.reads + 400
+		err := b.runtime.Tick(t.Context(), b.now.Add(time.Minute))
+		got, progress, _ := b.store.ShowReplay(t.Context(), p.ID)
+		if got.State != consumer.ReplayPreparing {
+			if progress.Partitions != later || progress.Total != later || err != nil {
+				t.Fatalf("%+v, %v", progress, err)
+			}
+			break
+		}
+		if calls > 10 {
+			t.Fatal("it does not get on: ", err)
+		}
+	}
+	if calls < 2 {
+		t.Error("no call was interrupted")
+	}
+	b.log.last = 0
+	b.now = b.now.Add(10 * time.Minute) // the run that was woken last is taken for lost
+	b.settle()
+	b.show(p.ID)
+	if len(b.got) != later {
+		t.Errorf("%d events were handled", len(b.got))
+	}
+}
+
 // firsts are the ids of a subject's events in the order of their first handling.
 func firsts(events []envelope.Event, subject string) string {
 	var ids []string
