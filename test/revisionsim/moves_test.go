@@ -102,12 +102,28 @@ func (c *checker) checkEdges(was, is *revision.Instance) {
 		if e.ID != old.ID {
 			c.w.Met("edge: follows the superseder")
 			from, to := &c.instances[old.ID].is, &c.instances[e.ID].is
-			if !is.Follow || e.Prev || from.State != workflow.Superseded || to.Task != from.Task ||
+			if !is.Follow || e.Prev || from.State != workflow.Superseded || !c.supersededBy(from, to) ||
 				to.Revision < from.Revision {
 				c.fail("%s: the edge %+v becomes %+v", is.ID, old, e)
 			}
+			if from.Task != to.Task {
+				c.w.Met("edge: follows the superseder under another name")
+			}
 		}
 	}
+}
+
+// supersededBy reports whether an instance was superseded by another of the same task, directly or by those between
+// them. A task can have got another name since.
+func (c *checker) supersededBy(old, by *revision.Instance) bool {
+	for old.ID != by.ID {
+		next, there := c.instances[old.By]
+		if !there || next.is.Task != old.Task && next.is.Was != old.Task {
+			return false
+		}
+		old = &next.is
+	}
+	return true
 }
 
 // unchanged checks that nothing of an instance that has ended changes, but that others were told.

@@ -78,3 +78,29 @@ func TestCauseOfFollower(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowAcrossNames: the superseder is followed under another name, too, if that says which one it had.
+func TestFollowAcrossNames(t *testing.T) {
+	w := newWorld(t)
+	archive := &repository{}
+	archive.add(1, followed)
+	archive.add(2, `
+- {name: make, was: build, command: x, cancels: [PREV]}
+- {name: deploy, command: x, depends: [make], follow: true}
+`)
+	w.archive("maps", archive, 1)
+	w.notify("maps", 1)
+	w.pass("maps")
+	w.begin("maps/1/build")
+	w.notify("maps", 2)
+	w.pass("maps")
+	w.stopped("maps/1/build")
+	w.pass("maps")
+	if got := w.state("maps/1/build"); got != workflow.Superseded {
+		t.Errorf("the first build is %s", got)
+	}
+	w.quiet("maps", runner.Succeeded)
+	if got := w.state("maps/1/deploy"); got != workflow.Success {
+		t.Errorf("what follows is %s", got)
+	}
+}

@@ -150,21 +150,21 @@ func (c *change) blame(e *Awaits, ended *Instance) error {
 
 // follow moves an edge from an instance that was superseded to its superseder, if the instance
 // follows. If that was superseded, too, its own superseder is taken, and so on; one that has ended
-// decides the edge. The edge stays overtaken if there is no such instance of the same task. It
-// returns the instance whose end the edge is decided on.
+// decides the edge. The edge stays overtaken if there is no such instance of the same task, which
+// may have got another name since. It returns the instance whose end the edge is decided on.
 //
 // A superseder has no open edges, so no circle of waits comes from this; and one that waits for a
 // lock is not followed: those behind it could wait for the follower.
 func (c *change) follow(e *Awaits, ended *Instance) (*Instance, error) {
-	by := ended.By
+	by, task := ended.By, ended.Task
 	for range maxFollow {
 		s, err := c.s.found(c.ctx, by)
-		if err != nil || s.State == "" || s.Task != e.Task {
+		if err != nil || s.State == "" || s.Task != task && s.Was != task {
 			return ended, err
 		}
 
 		if s.State == workflow.Superseded {
-			by = s.By
+			by, task = s.By, s.Task
 			continue
 		}
 
