@@ -56,6 +56,8 @@ var details = map[string]any{
 	"ResearchProject":    research.Because{},
 	"Episode":            research.Recorded{},
 	"episode.researched": research.Researched{},
+	"episode.differs":    research.Differing{},
+	"episode.decided":    research.Decided{},
 	"episode.retried":    research.Because{},
 
 	"project.researcher-paused":  research.Conduct{},

@@ -90,6 +90,9 @@ var golden = map[string]commandLine{
 	"research-feeds-show":      {"research feeds show jingles " + feed1, "key,skipped"},
 	"research-feeds-look":      {"research feeds look jingles " + feed2, "key,failures"},
 	"research-leases":          {"research leases jingles", "id,researcher"},
+	"research-differences":     {"research differences jingles", "episode,clip"},
+	"research-decide": {"research decide jingles " + episode1 + " " + clip1 + " --lease " + operation1 +
+		" --reason echo", "due,why"},
 	"research-revoke":          {"research revoke jingles " + operation1 + " --reason hangs", "id,why"},
 	"research-researchers":     {"research researchers jingles", "name,capacity"},
 	"research-results":         {"research results jingles --episode " + episode1, "clip,hits"},

@@ -409,7 +409,9 @@ func wireMedia(k research.Known) v1.ResearchMedia {
 			Pairs:      k.Pairs,
 			Researched: k.Researched,
 			Leased:     k.Leased,
-			Open:       k.Pairs - k.Researched - k.Leased,
+			Waiting:    k.Waiting,
+			Differing:  k.Differing,
+			Open:       k.Pairs - k.Researched - k.Leased - k.Differing,
 		}
 	}
 	return out

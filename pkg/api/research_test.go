@@ -55,6 +55,13 @@ func (w *waiting) Delete(context.Context, string, string) error {
 	return nil
 }
 
+func (w *waiting) Return(context.Context, string, string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.bodies = append(w.bodies[1:], w.bodies[0])
+	return nil
+}
+
 var jingles = v1.ResearchDefinition{Name: "jingles", MaxClips: 2,
 	Analysis: v1.ResearchAnalysis{Name: "correlation", Version: "1", Settings: map[string]any{"threshold": 0.6}}}
 
@@ -126,6 +133,81 @@ func TestResearch(t *testing.T) {
 	must(c.Bye(ctx, "jingles", "bench-3"))
 	if present, err := c.Researchers(ctx, "jingles"); err != nil || len(present) != 0 {
 		t.Errorf("%+v, %v", present, err)
+	}
+}
+
+// TestDifference: two researchers find something else, a third one is asked, and a person decides.
+func TestDifference(t *testing.T) {
+	c, q := serve(t, through)
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	project := jingles
+	project.Quorum = 2
+	made, err := c.ApplyResearch(ctx, project, "new")
+	if err != nil || made.Quorum != 2 {
+		t.Fatal(made, err)
+	}
+	for _, kind := range []string{v1.Episodes, v1.Clips} {
+		_, err := c.Curate(ctx, "jingles", kind, []v1.ResearchRecord{recordOf("one")})
+		must(err)
+	}
+	finds := func(name string, hits ...v1.ResearchHit) *v1.ResearchWork {
+		t.Helper()
+		_, err := c.Hello(ctx, "jingles", v1.ResearchHello{Researcher: name, Capacity: 1})
+		must(err)
+		pass(t, q, c)
+		work, err := c.NextWork(ctx, "jingles", v1.ResearchNext{Researcher: name, Token: q.NewID()})
+		must(err)
+		if work == nil {
+			return nil
+		}
+		must(c.ReportWork(ctx, "jingles", v1.ResearchReport{Project: "jingles", Lease: work.Lease.ID, Researcher: name,
+			Analysis: work.Lease.Analysis, Episode: work.Episode.Key, Sequence: 1, Clip: work.Clips[0].Key, Hits: hits,
+			Final: true, Count: 1}))
+		return work
+	}
+	first := finds("bench-1", v1.ResearchHit{Offset: 5e9, Length: 1e9, Score: 0.9})
+	if again := finds("bench-1"); again != nil {
+		t.Errorf("the same researcher gets %+v", again)
+	}
+	second := finds("bench-2")
+	list, err := c.ResearchDifferences(ctx, "jingles", 10)
+	if err != nil || len(list) != 1 || len(list[0].Results) != 2 || list[0].Results[0].Lease != first.Lease.ID {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	st, err := c.ResearchStatus(ctx, "jingles")
+	if err != nil || len(st.Differences) != 1 || st.Coverage.Researched != 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	d := v1.ResearchDecision{Episode: list[0].Episode, Clip: list[0].Clip, Another: true, Reason: "to be sure"}
+	x, err := c.DecidePair(ctx, "jingles", d)
+	if err != nil || !x.Due {
+		t.Errorf("%+v, %v", x, err)
+	}
+	_, err = c.Hello(ctx, "jingles", v1.ResearchHello{Researcher: "bench-3", Capacity: 1})
+	must(err)
+	pass(t, q, c)
+	leases, err := c.ResearchLeases(ctx, "jingles", 10)
+	must(err)
+	_, err = c.AcceptWork(ctx, "jingles", v1.ResearchAccept{Lease: leases[0].ID,
+		ResearchNext: v1.ResearchNext{Researcher: "bench-2", Token: "t"}})
+	if !fault.Is(err, fault.Held) {
+		t.Errorf("accepted by the second one again: %v", err)
+	}
+	if third := finds("bench-3", v1.ResearchHit{Offset: 90e9, Length: 1e9, Score: 0.9}); third == nil {
+		t.Fatal("the third one gets nothing")
+	}
+	d.Another, d.Lease = false, second.Lease.ID
+	if x, err = c.DecidePair(ctx, "jingles", d); err != nil || x.Due || !strings.Contains(x.Why, "is researched") {
+		t.Errorf("%+v, %v", x, err)
+	}
+	if _, err = c.DecidePair(ctx, "jingles", d); !fault.Is(err, fault.Conflict) {
+		t.Errorf("decided again: %v", err)
 	}
 }
 

@@ -104,6 +104,17 @@ var researchOperations = map[string]about{
 		description: "How much is researched, who is at work, and what is set aside or deferred, with the reasons."},
 	"explainPair": {tag: "Research", refusals: []problemType{notFound}, answer: pairExample,
 		description: "Why this pair of an episode and a clip is or is not to be assigned, by what is stored now."},
+	"listDifferences": {tag: "Research", refusals: []problemType{notFound},
+		answer: listOf(v1.ResearchDifference{Episode: episodeKey, Clip: clipKey, Since: timeExample,
+			Results: []v1.ResearchResult{}}),
+		description: "Of a project with a quorum: as many researchers as that have a result, and they are not the " +
+			"same. By episode and clip; a page may be empty and not be the last."},
+	"decidePair": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
+		request: v1.ResearchDecision{Action: "decide", Episode: episodeKey, Clip: clipKey, Lease: operationID,
+			Reason: "The second hit is an echo."},
+		answer: pairExample,
+		description: "With `lease`, the result of that lease counts, also if the pair only waits for another " +
+			"researcher. With `another`, one more researcher is asked, who may agree with enough others, or not."},
 	"listLeases": {tag: "Research", refusals: []problemType{notFound}, answer: listOf(leaseExample),
 		description: "The oldest first, 100 to a page."},
 	"getLease": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
@@ -138,17 +149,18 @@ var researchOperations = map[string]about{
 	"byeResearcher": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
 		request:     v1.ResearchBye{Researcher: "bench-3"},
 		description: "The researcher is absent at once. Its work items stay its own until they end."},
-	"nextWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict},
+	"nextWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict, held},
 		request: nextExample,
 		answer:  workExample,
 		description: "Receives a work item from the queue and accepts it. 204: none waits; ask again after 3 " +
 			"seconds, and then less and less often, up to 30. The same request again gives the same work item. " +
 			"It is a conflict if its lease has ended: ask with another token."},
-	"acceptWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict},
+	"acceptWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict, held},
 		request: v1.ResearchAccept{ResearchNext: nextExample, Lease: operationID},
 		answer:  workExample,
 		description: "For a researcher that receives from the queue itself. A conflict or a lease that there is not " +
-			"means that the message is no longer valid: delete it. The same request again gives the same work item."},
+			"means that the message is no longer valid: delete it. 423 means that another researcher has to take it: leave " +
+			"it. The same request again gives the same work item."},
 	"reportWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
 		request: v1.ResearchReports{Reports: []v1.ResearchReport{researchReport}},
 		answer:  v1.ResearchReceived{Reports: 1},

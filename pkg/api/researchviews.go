@@ -42,6 +42,13 @@ type LeaseCursor struct {
 	Cursor string `query:"cursor" maxLength:"4000"`
 }
 
+// PairDecision is a request to decide about a pair.
+type PairDecision struct {
+	ProjectInput
+	Caller
+	Body v1.ResearchDecision
+}
+
 // Revocation is a request to end a lease.
 type Revocation struct {
 	LeaseInput
@@ -56,6 +63,7 @@ func (a *API) researchViews(h huma.API) {
 	get(a, h, path+"/status", "getResearchStatus", "Get how far a research project is",
 		a.researchStatus)
 	get(a, h, path+"/explain", "explainPair", "Explain why a pair is or is not due", a.explainPair)
+	a.differences(h, path+"/differences")
 	get(a, h, path+"/leases", "listLeases", "List the leases that have not ended",
 		func(ctx context.Context, in *ProjectCursor) (out v1.List[v1.ResearchLease], err error) {
 			page, next, err := a.Research.LiveLeases(ctx, in.Project, in.Cursor)
@@ -95,6 +103,46 @@ func (a *API) researchViews(h huma.API) {
 	get(a, h, path+"/researchers", "listResearchers", "List the researchers that are present",
 		a.listResearchers)
 	a.offsets(h, path+"/offsets")
+}
+
+// differences registers the routes of pairs whose results differ.
+func (a *API) differences(h huma.API, path string) {
+	get(a, h, path, "listDifferences", "List the pairs whose results differ",
+		func(ctx context.Context, in *ProjectCursor) (out v1.List[v1.ResearchDifference], err error) {
+			page, next, err := a.Research.Differences(ctx, in.Project, in.Cursor)
+			out.Items, out.Cursor = each(page, wireDifference), next
+			return out, err
+		})
+
+	register(a, h, huma.Operation{
+		Method:      http.MethodPost,
+		Path:        path + "/actions",
+		OperationID: "decidePair",
+		Summary:     "Decide about a pair whose results differ",
+	},
+		func(ctx context.Context, in *PairDecision) (out v1.ResearchExplanation, err error) {
+			by, err := in.acts(in.Body.Reason)
+			if err != nil {
+				return out, err
+			}
+
+			err = a.Research.Decide(ctx, in.Project, in.Body.Episode, in.Body.Clip,
+				research.Decision{Lease: in.Body.Lease, Another: in.Body.Another}, by)
+			if err != nil {
+				return out, err
+			}
+			return a.explainPair(ctx, &PairInput{in.ProjectInput, in.Body.Episode, in.Body.Clip})
+		})
+}
+
+// wireDifference is the wire form of a pair whose results differ.
+func wireDifference(d research.Difference) v1.ResearchDifference {
+	return v1.ResearchDifference{
+		Episode: d.Episode,
+		Clip:    d.Clip,
+		Since:   timestamp(d.Since),
+		Results: each(d.Results, wireResult),
+	}
 }
 
 // lease is a lease of the project that is named. A lease of another project is a NotFound, as one that
@@ -171,6 +219,10 @@ func (a *API) researchStatus(ctx context.Context,
 			Until:      timestamp(p.Until),
 			Reason:     p.Reason,
 		})
+	}
+
+	for _, d := range s.Differing {
+		out.Differences = append(out.Differences, wireDifference(d))
 	}
 
 	if s.OldestLease != nil {

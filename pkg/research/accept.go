@@ -60,7 +60,8 @@ func checkAcceptance(researcher, token string) error {
 
 // Accept gives a work item to a researcher, once: the message may come again, or to two. It returns
 // a Conflict if it is accepted by another, has ended, was not accepted in time, or is of an earlier
-// analysis, and a NotFound if there is no such lease; then the message is to be deleted.
+// analysis, and a NotFound if there is no such lease; then the message is to be deleted. It is a Held if another
+// researcher is needed (Project.Quorum): then the message stays.
 //
 // A request with the token of the acceptance is answered again, so that a lost answer loses
 // nothing. A work item whose time in the queue is over is refused although its lease is live: the
@@ -103,9 +104,14 @@ func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
 				return fault.New(fault.Conflict, "the lease %s was not accepted in time", a.Lease)
 			}
 
+			err := c.others(a.Researcher)
+			if err != nil {
+				return err
+			}
+
 			r.Accepted, r.Researcher, r.Token = c.now, a.Researcher, a.Token
 			w.Lease = r.Lease
-			err := c.remember(a)
+			err = c.remember(a)
 			if err != nil {
 				return err
 			}

@@ -142,6 +142,10 @@ func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 				"analysis.settings: those of %s cannot be changed, because its results "+
 					"would not go together; give the analysis another version", name)
 		}
+		if r.def.quorum() != p.quorum() {
+			return fault.New(fault.Invalid, "quorum: that of %s cannot be changed, because its results would not "+
+				"count alike; give the analysis another version", name)
+		}
 		return nil
 	case slices.Contains(r.Past, name): // the place of a name in Past is its round (change.insert)
 		return fault.New(fault.Invalid,

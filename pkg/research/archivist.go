@@ -305,9 +305,9 @@ func (p *pass) next(ctx context.Context) (*leaseRow, error) {
 		case stale != nil && (first == nil || rank(stale) < rank(first)):
 			err = p.lookAt(ctx, stale, &p.walk.After)
 		case first == nil:
-			return nil, nil
+			return p.again(ctx)
 		default:
-			l, err := p.assign(ctx, first.Owner)
+			l, err := p.assign(ctx, first.Owner, nil)
 			if l != nil || err != nil {
 				return l, err
 			}

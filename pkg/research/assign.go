@@ -15,7 +15,9 @@ import (
 //
 // The lease is made before its message is sent: if the process dies between the two, the next pass
 // sends it. The other way round, a researcher could receive a work item that does not exist.
-func (p *pass) assign(ctx context.Context, key string) (made *leaseRow, err error) {
+//
+// names are the researchers who are present: in a project with a quorum, one of them must be able to take it.
+func (p *pass) assign(ctx context.Context, key string, names []string) (made *leaseRow, err error) {
 	id := p.NewID()
 	var now *projectRow
 	err = p.change(ctx, want{
@@ -31,12 +33,11 @@ func (p *pass) assign(ctx context.Context, key string) (made *leaseRow, err erro
 			}
 
 			e := c.episode
-			taken, err := e.taken()
+			clips, err := c.choose(names, c.project.def.MaxClips)
 			if err != nil {
 				return err
 			}
 
-			clips := c.cat.due(taken, c.project.def.MaxClips)
 			if !e.media.live() || len(clips) == 0 || len(e.Held) >= MaxHeld {
 				return nil
 			}

@@ -155,10 +155,8 @@ func (c *change) read(w want) error {
 		return err
 	}
 
-	if c.episode != nil && c.episode.Round < c.project.Round { // the analysis is another
-		c.episode.Round, c.episode.researched = c.project.Round, roaring.New()
-		c.episode.Held = nil // pairs of the analysis before exclude none of these
-		c.episode.Counted = 0
+	if c.episode != nil {
+		c.episode.begin(c.project.Round)
 	}
 	return nil
 }
@@ -292,7 +290,7 @@ func (c *change) saveEpisode() (bool, error) {
 		return false, nil
 	}
 
-	to, err := c.place()
+	to, again, err := e.belongs(c.cat)
 	if err != nil {
 		return false, err
 	}
@@ -302,8 +300,8 @@ func (c *change) saveEpisode() (bool, error) {
 		return false, err
 	}
 
-	from, pairs := e.Place, e.Counted
-	e.Place, e.Counted = to, 0
+	from, waited, pairs := e.Place, e.Further, e.Counted
+	e.Place, e.Further, e.Counted = to, again, 0
 	if e.media.live() { // what is away has no pairs that count
 		e.Counted = int64(e.researched.AndCardinality(c.cat.live))
 	}
@@ -315,6 +313,7 @@ func (c *change) saveEpisode() (bool, error) {
 
 	c.moveDue("episode", before, dueAt{e.Name, e.media.Deferred})
 	c.move(from, to, e.Counted-pairs)
+	c.replace(waited, again, e.Name)
 	c.put(e, e.Rev)
 	return true, nil
 }
@@ -327,27 +326,50 @@ func (e *episodeRow) pack() error {
 	}
 	e.Text = string(data)
 	setAway(&e.Head, Episode, e.Project, e.Name, &e.media)
-	e.Researched, err = packed(e.researched)
-	return err
+	for _, b := range []struct {
+		to *[]byte
+		is *roaring.Bitmap
+	}{{&e.Researched, e.researched}, {&e.Waiting, e.waiting}, {&e.Differs, e.differs}} {
+		if *b.to, err = packed(b.is); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// place is where the episode belongs in the line, as a sort key; "" if it is away. It does not
-// depend on the time: a lease or a deferral that is over counts until it has been ended.
-func (c *change) place() (string, error) {
-	e := c.episode
+// belongs is where an episode belongs in the line, as sort keys: its place, "" if it is away; and again, if each of its
+// pairs that is due has a result, and waits for those of others. It does not depend on the time: a lease or a deferral
+// that is over counts until it has been ended.
+func (e *episodeRow) belongs(cat *catalog) (place, again string, err error) {
 	if !e.media.live() {
-		return "", nil
+		return "", "", nil
 	}
 
 	taken, err := e.taken()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 
-	if len(c.cat.due(taken, 1)) > 0 && len(e.Held) < MaxHeld {
-		return ready + "#" + e.media.order(), nil
+	order := "#" + e.media.order()
+	switch {
+	case len(e.Held) >= MaxHeld:
+		return closed + order, "", nil
+	case len(cat.due(roaring.Or(taken, e.waiting), 1)) > 0:
+		return ready + order, "", nil
+	case len(cat.due(taken, 1)) > 0:
+		return closed + order, further + order, nil
 	}
-	return closed + "#" + e.media.order(), nil
+	return closed + order, "", nil
+}
+
+// replace moves a row of the line from one place to another; "" is none.
+func (c *change) replace(from, to, owner string) {
+	if from != to && from != "" {
+		c.removeLine(from, owner)
+	}
+	if from != to && to != "" {
+		c.addLine(to, owner)
+	}
 }
 
 // move moves the episode in the line, and counts it there. An episode that has nothing due stays
@@ -356,14 +378,7 @@ func (c *change) place() (string, error) {
 // wrong place costs a look.
 func (c *change) move(from, to string, pairs int64) {
 	e := c.episode
-	if from != to && from != "" {
-		c.removeLine(from, e.Name)
-	}
-
-	if from != to && to != "" {
-		c.addLine(to, e.Name)
-	}
-
+	c.replace(from, to, e.Name)
 	// Otherwise the project's row is written, and its revision decides.
 	if class(to) == closed && c.project.Catalog == c.cat.number {
 		c.tx.Require(c.project.Key(), "catalog_no = ?", c.cat.number)

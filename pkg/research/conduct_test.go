@@ -95,6 +95,11 @@ func (i sentBox) Delete(context.Context, string, string) error {
 	return nil
 }
 
+func (i sentBox) Return(context.Context, string, string) error {
+	i.b.sent = append(i.b.sent[1:], i.b.sent[0])
+	return nil
+}
+
 // TestHostile: of five researchers three report a problem with each work item that they get. The two others research
 // all pairs of 20 episodes with 20 clips in about the time that they need when the three get nothing; only few episodes
 // are set aside, with which two of the three have had a problem.

@@ -63,3 +63,19 @@ type Conduct struct {
 	Until      int64  `json:"until,omitempty"`
 	Reason     string `json:"reason"`
 }
+
+// Differing is the detail of episode.differs.
+type Differing struct {
+	Clip        string   `json:"clip"`
+	Analysis    string   `json:"analysis"`
+	Researchers []string `json:"researchers"` // names, in order
+}
+
+// Decided is the detail of episode.decided.
+type Decided struct {
+	Clip       string `json:"clip"`
+	Lease      string `json:"lease,omitempty"`      // whose result counts
+	Researcher string `json:"researcher,omitempty"` // of that
+	Another    bool   `json:"another,omitempty"`    // one more researcher is asked
+	Reason     string `json:"reason"`
+}

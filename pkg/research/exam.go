@@ -20,6 +20,7 @@ const (
 	RuleHeld    Rule = "held"    // the leases on an episode are those that are live
 	RuleNumbers Rule = "numbers" // researched are only numbers that clips have
 	RuleResult  Rule = "result"  // a result is of an episode that exists
+	RuleDiffers Rule = "differs" // pairs whose results differ are listed for a person
 	RuleCounts  Rule = "counts"  // the counts are what the rows add up to
 )
 

@@ -23,7 +23,8 @@ func (s *Store) Examine(ctx context.Context, row table.Raw) ([]Wrong, error) {
 	of := map[string]func(id string) error{"RESEARCHPROJECT": x.catalog, "EPISODE": x.episode,
 		"CLIP":          x.clip,
 		"RESEARCHLEASE": x.lease, "CLIPS": x.listed, "RESEARCHLINE": x.line, "RESULTS": x.result,
-		"RESEARCHCOUNTS": x.exists, "RESEARCHWALK": x.exists}[kind]
+		"RESEARCHOPINIONS": x.differs,
+		"RESEARCHCOUNTS":   x.exists, "RESEARCHWALK": x.exists}[kind]
 	if of == nil {
 		return nil, nil
 	}
@@ -102,7 +103,7 @@ func (x *exam) places(project, owner string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []string{e.Place, dueKey(e.media.Deferred, string(Episode), owner)}, nil
+	return []string{e.Place, e.Further, dueKey(e.media.Deferred, string(Episode), owner)}, nil
 }
 
 // result checks that a result is of an episode that exists, and has the key that it says. Nothing

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
 // episode checks the place of an episode, the leases on it, and what is researched of it. id is the
@@ -22,14 +25,15 @@ func (x *exam) episode(id string) error {
 		return err
 	}
 
-	for _, check := range []func(*episodeRow) error{x.place, x.held, x.decided} {
+	for _, check := range []func(*episodeRow) error{x.place, x.held, x.decided, x.differing} {
 		err = check(e)
 		if err != nil {
 			return err
 		}
 	}
 
-	if n := e.researched; !n.IsEmpty() && (n.Contains(0) || int64(n.Maximum()) > p.Numbers) {
+	n := roaring.FastOr(e.researched, e.waiting, e.differs)
+	if !n.IsEmpty() && (n.Contains(0) || int64(n.Maximum()) > p.Numbers) {
 		x.add(RuleNumbers, func(ctx context.Context) error { return x.forget(ctx, project, key) },
 			"number %d is researched of it; the project has given %d", n.Maximum(), p.Numbers)
 	}
@@ -47,13 +51,16 @@ func (x *exam) place(e *episodeRow) error {
 		}
 	}
 
-	if e.Place != should {
+	if e.Further != "" && e.Further != further+"#"+e.media.order() || e.Place != should {
 		x.add(RulePlace, x.deciding(e), "it is at %q of the line; its place is %q", e.Place, should)
 	}
 
 	x.away(e.Head, want{project: e.Project, episode: e.Name}, &e.media)
-	if e.Place != "" {
-		err := x.needs(&e.Head, e.Project, e.Place, e.Name)
+	for _, place := range []string{e.Place, e.Further} {
+		if place == "" {
+			continue
+		}
+		err := x.needs(&e.Head, e.Project, place, e.Name)
 		if err != nil {
 			return err
 		}
@@ -80,17 +87,13 @@ func (x *exam) decided(e *episodeRow) error {
 	}
 
 	p, cat, err := x.load(x.ctx, e.Project)
-	if fault.Is(err, fault.Stale) { // also if the catalog is damaged: that is another rule
-		return nil
-	}
-
 	// The archivist has not begun to look at what the newest clips have changed; or the episode is
 	// still of an earlier analysis, and its next change makes it one of this.
 	if err != nil || w.Catalog < p.grown() || e.Round < p.Round {
-		return err
+		return ignoreStale(err)
 	}
 
-	taken, err := e.taken()
+	place, waits, err := e.belongs(cat)
 	if err != nil {
 		return err
 	}
@@ -98,8 +101,7 @@ func (x *exam) decided(e *episodeRow) error {
 	pairs := int64(e.researched.AndCardinality(cat.live))
 	// The project is read again below: if a clip has changed since its catalog was read, the row is
 	// right by another catalog.
-	due, miscounted := w.passed(e) && len(cat.due(taken, 1)) > 0, w.counts(e, p) &&
-		e.Counted != pairs
+	due, miscounted := w.passed(e) && e.forgotten(place, waits), w.counts(e, p) && e.Counted != pairs
 	if !due && !miscounted {
 		return nil
 	}
@@ -110,13 +112,18 @@ func (x *exam) decided(e *episodeRow) error {
 	}
 
 	if due {
-		x.add(RulePlace, x.deciding(e), "it is closed, and has a pair that is due")
+		x.add(RulePlace, x.deciding(e), "it is closed, and has a pair that is due: its place is %q", class(place))
 	}
 
 	if miscounted {
 		x.add(RuleCounts, x.deciding(e), "it counts %d researched pairs, and has %d", e.Counted, pairs)
 	}
 	return nil
+}
+
+// forgotten reports whether a closed episode has a pair that is due, by where it belongs.
+func (e *episodeRow) forgotten(place, again string) bool {
+	return class(place) == ready || again != "" && e.Further == ""
 }
 
 // held checks that the leases on an episode have not ended, and that no two share a clip. One that
@@ -175,8 +182,90 @@ func (s *Store) release(ctx context.Context, e *episodeRow, id string) error {
 // such a number would not be researched.
 func (s *Store) forget(ctx context.Context, project, episode string) error {
 	return s.change(ctx, want{project: project, episode: episode}, By{}, func(c *change) error {
-		c.episode.researched.Remove(0)
-		c.episode.researched.RemoveRange(uint64(c.project.Numbers)+1, 1<<32)
+		for _, b := range []*roaring.Bitmap{c.episode.researched, c.episode.waiting, c.episode.differs} {
+			b.Remove(0)
+			b.RemoveRange(uint64(c.project.Numbers)+1, 1<<32)
+		}
 		return nil
 	})
+}
+
+// differing checks that the pairs of an episode that a person has to decide on are listed. The repair lists what is
+// missing: a pair that nobody sees is never researched.
+func (x *exam) differing(e *episodeRow) error {
+	p, cat, err := x.load(x.ctx, e.Project)
+	if err != nil || e.Round < p.Round {
+		return ignoreStale(err)
+	}
+
+	for it := e.differs.Iterator(); it.HasNext(); {
+		l, known := cat.clips.Get(it.Next())
+		if !known {
+			continue // another rule
+		}
+
+		k := differKey(e.Project, e.Name, l.key())
+		row := differRow{Head: newHead(k)}
+		if _, err := x.absent(k, &row); err != nil {
+			return err
+		}
+		if row.lists(p.Round) {
+			continue
+		}
+
+		row.list(e, l.key(), p.Round, x.now())
+		x.add(RuleDiffers, x.commit(&e.Head, func(tx *table.Tx) { tx.InsertOrSave(&row) }),
+			"the results of its clip %s differ, and nobody can see it", l.key())
+	}
+	return nil
+}
+
+// ignoreStale is nil for the error of a catalog that keeps changing, or is damaged: that is another rule.
+func ignoreStale(err error) error {
+	if fault.Is(err, fault.Stale) {
+		return nil
+	}
+	return err
+}
+
+// differs checks that a pair is listed for a person only while its results differ. The list of what a person has
+// decided is empty.
+func (x *exam) differs(id string) error {
+	var row differRow
+	if !strings.HasPrefix(x.row.SK, ofClip) {
+		return x.said(id)
+	}
+	err := x.row.Decode(&row)
+	if err != nil || row.ListPK == "" {
+		return err
+	}
+
+	project, _, _ := strings.Cut(id, "/")
+	p, err := x.project(project)
+	if err != nil || p == nil {
+		return err
+	}
+
+	e, err := x.episodeRow(x.ctx, project, row.Episode)
+	if err != nil {
+		return err
+	}
+
+	c, err := x.clipRow(x.ctx, project, row.Clip)
+	if err != nil || row.Round == p.Round && e.Round == p.Round && e.differs.Contains(c.Clip) {
+		return err
+	}
+
+	x.add(RuleDiffers, x.remove(row.Head), "it is listed for a person, and nothing is to be decided")
+	return nil
+}
+
+// said checks that what a researcher has said is of an episode that exists.
+func (x *exam) said(id string) error {
+	project, key, _ := strings.Cut(id, "/")
+	absent, err := x.absent(episodeKey(project, key), &episodeRow{})
+	if absent {
+		x.add(RuleResult, nil, "its episode %s has no row", id)
+	}
+	return err
 }

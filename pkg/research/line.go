@@ -13,6 +13,7 @@ import (
 //
 //	ready#RANK           Media.order of the episode
 //	closed#RANK          likewise
+//	further#RANK         likewise
 //	due#MS#KIND#ID       when a lease, or the deferral of an episode or clip, ends; its id or key
 //	pending#MS#ID        when the work item of a lease leaves the queue
 //
@@ -21,6 +22,7 @@ import (
 const (
 	ready   = "ready"   // episodes that may have a pair that is due, in order
 	closed  = "closed"  // those that have none
+	further = "further" // closed ones with pairs that have a result, and need those of others
 	away    = "away"    // withdrawn, set aside or deferred: no row in the line
 	dueSK   = "due"     // ends of leases and of deferrals, by time
 	pending = "pending" // work items in the queue, by the end of their time to live

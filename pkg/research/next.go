@@ -6,6 +6,7 @@ import (
 
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
 // Inbox has the messages of the queues of pending work. They come at least once (SQS, standard
@@ -17,6 +18,9 @@ type Inbox interface {
 
 	// Delete deletes a message that was received.
 	Delete(ctx context.Context, project, receipt string) error
+
+	// Return gives a message that was received back to the queue, from which others receive it some seconds later.
+	Return(ctx context.Context, project, receipt string) error
 }
 
 // mostRefused bounds the messages that one Next deletes because they are no longer valid. After
@@ -37,25 +41,14 @@ func (s *Store) Next(ctx context.Context, project, researcher, token string,
 		return nil, err
 	}
 
-	var taken takenRow
 	k := takenKey(project, researcher, token)
-	all, err := s.read(ctx, projectKey(project), k)
+	given, err := s.given(ctx, project, k)
 	if err != nil {
 		return nil, err
 	}
 
-	_, err = all.project(project)
-	if err != nil {
-		return nil, err
-	}
-
-	err = all.decode(k, &taken)
-	if err != nil {
-		return nil, err
-	}
-
-	if taken.Rev > 0 {
-		return s.again(ctx, taken.Lease, researcher, token)
+	if given != "" {
+		return s.again(ctx, given, researcher, token)
 	}
 
 	err = s.Admit(ctx, project, researcher)
@@ -75,15 +68,18 @@ func (s *Store) Next(ctx context.Context, project, researcher, token string,
 			taken:      k,
 		})
 
-		gone := fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound)
-		if err != nil && !gone {
+		done := in.Delete
+		switch {
+		case fault.Is(err, fault.Held): // it is for another researcher
+			done = in.Return
+		case err != nil && !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.NotFound):
 			return nil, err // the message comes again
 		}
 
 		// A message that stays comes again, and is refused and deleted then.
-		failed := in.Delete(ctx, project, receipt)
+		failed := done(ctx, project, receipt)
 		if failed != nil {
-			s.warn("a message of pending work was not deleted", "project", project, "error", failed)
+			s.warn("a message of pending work was not deleted or given back", "project", project, "error", failed)
 		}
 
 		if err == nil {
@@ -93,6 +89,21 @@ func (s *Store) Next(ctx context.Context, project, researcher, token string,
 		s.warn("a message of pending work was refused", "project", project, "error", err)
 	}
 	return nil, nil
+}
+
+// given is the lease that was given for a token, "" if none was. It is a NotFound if there is no such project.
+func (s *Store) given(ctx context.Context, project string, k table.Key) (string, error) {
+	var taken takenRow
+	all, err := s.read(ctx, projectKey(project), k)
+	if err != nil {
+		return "", err
+	}
+
+	if _, err := all.project(project); err != nil {
+		return "", err
+	}
+	err = all.decode(k, &taken)
+	return taken.Lease, err
 }
 
 // again answers a repeated request: the lease was given for its token before.

@@ -150,16 +150,22 @@ func (s *Store) Researchers(ctx context.Context, project string) (present []Rese
 // items. It is the number of researchers of the requirement ("Checking Capacity", step 1). Those that
 // are paused take none.
 func (s *Store) Present(ctx context.Context, project string) (n int, err error) {
+	all, err := s.takers(ctx, project)
+	for _, r := range all {
+		n += r.Capacity
+	}
+	return n, err
+}
+
+// takers are the researchers who are present and not paused.
+func (s *Store) takers(ctx context.Context, project string) ([]Researcher, error) {
 	all, err := s.Researchers(ctx, project)
 	if err != nil || len(all) == 0 {
-		return 0, err
+		return nil, err
 	}
 
 	paused, err := s.Pauses(ctx, project)
-	for _, r := range all {
-		if !slices.ContainsFunc(paused, func(p Pause) bool { return p.Researcher == r.Name }) {
-			n += r.Capacity
-		}
-	}
-	return n, err
+	return slices.DeleteFunc(all, func(r Researcher) bool {
+		return slices.ContainsFunc(paused, func(p Pause) bool { return p.Researcher == r.Name })
+	}), err
 }

@@ -18,6 +18,7 @@ type Project struct {
 	Description string   `json:"description,omitempty"`
 	Analysis    Analysis `json:"analysis"`
 	MaxClips    int      `json:"maxClips,omitempty"` // of one work item; default MaxMaxClips
+	Quorum      int      `json:"quorum,omitempty"`   // researchers that have to agree on a pair; 0 and 1: one is enough
 	Feeds       []Feed   `json:"feeds,omitempty"`
 }
 
@@ -73,7 +74,11 @@ func (p *Project) Check() error {
 		return fault.New(fault.Invalid, "feeds: found %d; at most %d are possible", len(p.Feeds), MaxFeeds)
 	}
 
-	err := definition.Within("maxClips", p.MaxClips, 1, MaxMaxClips)
+	err := cmp.Or(definition.Within("maxClips", p.MaxClips, 1, MaxMaxClips),
+		definition.Within("quorum", p.Quorum, 0, MaxQuorum))
+	if p.Quorum == 1 {
+		p.Quorum = 0 // as it is stored
+	}
 	for i := range p.Feeds {
 		err = cmp.Or(err, p.Feeds[i].check(fmt.Sprintf("feeds[%d]", i)))
 	}

@@ -193,3 +193,19 @@ func TestDamagedDue(t *testing.T) {
 	_, err := s.Pass(context.Background(), songs, b.clock.Add(time.Minute))
 	b.must(err)
 }
+
+// TestPassThatLostItsLease: a pass that took so long that another one has begun does not say how far it has looked.
+func TestPassThatLostItsLease(t *testing.T) {
+	b := newBench(t)
+	b.curate(Episode, "e", 0, 0)
+	b.curate(Clip, "c", 0, 0)
+	b.Send = func(ctx context.Context, _ Message) error {
+		b.clock = b.clock.Add(2 * b.Times.Pass)
+		_, err := b.Leases.Acquire(ctx, "research-"+songs, b.Times.Pass)
+		return err
+	}
+	_, err := b.Pass(t.Context(), songs, b.clock.Add(time.Hour))
+	if !fault.Is(err, fault.Stale) || b.fake.Row(walkKey(songs)) != nil {
+		t.Errorf("%v; the walk is %v", err, b.fake.Row(walkKey(songs)))
+	}
+}

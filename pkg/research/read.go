@@ -57,7 +57,7 @@ func (all rowSet) project(name string) (*projectRow, error) {
 // episode is an episode of a project. An error without a kind means that its row is damaged.
 func (all rowSet) episode(project, key string) (*episodeRow, error) {
 	k := episodeKey(project, key)
-	r := &episodeRow{Head: newHead(k), Project: project, Name: key, researched: roaring.New()}
+	r := &episodeRow{Head: newHead(k), Project: project, Name: key}
 	err := all.decode(k, r)
 	if err != nil {
 		return nil, fmt.Errorf("episode %s of %s: %w", key, project, err)
@@ -78,8 +78,24 @@ func (e *episodeRow) unpack() (err error) {
 	if err != nil {
 		return err
 	}
-	e.researched, err = bits(e.Researched)
-	return err
+	for _, b := range []struct {
+		of **roaring.Bitmap
+		is []byte
+	}{{&e.researched, e.Researched}, {&e.waiting, e.Waiting}, {&e.differs, e.Differs}} {
+		if *b.of, err = bits(b.is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin forgets what belongs to an earlier analysis: pairs of that exclude none of the present one.
+func (e *episodeRow) begin(round int64) {
+	if e.Round >= round {
+		return
+	}
+	e.Round, e.Held, e.Counted = round, nil, 0
+	e.researched, e.waiting, e.differs = roaring.New(), roaring.New(), roaring.New()
 }
 
 // clip is a clip of a project. An error without a kind means that its row is damaged.

@@ -200,6 +200,8 @@ func (c *change) mark(r *Report, done *Recording) error {
 	switch {
 	case r.Sequence == 0 || r.Analysis != c.project.def.Analysis.String():
 		return nil // a result of an earlier analysis is kept, but does not count
+	case r.Problem == nil && c.project.def.quorum() > 1:
+		return c.opinion(r)
 	case r.Problem == nil:
 		c.episode.researched.Add(c.clip.Clip)
 		return nil

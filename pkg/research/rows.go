@@ -89,12 +89,17 @@ type episodeRow struct {
 	Text       string `dynamo:"media_json"`           // as Media
 	Round      int64  `dynamo:"round_no"`             // of what follows
 	Researched []byte `dynamo:"researched,omitempty"` // numbers of clips, a roaring bitmap
+	Waiting    []byte `dynamo:"waiting,omitempty"`    // likewise: with fewer results than the quorum
+	Differs    []byte `dynamo:"differs,omitempty"`    // likewise: a person has to decide
 	Held       []held `dynamo:"held,omitempty"`       // by leases that have not ended
 	Place      string `dynamo:"place_in"`             // sort key in the line; "": away
+	Further    string `dynamo:"further_in,omitempty"` // likewise, beside a place at "closed"
 	Counted    int64  `dynamo:"counted_n"`            // of researched, with clips that are live
 
 	media      Media           // of Text
-	researched *roaring.Bitmap // of Researched
+	researched *roaring.Bitmap // of Researched; the others likewise
+	waiting    *roaring.Bitmap
+	differs    *roaring.Bitmap
 }
 
 // held is a lease on pairs of an episode. The leases are part of the episode's row, so that one
@@ -105,11 +110,11 @@ type held struct {
 	Clips []byte `dynamo:"clip_nos"` // a bitmap of numbers of clips, as Researched
 }
 
-// taken are the clips of an episode that are researched, or under a lease that has not ended. A
+// taken are the clips of an episode that are researched, wait for a person, or are under a lease that has not ended. A
 // lease whose time has passed must be ended first: a result that is on its way could still extend
 // it.
 func (e *episodeRow) taken() (*roaring.Bitmap, error) {
-	b := e.researched.Clone()
+	b := roaring.Or(e.researched, e.differs)
 	for _, h := range e.Held {
 		clips, err := bits(h.Clips)
 		if err != nil {

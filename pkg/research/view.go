@@ -26,6 +26,9 @@ type Known struct {
 	// and those under a lease that are not.
 	Pairs, Researched, Leased int64
 
+	// Of a project with a quorum: pairs with fewer results than that, and those that a person has to decide on.
+	Waiting, Differing int64
+
 	Full string // why no pair of an episode is assigned, although some are open
 }
 
@@ -208,12 +211,7 @@ func knownEpisode(raw table.Raw, row *projectRow, cat *catalog) (Known, error) {
 		return Known{}, err
 	}
 
-	err = json.Unmarshal([]byte(r.Text), &r.media)
-	if err != nil {
-		return Known{}, err
-	}
-
-	r.researched, err = bits(r.Researched)
+	err = r.unpack()
 	if err != nil {
 		return Known{}, err
 	}
@@ -222,9 +220,7 @@ func knownEpisode(raw table.Raw, row *projectRow, cat *catalog) (Known, error) {
 
 // known is the episode as it stands, by the catalog. Beside an error it has no leased pairs.
 func (e *episodeRow) known(row *projectRow, cat *catalog) (Known, error) {
-	if e.Round < row.Round { // nothing of the present analysis is stored
-		e.researched.Clear()
-	}
+	e.begin(row.Round)
 
 	taken, err := e.taken()
 	k := Known{
@@ -239,8 +235,10 @@ func (e *episodeRow) known(row *projectRow, cat *catalog) (Known, error) {
 		return k, err
 	}
 
-	k.Leased = int64(cat.live.AndCardinality(taken)) - k.Researched
-	if len(e.Held) >= MaxHeld && k.Researched+k.Leased < k.Pairs {
+	k.Waiting = int64(cat.live.AndCardinality(e.waiting))
+	k.Differing = int64(cat.live.AndCardinality(e.differs))
+	k.Leased = int64(cat.live.AndCardinality(taken)) - k.Researched - k.Differing
+	if len(e.Held) >= MaxHeld && k.Researched+k.Differing+k.Leased < k.Pairs {
 		k.Full = e.full()
 	}
 	return k, nil

@@ -281,6 +281,12 @@ func (in *inbox) Receive(context.Context, string) (body, receipt string, err err
 
 func (in *inbox) Delete(context.Context, string, string) error { in.deleted++; return nil }
 
+func (in *inbox) Return(context.Context, string, string) error {
+	in.bodies = append(in.bodies, in.bodies[in.deleted])
+	in.deleted++
+	return nil
+}
+
 // TestNext: a researcher is given the first work item that is valid, and the same again for the same token.
 func TestNext(t *testing.T) {
 	b := newBench(t)

@@ -88,16 +88,21 @@ func (s *Store) ofPair(ctx context.Context, row *projectRow, episode,
 	return all, err
 }
 
-// why finds the first reason that holds, in this order: it is researched, it cannot be researched,
-// it is under a lease; else it is due, and waits.
+// why finds the first reason that holds, in this order: it is researched, a person has to decide, it cannot be
+// researched, it is under a lease; else it is due, and waits.
 func (s *Store) why(ctx context.Context, row *projectRow, e *episodeRow, c *clipRow, cat *catalog,
 	x *Explanation) error {
+	e.begin(row.Round)
 	if e.researched.Contains(c.Clip) {
 		x.Why = "it is researched" + firstResult(x.Results)
 		return nil
 	}
 
 	switch {
+	case e.differs.Contains(c.Clip):
+		x.Why = fmt.Sprintf("its results differ (%s); archivist research decide says which one counts, or asks "+
+			"another researcher", saidText(x.Results))
+		return nil
 	case !e.media.live():
 		x.Why = "the episode is " + awayText(&e.media)
 		return nil
@@ -220,6 +225,9 @@ func (s *Store) whyWaiting(ctx context.Context, row *projectRow, e *episodeRow, 
 		x.Why = "it is due, but " + e.full()
 	case present == 0:
 		x.Why = "it is due, but no researcher is present"
+	case e.waiting.Contains(c.Clip):
+		x.Why = fmt.Sprintf("it has fewer results that agree than the %d of this project (%s): it waits for another "+
+			"researcher, behind all pairs without a result", row.def.quorum(), saidText(x.Results))
 	default:
 		x.Why = fmt.Sprintf("it is due: %s and %d clips of this episode come first",
 			episodesText(x), x.ClipsBefore)

@@ -90,6 +90,8 @@ type Found struct {
 	Episode, Clip string // keys
 	ClipTitle     string // may be empty
 	At            int64  // when it was stored, in milliseconds since 1970
+
+	lease string
 }
 
 // Bounds of a page of Offsets.
@@ -100,9 +102,9 @@ const (
 
 // Offsets lists the places where clips occur, by the present analysis: of an episode, by clip; of
 // all, by the number of the clip and the episode. Of results of a pair of several researchers, all
-// are listed. A page costs at most 50 queries. It may be empty without being the last: only next ""
-// is the end. It returns a NotFound if there is no such project or episode, and an Invalid for a
-// cursor of another list.
+// are listed; in a project with a quorum only those that count. A page costs at most 50 queries. It
+// may be empty without being the last: only next "" is the end. It returns a NotFound if there is no
+// such project or episode, and an Invalid for a cursor of another list.
 func (s *Store) Offsets(ctx context.Context, project, episode,
 	cursor string) (all []Found, next string, err error) {
 	row, cat, err := s.load(ctx, project)
@@ -116,6 +118,10 @@ func (s *Store) Offsets(ctx context.Context, project, episode,
 		all, next, err = s.offsetsOfEpisode(ctx, row, episode, cursor)
 	}
 
+	if err != nil {
+		return nil, "", err
+	}
+	all, err = s.accepted(ctx, row, cat, all)
 	if err != nil {
 		return nil, "", err
 	}
@@ -201,7 +207,7 @@ func (s *Store) offsetsOfAll(ctx context.Context, row *projectRow, cat *catalog,
 // offsets are the hits of a result, none if it has a problem.
 func (r *Result) offsets() (all []Found) {
 	for _, h := range r.Hits {
-		all = append(all, Found{Hit: h, Episode: r.Episode, Clip: r.Clip, At: r.At})
+		all = append(all, Found{Hit: h, Episode: r.Episode, Clip: r.Clip, At: r.At, lease: r.Lease})
 	}
 	return all
 }

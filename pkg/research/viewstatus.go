@@ -31,6 +31,9 @@ type Status struct {
 	Remaining  time.Duration // to the end, at the rate of the last hour; 0: not known
 	Recounting bool          // the archivist counts again: numbers of pairs may be old
 
+	Differing  []Difference // pairs that a person has to decide on, the first
+	MoreDiffer bool         // there are more of these
+
 	Troubled []Known // what is set aside or deferred, of each kind and state the first
 	More     bool    // there are more of these
 
@@ -59,7 +62,7 @@ func (s *Store) Status(ctx context.Context, project string) (Status, error) {
 	st.ClipsAway = int64(cat.clips.Len()) - st.Clips
 	for _, part := range []func(context.Context, *projectRow, *Status) error{s.countPlaces,
 		s.countPairs, s.countLeases,
-		s.countPresent, s.countRate, s.troubled} {
+		s.countPresent, s.countRate, s.troubled, s.countDiffering} {
 		err = part(ctx, row, &st)
 		if err != nil {
 			return st, err
@@ -180,6 +183,19 @@ func (s *Store) countRate(ctx context.Context, row *projectRow, st *Status) erro
 		st.Remaining = time.Duration(float64(left) / float64(st.LastHour) * float64(time.Hour))
 	}
 	return nil
+}
+
+// countDiffering finds what a person has to decide on. In a project without a quorum there is nothing.
+func (s *Store) countDiffering(ctx context.Context, row *projectRow, st *Status) error {
+	if row.def.quorum() == 1 {
+		return nil
+	}
+
+	var next string
+	var err error
+	st.Differing, next, err = s.Differences(ctx, row.Name, "")
+	st.MoreDiffer = next != ""
+	return err
 }
 
 // troubled finds what is set aside or deferred, the first of each kind and state.

@@ -22,6 +22,9 @@ type walkRow struct {
 	// were looked at since.
 	Recount int64  `dynamo:"recount_ms"`     // that of the project when it began
 	Counted string `dynamo:"count_after_sk"` // the last that was counted
+
+	// The last episode at which a pass has looked for pairs that need results of others; "": none.
+	Further string `dynamo:"further_after_sk,omitempty"`
 }
 
 // walkKey is the key of the walk of a project.

@@ -1,6 +1,7 @@
 package researchsim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -133,6 +134,11 @@ func (a *actor) take(ctx context.Context) {
 		a.w.Met("accepted again")
 	}
 	a.w.Log("  (%s accepts %s: %v)", a.Name, m.Lease, err)
+	if fault.Is(err, fault.Held) {
+		a.w.Met("work item for another researcher")
+		a.w.pending.Send(m)
+		return
+	}
 	if err != nil {
 		a.w.Met("acceptance refused")
 		return
@@ -191,7 +197,7 @@ func (a *actor) result(wk *work) research.Report {
 	clip := wk.Clips[wk.next].Key
 	wk.next++
 	wk.results++
-	r := wk.report(a.Name, wk.next == len(wk.Clips))
+	r := wk.report(wk.Lease.Researcher, wk.next == len(wk.Clips))
 	r.Sequence, r.Clip, r.Problem = wk.results, clip, problem
 	if problem != nil && problem.Of == research.Episode {
 		r.Clip = ""
@@ -227,7 +233,10 @@ func (a *actor) act(ctx context.Context) {
 	case n < 6 && a.w.version < 4:
 		what = "another analysis"
 		a.w.version++
-		err = a.store.Apply(ctx, project(a.w.version, 1+a.Rng.IntN(3)), a.by())
+		err = a.store.Apply(ctx, compared(a.w.version, 1+a.Rng.IntN(3), a.w.s.quorum), a.by())
+	case n < 7:
+		what = "decide"
+		err = a.decide(ctx, false)
 	case n < 8:
 		what = "revoke"
 		ids := slices.Sorted(maps.Keys(a.w.check.leases))
@@ -258,6 +267,24 @@ func (a *actor) retry(ctx context.Context) {
 	}
 }
 
+// decide decides on the first pair of which the results differ: for one of them, or that another researcher is asked.
+func (a *actor) decide(ctx context.Context, another bool) error {
+	all, _, err := a.store.Differences(ctx, songs, "")
+	if err != nil || len(all) == 0 {
+		return cmp.Or(err, fault.New(fault.Conflict, "nothing is to be decided"))
+	}
+	d, way := all[0], research.Decision{Another: another || a.Rng.IntN(2) == 0}
+	if !way.Another {
+		way.Lease = d.Results[a.Rng.IntN(len(d.Results))].Lease
+	}
+	err = a.store.Decide(ctx, songs, d.Episode, d.Clip, way, a.by())
+	a.w.Log("  (%s decides on %s %s, %+v: %v)", a.Name, d.Episode, d.Clip, way, err)
+	if err == nil {
+		a.w.Met(fmt.Sprintf("person: decides, another %t", way.Another))
+	}
+	return err
+}
+
 // rest makes the steps after which each pair has to be researched: one archivist, one researcher.
 func (a *actor) rest(ctx context.Context) error {
 	a.w.check.exact = true
@@ -274,6 +301,7 @@ func (a *actor) rest(ctx context.Context) error {
 		}
 		a.w.reports.back = nil
 		a.retry(ctx)
+		_ = a.decide(ctx, false)
 		a.archive(ctx)
 		if a.w.check.err != nil {
 			return nil
@@ -281,7 +309,9 @@ func (a *actor) rest(ctx context.Context) error {
 		if a.w.check.atRest() == nil && step > 3 {
 			break
 		}
-		a.toil(ctx)
+		for i := range 1 + 2*a.w.s.quorum {
+			a.toil(ctx, fmt.Sprint(a.Name, i))
+		}
 		a.w.Sleep(time.Duration(min(step+1, 10)) * 20 * time.Second)
 	}
 	return a.w.check.atRest()
@@ -298,13 +328,16 @@ func (a *actor) withdraw(ctx context.Context) {
 	}
 }
 
-// toil is a researcher who does all that there is.
-func (a *actor) toil(ctx context.Context) {
-	err := a.store.Hello(ctx, songs, research.Researcher{Name: a.Name, Capacity: 2})
-	a.w.Log("  (%s says hello: %v)", a.Name, err)
+// toil is a researcher who does all that it can.
+func (a *actor) toil(ctx context.Context, name string) {
+	err := a.store.Hello(ctx, songs, research.Researcher{Name: name, Capacity: 2})
+	a.w.Log("  (%s says hello: %v)", name, err)
 	for _, m := range a.w.pending.Take() {
-		w, err := a.store.Accept(ctx, research.Acceptance{Lease: m.Lease, Researcher: a.Name, Token: a.newID()})
-		a.w.Log("  (%s accepts %s: %v)", a.Name, m.Lease, err)
+		w, err := a.store.Accept(ctx, research.Acceptance{Lease: m.Lease, Researcher: name, Token: a.newID()})
+		a.w.Log("  (%s accepts %s: %v)", name, m.Lease, err)
+		if fault.Is(err, fault.Held) {
+			a.w.pending.Send(m)
+		}
 		wk := &work{Work: w}
 		for err == nil && wk.next >= 0 {
 			a.w.reports.Send(a.result(wk))

@@ -22,6 +22,7 @@ type checker struct {
 	exact bool // nothing else happens while a lease is made: selection must be exact
 	// revisions: those of rows are not compared, so that the rule itself has to find it
 	revisions bool
+	met       func(string)
 	was       []presence
 	created   int // leases
 
@@ -37,7 +38,7 @@ type presence struct {
 }
 
 func newChecker(now func() time.Time) *checker {
-	return &checker{state: newState(), now: now, alive: roaring.New()}
+	return &checker{state: newState(), now: now, alive: roaring.New(), met: func(string) {}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -182,6 +183,8 @@ func (c *checker) born(row tabletest.Item) {
 			c.fail("lease %s: there is no clip %s", l.ID, key)
 		case e.Round == l.Round && e.researched.Contains(clip.Clip):
 			c.fail("lease %s: the pair %s %s is researched", l.ID, l.Episode, key)
+		case e.Round == l.Round && e.differs.Contains(clip.Clip):
+			c.fail("lease %s: a person has to decide on the pair %s %s", l.ID, l.Episode, key)
 		case c.held(e, l.Round).Contains(clip.Clip):
 			c.fail("lease %s: the pair %s %s is under another lease", l.ID, l.Episode, key)
 		}
@@ -189,7 +192,12 @@ func (c *checker) born(row tabletest.Item) {
 	c.capacity(l)
 	if c.exact {
 		key, clips := c.choose()
-		if key != l.Episode || !slices.Equal(clips, l.Clips) {
+		again := key == "" && c.def.Quorum > 1 && !slices.ContainsFunc(l.Clips, func(clip string) bool {
+			return !e.waiting.Contains(c.clips[clip].Clip)
+		})
+		if again {
+			c.met("lease of pairs that have a result")
+		} else if key != l.Episode || !slices.Equal(clips, l.Clips) {
 			c.fail("lease %s: %s %v was chosen, should be %s %v", l.ID, l.Episode, l.Clips, key, clips)
 		}
 	}
@@ -242,7 +250,8 @@ func (s *state) choose() (episode string, clips []string) {
 	return "", nil
 }
 
-// due are the clips that are due with an episode, in order.
+// due are the clips that are due with an episode, in order; those of which some researcher has a result, but not as
+// many as the project wants, are not among them.
 func (s *state) due(e *episodeRow) (due []string) {
 	if !live(e.media) {
 		return nil
@@ -252,7 +261,8 @@ func (s *state) due(e *episodeRow) (due []string) {
 		return before(s.clips[a].media, s.clips[b].media, a, b)
 	}) {
 		r := s.clips[key]
-		researched := e.Round == s.project.Round && e.researched.Contains(r.Clip)
+		said := roaring.FastOr(e.researched, e.differs, e.waiting)
+		researched := e.Round == s.project.Round && said.Contains(r.Clip)
 		if live(r.media) && !researched && !held.Contains(r.Clip) {
 			due = append(due, key)
 		}

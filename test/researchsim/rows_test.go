@@ -34,16 +34,21 @@ type (
 		Text       string `dynamo:"media_json"`
 		Round      int64  `dynamo:"round_no"`
 		Researched []byte `dynamo:"researched"`
+		Waiting    []byte `dynamo:"waiting"`
+		Differs    []byte `dynamo:"differs"`
 		Held       []struct {
 			Lease string `dynamo:"lease_id"`
 			Until int64  `dynamo:"until_ms"`
 			Clips []byte `dynamo:"clip_nos"`
 		} `dynamo:"held"`
 		Place   string `dynamo:"place_in"`
+		Further string `dynamo:"further_in"`
 		Counted int64  `dynamo:"counted_n"`
 
 		media      research.Media
 		researched *roaring.Bitmap
+		waiting    *roaring.Bitmap
+		differs    *roaring.Bitmap
 	}
 	clipRow struct {
 		Version int64  `dynamo:"version"`
@@ -61,6 +66,12 @@ type (
 	leaseRow struct {
 		Version int64 `dynamo:"version"`
 		research.Lease
+	}
+	differRow struct {
+		Round int64  `dynamo:"round_no"`
+		List  string `dynamo:"shelf"`
+		Lease string `dynamo:"lease_id"`
+		Clip  string `dynamo:"clip_key"`
 	}
 	walkRow struct {
 		Catalog int64  `dynamo:"catalog_no"`
@@ -86,6 +97,7 @@ type state struct {
 	line     map[string]string // sort key → owner
 	counts   map[string]countRow
 	results  map[string]research.Report // by partition and sort key
+	differs  map[string]differRow       // by partition and sort key
 	present  map[string]research.Researcher
 	events   map[string]int64 // by partition: the version of the newest
 	walk     walkRow
@@ -94,7 +106,8 @@ type state struct {
 func newState() *state {
 	return &state{episodes: map[string]*episodeRow{}, clips: map[string]*clipRow{}, catalog: map[string]catalogRow{},
 		leases: map[string]*leaseRow{}, line: map[string]string{}, counts: map[string]countRow{},
-		results: map[string]research.Report{}, present: map[string]research.Researcher{}, events: map[string]int64{}}
+		results: map[string]research.Report{}, differs: map[string]differRow{},
+		present: map[string]research.Researcher{}, events: map[string]int64{}}
 }
 
 // bits decodes a bitmap.
@@ -167,6 +180,10 @@ func (s *state) apply(ch tabletest.Change) bool {
 		set(s.results, pk+" "+sk, ch, func(it tabletest.Item) research.Report {
 			return decode[research.Report](text(it, "report_json"))
 		})
+	case kind == "RESEARCHOPINIONS":
+		if strings.HasPrefix(sk, "differs#") {
+			set(s.differs, pk+" "+sk, ch, adversary.Read[differRow])
+		}
 	case kind == "RESEARCHERS":
 		set(s.present, sk, ch, func(it tabletest.Item) research.Researcher {
 			return adversary.Read[struct{ research.Researcher }](it).Researcher
@@ -183,6 +200,7 @@ func (s *state) apply(ch tabletest.Change) bool {
 func readEpisode(it tabletest.Item) *episodeRow {
 	r := adversary.Read[episodeRow](it)
 	r.media, r.researched = decode[research.Media](r.Text), bits(r.Researched)
+	r.waiting, r.differs = bits(r.Waiting), bits(r.Differs)
 	return &r
 }
 

@@ -28,7 +28,7 @@ func (w *world) found(ctx context.Context) {
 	w.Calm = true
 	w.crowd(1).Alone("founder", func(a *actor) {
 		w.version = 1
-		if err := a.store.Apply(ctx, project(1, w.s.maxWork), a.by()); err != nil {
+		if err := a.store.Apply(ctx, compared(1, w.s.maxWork, w.s.quorum), a.by()); err != nil {
 			w.check.fail("the project was refused: %v", err)
 		}
 		for range 4 {
@@ -85,6 +85,8 @@ var covered = []string{
 	"researcher hangs", "researcher left", "left without a final report", "ended early", "final before others",
 	"accepted again", "acceptance refused", "report known", "lease ended by its last result",
 	"problem of episode failed", "problem of clip failed", "problem of episode rejected", "problem of clip rejected",
+	"lease of pairs that have a result", "work item for another researcher", "person: decides, another false",
+	"person: decides, another true",
 	"person: pause", "person: resume", "person: another analysis", "person: revoke", "person: retry",
 	"rows read by the doctor",
 }

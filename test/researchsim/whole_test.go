@@ -99,6 +99,15 @@ func (c *checker) checkEpisode(key string, e *episodeRow, want map[string]string
 		c.fail("episode %s is closed, was looked at (%+v of %d), and has clips that are due: %v", key, c.walk,
 			c.grown, c.due(e))
 	}
+	again := live(e.media) && e.Round == c.project.Round &&
+		roaring.And(roaring.AndNot(e.waiting, c.held(e, e.Round)), c.numbers()).GetCardinality() > 0
+	if e.Further != "" {
+		want[e.Further] = key
+	}
+	if strings.HasPrefix(e.Place, "closed#") && e.Further == "" && len(e.Held) < research.MaxHeld && !unseen && again {
+		c.fail("episode %s is closed, and pairs of it wait for other researchers: %v", key, e.waiting)
+	}
+	c.checkOpinions(key, e)
 	taken := roaring.New()
 	for _, h := range e.Held {
 		l := c.leases[h.Lease]
@@ -111,6 +120,59 @@ func (c *checker) checkEpisode(key string, e *episodeRow, want map[string]string
 			taken.Or(clips)
 		}
 	}
+}
+
+// checkOpinions checks what is known of the pairs of an episode against their results: a pair is researched if as many
+// researchers have found the same as the project wants, or a person has decided; it waits for a person, who can see it,
+// only if as many have said something.
+func (c *checker) checkOpinions(key string, e *episodeRow) {
+	quorum := max(c.def.Quorum, 1)
+	if e.Round != c.project.Round {
+		return
+	}
+	if e.researched.Intersects(e.waiting) || e.researched.Intersects(e.differs) || e.waiting.Intersects(e.differs) {
+		c.fail("episode %s: researched %v, waiting %v, differing %v", key, e.researched, e.waiting, e.differs)
+	}
+	for clip, r := range c.clips {
+		said := c.said(key, clip)
+		most, all := 0, map[string]bool{}
+		for _, names := range said {
+			most = max(most, len(names))
+			for name := range names {
+				all[name] = true
+			}
+		}
+		row, there := c.differs["RESEARCHOPINIONS#"+songs+"/"+key+" differs#"+clip]
+		listed := there && row.Round == e.Round && row.List != ""
+		chosen := there && row.Round == e.Round && row.Lease != ""
+		switch {
+		case e.researched.Contains(r.Clip) && (most < quorum && !chosen || listed):
+			c.fail("the pair %s %s is researched: %v, %+v", key, clip, said, row)
+		case e.differs.Contains(r.Clip) && (len(all) < quorum || !listed):
+			c.fail("the pair %s %s waits for a person: %v, %+v", key, clip, said, row)
+		case e.waiting.Contains(r.Clip) && (len(all) == 0 || listed):
+			c.fail("the pair %s %s waits for others: %v, %+v", key, clip, said, row)
+		case !e.researched.Contains(r.Clip) && !e.differs.Contains(r.Clip) && !e.waiting.Contains(r.Clip) &&
+			(len(all) > 0 || listed):
+			c.fail("the pair %s %s is forgotten: %v, %+v", key, clip, said, row)
+		}
+	}
+}
+
+// said are the researchers who have ever said the same of a pair, by what they have said.
+func (c *checker) said(episode, clip string) map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	for _, r := range c.results {
+		if r.Episode != episode || r.Clip != clip || r.Problem != nil || r.Analysis != c.def.Analysis.String() {
+			continue
+		}
+		what := fmt.Sprint(r.Hits)
+		if all[what] == nil {
+			all[what] = map[string]bool{}
+		}
+		all[what][r.Researcher] = true
+	}
+	return all
 }
 
 // checkLease checks that a lease that has not ended is on its pairs.

@@ -43,6 +43,7 @@ type scenario struct {
 	cutOff  bool          // a function is ended at its time-out, as in Lambda
 	maxWork int           // clips of a work item
 	slow    bool          // transactions often take minutes
+	quorum  int           // researchers that have to agree
 
 	throttling adversary.Throttling
 }
@@ -66,6 +67,9 @@ func draw(rng *rand.Rand) scenario {
 		s.latency = time.Second
 	}
 	s.slow = one(3)
+	if one(3) {
+		s.quorum = 2 + rng.IntN(2)
+	}
 	if one(10) {
 		s.throttling = adversary.Throttling{Of: partitions[rng.IntN(len(partitions))], From: 60 + rng.IntN(300),
 			For: 80}
@@ -112,7 +116,7 @@ func newWorld(seed uint64, m mutant) *world {
 	w.s = draw(w.Rng)
 	w.Log("%+v", w.s)
 	w.check = newChecker(time.Now)
-	w.check.revisions = m.revisions
+	w.check.revisions, w.check.met = m.revisions, w.Met
 	w.Latency, w.CutOff, w.Throttling = w.s.latency, w.s.cutOff, w.s.throttling
 	w.Delays = [3]time.Duration{3 * time.Second, functionTime + 10*time.Second, 3 * time.Minute}
 	w.Reads = []string{"Query"}

@@ -30,6 +30,9 @@ type Cmd struct {
 	Revoke      researchRevokeCmd      `cmd:"" help:"End a lease. Its pairs without a result are assigned again."`
 	Researchers researchResearchersCmd `cmd:"" help:"List the researchers that are present."`
 
+	Differences researchDifferencesCmd `cmd:"" help:"List the pairs whose results differ."`
+	Decide      researchDecideCmd      `cmd:"" help:"Decide which result of a pair counts, or ask another researcher."`
+
 	Results researchResultsCmd `cmd:"" help:"List the results of an episode or a clip."`
 	Explain researchExplainCmd `cmd:"" help:"Explain why a pair of an episode and a clip is or is not due."`
 	Export  researchExportCmd  `cmd:"" help:"Export where clips occur: as JSON, CSV, WebVTT or labels of Audacity."`
@@ -89,13 +92,22 @@ func showProject(a *command.App, r v1.ResearchProject) error {
 	return a.Print(r, func(p terminal.Page) {
 		p.Fields("project", r.Name, "description", r.Description, "analysis", r.Analysis.Name+"@"+
 			r.Analysis.Version,
-			"round", strconv.FormatInt(r.Round, 10), "clips at once", strconv.Itoa(r.MaxClips),
+			"round", strconv.FormatInt(r.Round, 10), "clips at once", strconv.Itoa(r.MaxClips), "quorum",
+			quorumText(r.Quorum),
 			"paused", r.Paused)
 		for _, f := range r.Feeds {
 			p.Fields("feed", fmt.Sprintf("%s (%ss of %s, every %s)", f.URL, f.Kind, f.Source,
 				terminal.Count(f.EveryMinutes, "minute")))
 		}
 	})
+}
+
+// quorumText says how many researchers have to agree; "" if one is enough.
+func quorumText(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%d researchers have to find the same", n)
 }
 
 // researchApplyCmd creates or changes a project by a file. The deployment decides which projects there can be.
@@ -207,6 +219,10 @@ func statusSight(s v1.ResearchStatus) command.Sight {
 		terminal.Count(int(n.Pairs), "pair"), n.Leased, terminal.Count(s.Researchers, "researcher"),
 		s.LastHour)
 
+	if n := len(s.Differences); n > 0 {
+		text += ", " + terminal.Count(n, "difference") + " to decide on"
+	}
+
 	if s.Recounting {
 		text += ", counting again"
 	}
@@ -250,6 +266,10 @@ func showResearch(p terminal.Page, s v1.ResearchStatus) {
 		"waiting", terminal.Count(s.Waiting, "work item"), "leases", strconv.Itoa(s.Leases),
 		"oldest lease", oldest,
 		"results", strconv.FormatInt(s.Results, 10), "time left", left)
+
+	for _, d := range s.Differences {
+		p.Fields("differs", fmt.Sprintf("%s %s: %s", d.Episode, d.Clip, opinionsText(d)))
+	}
 
 	for _, r := range s.Pauses {
 		p.Fields("researcher",

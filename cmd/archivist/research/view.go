@@ -3,6 +3,7 @@ package research
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"archivist/cmd/archivist/command"
@@ -176,12 +177,83 @@ func (c *researchExplainCmd) Run(a *command.App) error {
 	if err != nil {
 		return err
 	}
+	return showPair(a, x)
+}
+
+// showPair prints an explanation.
+func showPair(a *command.App, x v1.ResearchExplanation) error {
 	return a.Print(x, func(p terminal.Page) {
 		p.Fields("episode", x.Episode.Key+" "+x.Episode.Title, "clip", x.Clip.Key+" "+x.Clip.Title,
 			"due", command.YesNo(x.Due),
 			"why", x.Why)
 		terminal.Table(p, x.Results, resultColumns...)
 	})
+}
+
+// researchDifferencesCmd lists pairs that a person has to decide on.
+type researchDifferencesCmd struct {
+	projectName
+	command.Limit
+}
+
+func (researchDifferencesCmd) Prints() any { return v1.ResearchDifference{} }
+
+// Run lists them by episode and clip.
+func (c *researchDifferencesCmd) Run(a *command.App) error {
+	list, err := a.Client.ResearchDifferences(a.Ctx, c.Project, c.More())
+	if err != nil {
+		return err
+	}
+	list = command.Limited(a, c.Limit, list)
+	return a.Print(list, func(p terminal.Page) {
+		for _, d := range list {
+			p.Fields("episode", d.Episode, "clip", d.Clip, "since", command.Minute(d.Since))
+			terminal.Table(p, d.Results, opinionColumns...)
+		}
+	})
+}
+
+// opinionColumns show who has found what, with the lease by which a person chooses it.
+var opinionColumns = []terminal.Column[v1.ResearchResult]{
+	{Title: "researcher", Text: func(r v1.ResearchResult) string { return r.Researcher }, Share: 1},
+	{Title: "hits", Text: func(r v1.ResearchResult) string { return strconv.Itoa(len(r.Hits)) }},
+	{Title: "first at", Text: firstHit},
+	{Title: "lease", Text: func(r v1.ResearchResult) string { return r.Lease }},
+}
+
+// opinionsText says what each researcher has found.
+func opinionsText(d v1.ResearchDifference) string {
+	var all []string
+	for _, r := range d.Results {
+		text := fmt.Sprintf("%s: %d hits", r.Researcher, len(r.Hits))
+		if first := firstHit(r); first != "" {
+			text += " from " + first
+		}
+		all = append(all, text+", lease "+r.Lease)
+	}
+	return strings.Join(all, "; ")
+}
+
+// researchDecideCmd decides about a pair.
+type researchDecideCmd struct {
+	projectName
+	Episode string `arg:"" help:"Key of an episode."`
+	Clip    string `arg:"" help:"Key of a clip."`
+	Lease   string `xor:"how" required:"" help:"The lease whose result counts." placeholder:"ID"`
+	Another bool   `xor:"how" required:"" help:"Ask one more researcher."`
+	Reason  string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
+}
+
+func (researchDecideCmd) Prints() any { return v1.ResearchExplanation{} }
+
+// Run decides, and shows what has become of the pair.
+func (c *researchDecideCmd) Run(a *command.App) error {
+	x, err := a.Client.DecidePair(a.Ctx, c.Project, v1.ResearchDecision{Episode: c.Episode, Clip: c.Clip,
+		Lease: c.Lease, Another: c.Another, Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return showPair(a, x)
 }
 
 // researchExportCmd exports offsets.

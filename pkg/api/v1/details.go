@@ -69,6 +69,8 @@ const (
 	EventEpisodeResearched = "episode.researched"
 	EventEpisodeDeferred   = "episode.deferred"
 	EventEpisodeSetAside   = "episode.set-aside"
+	EventEpisodeDiffers    = "episode.differs"
+	EventEpisodeDecided    = "episode.decided"
 	EventEpisodeRetried    = "episode.retried"
 	EventClipCurated       = "clip.curated"
 	EventClipWithdrawn     = "clip.withdrawn"
@@ -116,7 +118,8 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventProjectPaused, EventProjectResumed, EventResearcherPaused, EventResearcherResumed,
 	EventEpisodeCurated, EventEpisodeWithdrawn,
 	EventEpisodeResearched,
-	EventEpisodeDeferred, EventEpisodeSetAside, EventEpisodeRetried, EventClipCurated,
+	EventEpisodeDeferred, EventEpisodeSetAside, EventEpisodeDiffers, EventEpisodeDecided,
+	EventEpisodeRetried, EventClipCurated,
 	EventClipWithdrawn,
 	EventClipDeferred, EventClipSetAside, EventClipRetried, EventLeaseCreated, EventLeaseAccepted,
 	EventLeaseExtended,

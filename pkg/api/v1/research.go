@@ -32,6 +32,9 @@ type ResearchDefinition struct {
 	Analysis ResearchAnalysis `json:"analysis"`
 	// The number of clips of a work item, at most: 1 to 100. By default 100.
 	MaxClips int `json:"maxClips,omitempty" minimum:"0" example:"100"`
+	// How many researchers, of different names, have to find the same in a pair: 1 to 5. By default 1. It is of the
+	// analysis: another number needs another version of that.
+	Quorum int `json:"quorum,omitempty" minimum:"0" example:"2"`
 	// Feeds whose entries are episodes or clips.
 	Feeds []ResearchFeed `json:"feeds,omitempty" maxItems:"50"`
 }
@@ -165,6 +168,10 @@ type ResearchCoverage struct {
 	Researched int64 `json:"researched" example:"640"`
 	// Those under a lease that are not researched.
 	Leased int64 `json:"leased" example:"100"`
+	// Of an episode, in a project with a quorum: those that have a result, and need that of another researcher.
+	Waiting int64 `json:"waiting,omitempty" example:"12"`
+	// Of an episode, in a project with a quorum: those whose results differ, so that a person has to decide.
+	Differing int64 `json:"differing,omitempty" example:"1"`
 	// The others.
 	Open int64 `json:"open" example:"260"`
 }
@@ -177,6 +184,34 @@ type ResearchEpisodes struct {
 	Closed int64 `json:"closed" example:"7"`
 	// Those that are withdrawn, set aside or deferred.
 	Away int64 `json:"away" example:"0"`
+}
+
+// ResearchDifference is a pair whose results differ: a person has to decide.
+type ResearchDifference struct {
+	// The key of the episode.
+	Episode string `json:"episode" example:"mfrggzdfmztwq2lknnwg23tp"`
+	// The key of the clip.
+	Clip string `json:"clip" example:"nbswy3dpnbswy3dpnbswy3dp"`
+	// Since when.
+	Since string `json:"since" format:"date-time" example:"2026-11-22T09:41:10Z"`
+	// The newest result of each researcher.
+	Results []ResearchResult `json:"results"`
+}
+
+// ResearchDecision is a request to end the wait of a pair for a person, or for another researcher.
+type ResearchDecision struct {
+	// Decide is the only action.
+	Action string `json:"action" enum:"decide" example:"decide"`
+	// The key of the episode.
+	Episode string `json:"episode" minLength:"1" maxLength:"40" example:"mfrggzdfmztwq2lknnwg23tp"`
+	// The key of the clip.
+	Clip string `json:"clip" minLength:"1" maxLength:"40" example:"nbswy3dpnbswy3dpnbswy3dp"`
+	// The lease whose result counts.
+	Lease string `json:"lease,omitempty" maxLength:"64" example:"01M7ZBMEYHBB62YP6RY21T1GQ8"`
+	// In place of that: one more researcher is asked.
+	Another bool `json:"another,omitempty"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The second hit is an echo."`
 }
 
 // ResearchClips counts clips.
@@ -230,6 +265,8 @@ type ResearchStatus struct {
 	RemainingSeconds int64 `json:"remainingSeconds,omitempty" example:"7200"`
 	// What is set aside or deferred: of each kind and state the first 20.
 	Trouble []ResearchTrouble `json:"trouble"`
+	// Pairs whose results differ, so that a person has to decide: the first 50.
+	Differences []ResearchDifference `json:"differences,omitempty"`
 	// Researchers that get no work items for a while, because others do not have their problems.
 	Pauses []ResearchPause `json:"pauses,omitempty"`
 	// Whether there is more of that; the lists of episodes and clips have all.

@@ -115,6 +115,19 @@ func (c *Client) ExplainPair(ctx context.Context, project, episode,
 		query("episode", episode, "clip", clip))
 }
 
+// ResearchDifferences lists the pairs whose results differ.
+func (c *Client) ResearchDifferences(ctx context.Context, project string, limit int) ([]ResearchDifference, error) {
+	return pages[ResearchDifference](ctx, c, researchPath(project)+"/differences", limit)
+}
+
+// DecidePair ends the wait of a pair for a person, or for another researcher.
+func (c *Client) DecidePair(ctx context.Context, project string, d ResearchDecision) (out ResearchExplanation,
+	err error) {
+	d.Action = "decide"
+	err = c.Call(ctx, http.MethodPost, researchPath(project)+"/differences/actions", d, &out)
+	return out, err
+}
+
 // ResearchOffsets calls each with each place where a clip occurs, by the present analysis: in an episode, or
 // in all if episode is "".
 func (c *Client) ResearchOffsets(ctx context.Context, project, episode string,

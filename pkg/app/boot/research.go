@@ -159,6 +159,19 @@ func (p pendingWork) Delete(ctx context.Context, project, receipt string) error 
 	return q.Delete(ctx, receipt)
 }
 
+// returned is after how long a work item that was given back is received again: a researcher that cannot take
+// it asks again at once.
+const returned = 10 * time.Second
+
+// Return gives back a work item that was received.
+func (p pendingWork) Return(ctx context.Context, project, receipt string) error {
+	q, err := p.of(project)
+	if err != nil {
+		return err
+	}
+	return q.Hide(ctx, receipt, returned)
+}
+
 // sendReports puts reports of researchers on the queue of completed work. Some may have been
 // taken when there is an error. To send them again is harmless: a report is stored once.
 func (s *System) sendReports(ctx context.Context, reports []research.Report) error {

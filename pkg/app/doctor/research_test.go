@@ -246,6 +246,16 @@ var ofResearch = []damage{
 		bitmap := []byte{0x3a, 0x30, 0, 0, 1, 0, 0, 0, 0, 0, 2, 0, 16, 0, 0, 0, 1, 0, 2, 0, 9, 0}
 		w.set(mediaKey("episode", 1), "researched", &types.AttributeValueMemberB{Value: bitmap})
 	}, one("research-numbers", media("episode", 1)), true},
+	{"a pair that differs, and is in no list", func(w *world) {
+		bitmap := []byte{0x3a, 0x30, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 1, 0}
+		w.set(mediaKey("episode", 1), "differs", &types.AttributeValueMemberB{Value: bitmap})
+	}, one("research-differs", media("episode", 1)), true},
+	{"a pair in that list that does not differ", func(w *world) {
+		w.insert(key("RESEARCHOPINIONS#songs/"+research.Key("s", "1"), "differs#"+research.Key("s", "0")),
+			"shelf", str("RESEARCHDIFFERS#songs"), "since", str("x"), "round_no", num(1),
+			"episode_key", str(research.Key("s", "1")), "clip_key", str(research.Key("s", "0")))
+	}, one("research-differs", row("RESEARCHOPINIONS#songs/"+research.Key("s", "1"),
+		"differs#"+research.Key("s", "0"))), true},
 	{"a clip that is not in the catalog", func(w *world) { w.drop(w.listedAt(0)) },
 		one("research-catalog", media("clip", 0)), true},
 	{"a clip that is in the catalog as deferred", func(w *world) {

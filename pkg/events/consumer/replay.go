@@ -301,7 +301,9 @@ func (c *cursor) finished() bool {
 }
 
 // nothing reports whether a replay of the log has no events in a partition.
-func (c *cursor) nothing(p Replay) bool { return !p.Rebuild && c.Done && c.Stop == nil && c.Begin >= c.Last }
+func (c *cursor) nothing(p Replay) bool {
+	return !p.Rebuild && c.Done && c.Stop == nil && c.Begin >= c.Last
+}
 
 // within leaves out the events behind the end of a replay.
 func (c *cursor) within(facts []envelope.Event) []envelope.Event {

@@ -115,6 +115,8 @@ var Kinds = []Kind{
 	{"episode.researched", "Episode", Modify, "", Permanent, true, 1},
 	{"episode.deferred", "Episode", Modify, "", Permanent, true, 1},
 	{"episode.set-aside", "Episode", Modify, "", Permanent, true, 1},
+	{"episode.differs", "Episode", Modify, "", Permanent, true, 1},
+	{"episode.decided", "Episode", Modify, "", Permanent, true, 1},
 	{"episode.retried", "Episode", Modify, "", Permanent, true, 1},
 
 	{"clip.curated", "Clip", Modify, Create, Permanent, true, 1},

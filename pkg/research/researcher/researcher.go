@@ -79,7 +79,7 @@ type Archive interface {
 	// token is answered again.
 	Next(ctx context.Context, token string) (*Work, error)
 	// Accept accepts the work item of a message. It returns a Conflict or a NotFound if it is no
-	// longer to be had.
+	// longer to be had, and a Held if it is for another researcher, or this one is paused.
 	Accept(ctx context.Context, lease, token string) (*Work, error)
 	// Report is taken once, however often it comes.
 	Report(ctx context.Context, r Report) (Receipt, error)

@@ -54,7 +54,8 @@ func New(ctx context.Context, url string, archive researcher.Archive,
 }
 
 // Next receives a message and accepts its work item, nil if there is none. A message is deleted
-// when it was accepted, or is no longer valid; else it comes again.
+// when it was accepted, or is no longer valid. One that is for another researcher, or comes while this
+// one is paused, is given back; else it comes again.
 //
 // After any other error the caller calls it again with the same token, which accepts the same
 // message. The request for a message ends with stop, but the acceptance does not: what was accepted
@@ -66,24 +67,42 @@ func (q *Queue) Next(ctx, stop context.Context, token string) (*researcher.Work,
 	}
 
 	work, err := q.accept(ctx, m, token)
-	if fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound) {
+	done := q.remove
+	switch {
+	case fault.Is(err, fault.Held):
+		q.log.Info("a work item is for others", "reason", err)
+		done = q.giveBack
+	case fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound):
 		q.log.Info("a work item is no longer to be had", "reason", err)
-		err = nil
-	}
-
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 
 	q.mu.Lock()
 	delete(q.pending, token)
 	q.mu.Unlock()
-	_, err = q.client.DeleteMessage(ctx,
-		&sqs.DeleteMessageInput{QueueUrl: &q.url, ReceiptHandle: m.ReceiptHandle})
+	err = done(ctx, m)
 	if err != nil {
-		q.log.Warn("a message was not deleted; it comes again and is refused then", "error", err)
+		q.log.Warn("a message was not deleted or given back; it comes again later", "error", err)
 	}
 	return work, nil
+}
+
+// remove deletes a message.
+func (q *Queue) remove(ctx context.Context, m *types.Message) error {
+	_, err := q.client.DeleteMessage(ctx,
+		&sqs.DeleteMessageInput{QueueUrl: &q.url, ReceiptHandle: m.ReceiptHandle})
+	return err
+}
+
+// forOthers is how long a message that was given back is hidden, in seconds: this researcher asks again at once.
+const forOthers = 10
+
+// giveBack lets others receive a message soon.
+func (q *Queue) giveBack(ctx context.Context, m *types.Message) error {
+	_, err := q.client.ChangeMessageVisibility(ctx, &sqs.ChangeMessageVisibilityInput{QueueUrl: &q.url,
+		ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: forOthers})
+	return err
 }
 
 // message is the message of an acceptance that was not answered, or the next one, nil if none comes

@@ -1,0 +1,558 @@
+package research
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"archivist/pkg/kernel/definition"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+)
+
+// A project with a quorum does not trust one researcher: a pair is researched once as many of them, of different
+// names, have found the same. Until then it is due for those who have said nothing of it; if as many have said
+// something, and not all the same, a person decides (Decide).
+
+// MaxQuorum bounds the researchers of a pair.
+const MaxQuorum = 5
+
+// quorum is how many researchers have to agree.
+func (p *Project) quorum() int { return max(p.Quorum, 1) }
+
+// opinionRow says of which pairs of an episode a researcher has a result. It is written with each result.
+type opinionRow struct {
+	table.Head
+	Round int64  `dynamo:"round_no"` // of what follows
+	Clips []byte `dynamo:"clip_nos"` // a bitmap, as episodeRow.Researched
+
+	clips *roaring.Bitmap
+}
+
+// differRow is a pair whose results differ. It is in the index "list" until a person has decided, and stays then, with
+// the lease whose result was chosen.
+type differRow struct {
+	table.Head
+	Round   int64  `dynamo:"round_no"`
+	Episode string `dynamo:"episode_key"`
+	Clip    string `dynamo:"clip_key"`
+	Since   int64  `dynamo:"since_ms"`           // milliseconds since 1970
+	Lease   string `dynamo:"lease_id,omitempty"` // of the result that was chosen
+}
+
+// list puts a pair into the list of those that a person has to decide on.
+func (r *differRow) list(e *episodeRow, clip string, round, now int64) {
+	r.ListPK, r.ListSK = differsPK(e.Project), e.Name+"/"+clip
+	r.Round, r.Episode, r.Clip, r.Lease, r.Since = round, e.Name, clip, "", now
+}
+
+// lists reports whether the pair is in that list, by the analysis of a round.
+func (r *differRow) lists(round int64) bool { return r.ListPK != "" && r.Round == round }
+
+// opinionsPK is the partition of what researchers have said of an episode.
+func opinionsPK(project, episode string) string { return "RESEARCHOPINIONS#" + project + "/" + episode }
+
+// byResearcher and ofClip begin the sort keys of the two kinds of rows there.
+const (
+	byResearcher = "by#"
+	ofClip       = "differs#"
+)
+
+// opinionKey is the key of what a researcher has said of an episode.
+func opinionKey(project, episode, researcher string) table.Key {
+	return table.Key{PK: opinionsPK(project, episode), SK: byResearcher + researcher}
+}
+
+// differKey is the key of a pair whose results differ.
+func differKey(project, episode, clip string) table.Key {
+	return table.Key{PK: opinionsPK(project, episode), SK: ofClip + clip}
+}
+
+// differsPK is the partition of the index "list" with the pairs that a person has to decide on.
+func differsPK(project string) string { return "RESEARCHDIFFERS#" + project }
+
+// unpack decodes a row; one of an earlier analysis, or that does not exist, says nothing.
+func (r *opinionRow) unpack(round int64) (err error) {
+	r.clips = roaring.New()
+	if r.Round == round {
+		r.clips, err = bits(r.Clips)
+	}
+	return err
+}
+
+// sameHit is how far apart two hits may be that are the same one, in nanoseconds: researchers decode with other
+// programs.
+const sameHit = 500_000_000
+
+// agree reports whether two results say the same: as many hits, each at the same place. Scores may differ.
+func agree(a, b *Report) bool {
+	near := func(x, y int64) bool { return max(x, y)-min(x, y) <= sameHit }
+	inOrder := func(hits []Hit) []Hit {
+		return slices.SortedFunc(slices.Values(hits), func(x, y Hit) int { return cmp.Compare(x.Offset, y.Offset) })
+	}
+	return a.Truncated == b.Truncated && slices.EqualFunc(inOrder(a.Hits), inOrder(b.Hits), func(x, y Hit) bool {
+		return near(int64(x.Offset), int64(y.Offset)) && near(int64(x.Length), int64(y.Length))
+	})
+}
+
+// opinions are the newest results of a pair by each researcher, by the present analysis, without those that are
+// problems. They are read after the row of the episode, which each result writes: one that comes meanwhile makes the
+// change a Stale.
+func (s *Store) opinions(ctx context.Context, row *projectRow, episode, clip string) (map[string]Result, error) {
+	newest := map[string]Result{}
+	q := table.Query{PK: resultsPK(row.Name, episode), Prefix: row.def.Analysis.String() + "#" + clip + "#"}
+	for {
+		var rows []resultRow
+		next, err := s.Table.Page(ctx, q, &rows)
+		if err != nil {
+			return nil, err
+		}
+
+		for i := range rows {
+			r, err := rows[i].result()
+			if err != nil {
+				return nil, err
+			}
+			if was, there := newest[r.Researcher]; r.Problem == nil && (!there || was.At <= r.At) {
+				newest[r.Researcher] = r
+			}
+		}
+
+		if next == "" {
+			return newest, nil
+		}
+		q.Cursor = next
+	}
+}
+
+// opinion records that a researcher has a result of a pair, and what all of them together say.
+func (c *change) opinion(r *Report) error {
+	e, n := c.episode, c.clip.Clip
+	if e.researched.Contains(n) {
+		return nil // it is one more
+	}
+
+	said, err := c.s.opinions(c.ctx, c.project, e.Name, r.Clip)
+	if err != nil {
+		return err
+	}
+
+	if err := c.noteOpinion(r); err != nil {
+		return err
+	}
+
+	agreeing := 1
+	delete(said, r.Researcher)
+	for _, other := range said {
+		if agree(&other.Report, r) {
+			agreeing++
+		}
+	}
+
+	quorum := c.project.def.quorum()
+	switch {
+	case agreeing >= quorum:
+		return c.agreed(r.Clip, "")
+	case len(said)+1 >= quorum && !e.differs.Contains(n):
+		return c.differ(r, said)
+	case len(said)+1 < quorum:
+		e.waiting.Add(n)
+	}
+	return nil
+}
+
+// noteOpinion notes that the researcher of a report has said something of its pair.
+func (c *change) noteOpinion(r *Report) error {
+	row, err := c.opinionsOf(c.episode.Name, r.Researcher)
+	if err != nil {
+		return err
+	}
+
+	row.clips.Add(c.clip.Clip)
+	row.Round = c.project.Round
+	row.Clips, err = packed(row.clips)
+	c.tx.InsertOrSave(row)
+	return err
+}
+
+// differRow reads what is known of the difference of a pair; Rev 0 if there is nothing of this analysis.
+func (c *change) differRow(clip string) (*differRow, error) {
+	k := differKey(c.project.Name, c.episode.Name, clip)
+	row := &differRow{Head: newHead(k)}
+	all, err := c.s.read(c.ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return row, all.decode(k, row)
+}
+
+// agreed makes a pair researched. lease is that of the result that a person has chosen; "" if the results agree.
+func (c *change) agreed(clip, lease string) error {
+	e, n := c.episode, c.clip.Clip
+	e.researched.Add(n)
+	e.waiting.Remove(n)
+	e.differs.Remove(n)
+	row, err := c.differRow(clip)
+	if err != nil || row.Rev == 0 && lease == "" {
+		return err
+	}
+	row.ListPK, row.ListSK = "", ""
+	row.Round, row.Episode, row.Clip, row.Lease = c.project.Round, e.Name, clip, lease
+	c.tx.InsertOrSave(row)
+	return nil
+}
+
+// differ leaves a pair to a person. said are the results of the others.
+func (c *change) differ(r *Report, said map[string]Result) error {
+	e, n := c.episode, c.clip.Clip
+	row, err := c.differRow(r.Clip)
+	if err != nil {
+		return err
+	}
+
+	e.differs.Add(n)
+	e.waiting.Remove(n)
+	row.list(e, r.Clip, c.project.Round, c.now)
+	c.tx.InsertOrSave(row)
+	names := []string{r.Researcher}
+	for name := range said {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return c.episodeEvent("episode.differs", Differing{Clip: r.Clip, Analysis: r.Analysis, Researchers: names})
+}
+
+// Decision is what a person decides about a pair.
+type Decision struct {
+	Lease   string // whose result counts
+	Another bool   // one more researcher is asked, in place of that
+}
+
+// Decide ends the wait of a pair: the result of a lease counts, or one more researcher is asked. It is a Conflict if
+// the pair does not wait for a person or another researcher, a NotFound if there is no such episode, clip, or result of
+// the pair, and an Invalid without a reason.
+func (s *Store) Decide(ctx context.Context, project, episode, clip string, d Decision, by By) error {
+	if err := checkReason(by); err != nil {
+		return err
+	}
+	if (d.Lease == "") != d.Another {
+		return fault.New(fault.Invalid, "lease: name the lease whose result counts, or ask for another researcher")
+	}
+
+	err := s.change(ctx, want{project: project, episode: episode, clip: clip}, by, func(c *change) error {
+		return c.decide(d, by)
+	})
+	if err != nil {
+		return err
+	}
+	s.wake(ctx, project)
+	return nil
+}
+
+// decide makes the change of Decide.
+func (c *change) decide(d Decision, by By) error {
+	e, n := c.episode, c.clip.Clip
+	switch {
+	case e.Rev == 0:
+		return missing(Episode, e.Project, e.Name)
+	case c.clip.Rev == 0:
+		return missing(Clip, c.clip.Project, c.clip.Name)
+	case d.Another && !e.differs.Contains(n):
+		return fault.New(fault.Conflict, "the results of this pair do not differ: nothing was changed")
+	case !e.differs.Contains(n) && !e.waiting.Contains(n):
+		return fault.New(fault.Conflict, "this pair waits for no decision: nothing was changed")
+	}
+
+	detail := Decided{Clip: c.clip.Name, Lease: d.Lease, Another: d.Another, Reason: by.Reason}
+	if d.Another {
+		e.differs.Remove(n)
+		e.waiting.Add(n)
+		return cmp.Or(c.unlist(), c.episodeEvent("episode.decided", detail))
+	}
+
+	said, err := c.s.opinions(c.ctx, c.project, e.Name, c.clip.Name)
+	if err != nil {
+		return err
+	}
+
+	all := sorted(said)
+	i := slices.IndexFunc(all, func(r Result) bool { return r.Lease == d.Lease })
+	if i < 0 {
+		return fault.New(fault.NotFound, "there is no result of the lease %s among the newest ones of this pair",
+			definition.Clip(d.Lease, 60))
+	}
+	detail.Researcher = all[i].Researcher
+	return cmp.Or(c.agreed(c.clip.Name, d.Lease), c.episodeEvent("episode.decided", detail))
+}
+
+// unlist takes the pair out of the list of those that a person has to decide on.
+func (c *change) unlist() error {
+	row, err := c.differRow(c.clip.Name)
+	if err != nil || row.Rev == 0 {
+		return err
+	}
+	row.ListPK, row.ListSK = "", ""
+	c.tx.Save(row)
+	return nil
+}
+
+// Difference is a pair whose results differ, with the newest of each researcher.
+type Difference struct {
+	Episode, Clip string // keys
+	Since         int64  // milliseconds since 1970
+	Results       []Result
+}
+
+// differencesPage is the most that a page of Differences has: each costs a query.
+const differencesPage = 50
+
+// Differences lists the pairs that a person has to decide on, by episode and clip. The index finds candidates; their
+// rows decide. It returns a NotFound if there is no such project.
+func (s *Store) Differences(ctx context.Context, project, cursor string) (all []Difference, next string, err error) {
+	row, err := s.projectRow(ctx, project)
+	if err != nil {
+		return nil, "", err
+	}
+
+	var heads []table.Head
+	next, err = s.Table.Page(ctx, table.Query{Index: "list", PK: differsPK(project), Limit: differencesPage,
+		Cursor: cursor}, &heads)
+	if err != nil {
+		return nil, "", err
+	}
+
+	for _, h := range heads {
+		var d differRow
+		err := s.Table.Get(ctx, h.Key(), &d)
+		if fault.Is(err, fault.NotFound) || err == nil && (!d.lists(row.Round)) {
+			continue // the index lags, or it is of an earlier analysis
+		}
+		if err != nil {
+			return nil, "", err
+		}
+
+		said, err := s.opinions(ctx, row, d.Episode, d.Clip)
+		if err != nil {
+			return nil, "", err
+		}
+		all = append(all, Difference{d.Episode, d.Clip, d.Since, sorted(said)})
+	}
+	return all, next, nil
+}
+
+// sorted are results by the names of their researchers.
+func sorted(said map[string]Result) (all []Result) {
+	for _, r := range said {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b Result) int { return cmp.Compare(a.Researcher, b.Researcher) })
+	return all
+}
+
+// saidText says who has said what of a pair, for people.
+func saidText(all []Result) string {
+	var parts []string
+	for _, r := range all {
+		parts = append(parts, fmt.Sprintf("%s: %d hits, lease %s", r.Researcher, len(r.Hits), r.Lease))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// others refuses a work item with a Held if the researcher has a result of one of its pairs already: another one is
+// needed. Its message stays in the queue.
+func (c *change) others(researcher string) error {
+	if c.project.def.quorum() == 1 {
+		return nil
+	}
+
+	l := c.lease
+	all, err := c.s.read(c.ctx, episodeKey(l.Project, l.Episode))
+	if err != nil {
+		return err
+	}
+
+	e, err := all.episode(l.Project, l.Episode)
+	if err != nil {
+		return err
+	}
+
+	i := slices.IndexFunc(e.Held, func(h held) bool { return h.Lease == l.ID })
+	said, err := c.opinionsOf(l.Episode, researcher)
+	if err != nil || i < 0 {
+		return err
+	}
+
+	clips, err := bits(e.Held[i].Clips)
+	if err != nil || !clips.Intersects(said.clips) {
+		return err
+	}
+	return fault.New(fault.Held, "the lease %s is for another researcher: %s has a result of one of its pairs, and "+
+		"this project compares those of %d; leave the message in the queue", l.ID, definition.Clip(researcher, 60),
+		c.project.def.quorum())
+}
+
+// opinionsOf reads what a researcher has said of an episode, by the present analysis.
+func (c *change) opinionsOf(episode, researcher string) (*opinionRow, error) {
+	k := opinionKey(c.project.Name, episode, researcher)
+	row := &opinionRow{Head: newHead(k)}
+	all, err := c.s.read(c.ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if err := all.decode(k, row); err != nil {
+		return nil, err
+	}
+	return row, row.unpack(c.project.Round)
+}
+
+// choose are the clips of an episode for a work item, at most n: those without any result; if there is none, those of
+// which at least one researcher of names has no result yet.
+func (c *change) choose(names []string, n int) ([]listed, error) {
+	taken, err := c.episode.taken()
+	if err != nil {
+		return nil, err
+	}
+
+	first := c.cat.due(roaring.Or(taken, c.episode.waiting), n)
+	if len(first) > 0 || c.episode.waiting.IsEmpty() {
+		return first, nil
+	}
+
+	said, err := c.s.saidOf(c.ctx, c.project, c.episode.Name)
+	if err != nil {
+		return nil, err
+	}
+
+	able, found := names, []listed(nil)
+	for l := range c.cat.from("") {
+		can := slices.DeleteFunc(slices.Clone(able), func(name string) bool {
+			return said[name] != nil && said[name].Contains(l.number)
+		})
+		// One researcher must be able to take all of them.
+		if taken.Contains(l.number) || len(can) == 0 {
+			continue
+		}
+		able, found = can, append(found, l)
+		if len(found) == n {
+			break
+		}
+	}
+	return found, nil
+}
+
+// saidOf are the pairs of an episode of which each researcher has a result, by names.
+func (s *Store) saidOf(ctx context.Context, row *projectRow, episode string) (map[string]*roaring.Bitmap, error) {
+	all := map[string]*roaring.Bitmap{}
+	q := table.Query{PK: opinionsPK(row.Name, episode), Prefix: byResearcher}
+	for {
+		var rows []opinionRow
+		next, err := s.Table.Page(ctx, q, &rows)
+		if err != nil {
+			return nil, err
+		}
+
+		for i := range rows {
+			if err := rows[i].unpack(row.Round); err != nil {
+				return nil, err
+			}
+			all[strings.TrimPrefix(rows[i].SK, byResearcher)] = rows[i].clips
+		}
+
+		if next == "" {
+			return all, nil
+		}
+		q.Cursor = next
+	}
+}
+
+// furtherMost bounds the episodes at which a pass looks for a pair that one of the researchers who are present can
+// take. The next pass goes on behind them.
+const furtherMost = 20
+
+// again makes the lease of the next work item with pairs that have a result already. nil: nobody who is present can
+// take one, or the time is over.
+func (p *pass) again(ctx context.Context) (*leaseRow, error) {
+	present, err := p.takers(ctx, p.project)
+	if err != nil || len(present) == 0 {
+		return nil, err
+	}
+
+	var names []string
+	for _, r := range present {
+		names = append(names, r.Name)
+	}
+
+	for range furtherMost {
+		r, err := p.behind(ctx)
+		if r == nil || err != nil {
+			return nil, err
+		}
+		l, err := p.assign(ctx, r.Owner, names)
+		if l != nil || err != nil || p.paused || p.over() {
+			return l, err
+		}
+	}
+	return nil, nil
+}
+
+// behind is the episode of that line behind the one at which a pass has looked last, and behind the last one the first
+// again; nil if there is none.
+func (p *pass) behind(ctx context.Context) (*lineRow, error) {
+	for _, after := range []string{cmp.Or(p.walk.Further, further+"#"), further + "#"} {
+		r, err := p.first(ctx, after+"!")
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			p.walk.Further, p.moved = r.SK, true
+			return r, nil
+		}
+	}
+	return nil, nil
+}
+
+// accepted leaves out, in a project with a quorum, what does not count: hits of pairs that are not researched, and
+// those that a person has not chosen.
+func (s *Store) accepted(ctx context.Context, row *projectRow, cat *catalog, all []Found) ([]Found, error) {
+	if row.def.quorum() == 1 || len(all) == 0 {
+		return all, nil
+	}
+
+	var at []table.Key
+	for _, f := range all {
+		at = append(at, episodeKey(row.Name, f.Episode), differKey(row.Name, f.Episode, f.Clip))
+	}
+	slices.SortFunc(at, func(a, b table.Key) int { return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK, b.SK)) })
+	rows, err := s.read(ctx, slices.Compact(at)...)
+	if err != nil {
+		return nil, err
+	}
+
+	numbers := map[string]uint32{}
+	for _, l := range cat.clips.Values() {
+		numbers[l.key()] = l.number
+	}
+
+	all = slices.DeleteFunc(all, func(f Found) bool {
+		counts, failed := rows.counts(row, f, numbers[f.Clip])
+		err = cmp.Or(err, failed)
+		return !counts
+	})
+	return all, err
+}
+
+// counts reports whether a hit is of a pair that is researched, and of the result that a person has chosen, if one has.
+func (all rowSet) counts(row *projectRow, f Found, clip uint32) (bool, error) {
+	e, err := all.episode(row.Name, f.Episode)
+	if err != nil {
+		return false, err
+	}
+	var d differRow
+	err = all.decode(differKey(row.Name, f.Episode, f.Clip), &d)
+	chosen := d.Round != row.Round || d.Lease == "" || d.Lease == f.lease
+	return chosen && e.Round == row.Round && e.researched.Contains(clip), err
+}
