@@ -27,7 +27,7 @@ import (
 // Projects of research of these tests. The times are short: what waits for the end of a lease is to end.
 const (
 	researchProject = "queues"
-	researchNames   = "demo," + researchProject
+	researchNames   = "demo," + researchProject + "," + opinions
 	researchTimes   = "lease=75s,queue=60s,extension=30s"
 )
 

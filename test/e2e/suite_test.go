@@ -120,6 +120,8 @@ var suite = []entry{
 	// Research and revisions.
 	{"TestResearchQueuesWork", "process ministack", "localstack", shares, 2,
 		"queues of research, and the role of a researcher"},
+	{"TestOpinions", "process", "ministack", shares, 5,
+		"results of several researchers that are not compared, and grants for that"},
 	{"TestResearchers", "", "ministack", shares, 93, "researchers as programs that are killed and wound down"},
 	{"TestPendingWorkExpires", "", "ministack localstack", shares, 1, "a researcher that reads the queue of others"},
 	{"TestRevisionsOfTheText", "process ministack", "", shares, 12,
