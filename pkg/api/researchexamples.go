@@ -159,8 +159,8 @@ var researchOperations = map[string]about{
 		request: v1.ResearchAccept{ResearchNext: nextExample, Lease: operationID},
 		answer:  workExample,
 		description: "For a researcher that receives from the queue itself. A conflict or a lease that there is not " +
-			"means that the message is no longer valid: delete it. 423 means that another researcher has to take it: leave " +
-			"it. The same request again gives the same work item."},
+			"means that the message is no longer valid: delete it. 423 means that another researcher has to take it: " +
+			"leave it. The same request again gives the same work item."},
 	"reportWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
 		request: v1.ResearchReports{Reports: []v1.ResearchReport{researchReport}},
 		answer:  v1.ResearchReceived{Reports: 1},
