@@ -204,8 +204,8 @@ func (x *exam) differing(e *episodeRow) error {
 			continue // another rule
 		}
 
-		k := differKey(e.Project, e.Name, l.key())
-		row := differRow{Head: newHead(k)}
+		k := pairKey(e.Project, e.Name, l.key())
+		row := pairRow{Head: newHead(k)}
 		if _, err := x.absent(k, &row); err != nil {
 			return err
 		}
@@ -231,8 +231,8 @@ func ignoreStale(err error) error {
 // differs checks that a pair is listed for a person only while its results differ. The list of what a person has
 // decided is empty.
 func (x *exam) differs(id string) error {
-	var row differRow
-	if !strings.HasPrefix(x.row.SK, ofClip) {
+	var row pairRow
+	if !strings.HasPrefix(x.row.SK, ofPair) {
 		return x.said(id)
 	}
 	err := x.row.Decode(&row)

@@ -33,33 +33,34 @@ type opinionRow struct {
 	clips *roaring.Bitmap
 }
 
-// differRow is a pair whose results differ. It is in the index "list" until a person has decided, and stays then, with
-// the lease whose result was chosen.
-type differRow struct {
+// pairRow is what became of a pair that several researchers have a result of. While these differ it is in the index
+// "list", until a person has decided; then, and if they agree, it has the lease whose result counts.
+type pairRow struct {
 	table.Head
 	Round   int64  `dynamo:"round_no"`
 	Episode string `dynamo:"episode_key"`
 	Clip    string `dynamo:"clip_key"`
-	Since   int64  `dynamo:"since_ms"`           // milliseconds since 1970
-	Lease   string `dynamo:"lease_id,omitempty"` // of the result that was chosen
+	Since   int64  `dynamo:"since_ms"`            // of the difference, in milliseconds since 1970
+	Lease   string `dynamo:"lease_id,omitempty"`  // whose result counts
+	Decided bool   `dynamo:"by_person,omitempty"` // by a person
 }
 
 // list puts a pair into the list of those that a person has to decide on.
-func (r *differRow) list(e *episodeRow, clip string, round, now int64) {
+func (r *pairRow) list(e *episodeRow, clip string, round, now int64) {
 	r.ListPK, r.ListSK = differsPK(e.Project), e.Name+"/"+clip
-	r.Round, r.Episode, r.Clip, r.Lease, r.Since = round, e.Name, clip, "", now
+	r.Round, r.Episode, r.Clip, r.Lease, r.Decided, r.Since = round, e.Name, clip, "", false, now
 }
 
 // lists reports whether the pair is in that list, by the analysis of a round.
-func (r *differRow) lists(round int64) bool { return r.ListPK != "" && r.Round == round }
+func (r *pairRow) lists(round int64) bool { return r.ListPK != "" && r.Round == round }
 
 // opinionsPK is the partition of what researchers have said of an episode.
 func opinionsPK(project, episode string) string { return "RESEARCHOPINIONS#" + project + "/" + episode }
 
-// byResearcher and ofClip begin the sort keys of the two kinds of rows there.
+// byResearcher and ofPair begin the sort keys of the two kinds of rows there.
 const (
 	byResearcher = "by#"
-	ofClip       = "differs#"
+	ofPair       = "pair#"
 )
 
 // opinionKey is the key of what a researcher has said of an episode.
@@ -67,9 +68,9 @@ func opinionKey(project, episode, researcher string) table.Key {
 	return table.Key{PK: opinionsPK(project, episode), SK: byResearcher + researcher}
 }
 
-// differKey is the key of a pair whose results differ.
-func differKey(project, episode, clip string) table.Key {
-	return table.Key{PK: opinionsPK(project, episode), SK: ofClip + clip}
+// pairKey is the key of what has become of a pair.
+func pairKey(project, episode, clip string) table.Key {
+	return table.Key{PK: opinionsPK(project, episode), SK: ofPair + clip}
 }
 
 // differsPK is the partition of the index "list" with the pairs that a person has to decide on.
@@ -156,7 +157,7 @@ func (c *change) opinion(r *Report) error {
 	quorum := c.project.def.quorum()
 	switch {
 	case agreeing >= quorum:
-		return c.agreed(r.Clip, "")
+		return c.agreed(r.Clip, r.Lease, false)
 	case len(said)+1 >= quorum && !e.differs.Contains(n):
 		return c.differ(r, said)
 	case len(said)+1 < quorum:
@@ -179,10 +180,10 @@ func (c *change) noteOpinion(r *Report) error {
 	return err
 }
 
-// differRow reads what is known of the difference of a pair; Rev 0 if there is nothing of this analysis.
-func (c *change) differRow(clip string) (*differRow, error) {
-	k := differKey(c.project.Name, c.episode.Name, clip)
-	row := &differRow{Head: newHead(k)}
+// pairRow reads what has become of a pair; Rev 0 if there is nothing.
+func (c *change) pairRow(clip string) (*pairRow, error) {
+	k := pairKey(c.project.Name, c.episode.Name, clip)
+	row := &pairRow{Head: newHead(k)}
 	all, err := c.s.read(c.ctx, k)
 	if err != nil {
 		return nil, err
@@ -190,18 +191,19 @@ func (c *change) differRow(clip string) (*differRow, error) {
 	return row, all.decode(k, row)
 }
 
-// agreed makes a pair researched. lease is that of the result that a person has chosen; "" if the results agree.
-func (c *change) agreed(clip, lease string) error {
+// agreed makes a pair researched, by the result of a lease: the last of those that agree, or the one that a person has
+// chosen.
+func (c *change) agreed(clip, lease string, person bool) error {
 	e, n := c.episode, c.clip.Clip
 	e.researched.Add(n)
 	e.waiting.Remove(n)
 	e.differs.Remove(n)
-	row, err := c.differRow(clip)
-	if err != nil || row.Rev == 0 && lease == "" {
+	row, err := c.pairRow(clip)
+	if err != nil {
 		return err
 	}
 	row.ListPK, row.ListSK = "", ""
-	row.Round, row.Episode, row.Clip, row.Lease = c.project.Round, e.Name, clip, lease
+	row.Round, row.Episode, row.Clip, row.Lease, row.Decided = c.project.Round, e.Name, clip, lease, person
 	c.tx.InsertOrSave(row)
 	return nil
 }
@@ -209,7 +211,7 @@ func (c *change) agreed(clip, lease string) error {
 // differ leaves a pair to a person. said are the results of the others.
 func (c *change) differ(r *Report, said map[string]Result) error {
 	e, n := c.episode, c.clip.Clip
-	row, err := c.differRow(r.Clip)
+	row, err := c.pairRow(r.Clip)
 	if err != nil {
 		return err
 	}
@@ -286,12 +288,12 @@ func (c *change) decide(d Decision, by By) error {
 			definition.Clip(d.Lease, 60))
 	}
 	detail.Researcher = all[i].Researcher
-	return cmp.Or(c.agreed(c.clip.Name, d.Lease), c.episodeEvent("episode.decided", detail))
+	return cmp.Or(c.agreed(c.clip.Name, d.Lease, true), c.episodeEvent("episode.decided", detail))
 }
 
 // unlist takes the pair out of the list of those that a person has to decide on.
 func (c *change) unlist() error {
-	row, err := c.differRow(c.clip.Name)
+	row, err := c.pairRow(c.clip.Name)
 	if err != nil || row.Rev == 0 {
 		return err
 	}
@@ -326,7 +328,7 @@ func (s *Store) Differences(ctx context.Context, project, cursor string) (all []
 	}
 
 	for _, h := range heads {
-		var d differRow
+		var d pairRow
 		err := s.Table.Get(ctx, h.Key(), &d)
 		if fault.Is(err, fault.NotFound) || err == nil && (!d.lists(row.Round)) {
 			continue // the index lags, or it is of an earlier analysis
@@ -515,8 +517,8 @@ func (p *pass) behind(ctx context.Context) (*lineRow, error) {
 	return nil, nil
 }
 
-// accepted leaves out, in a project with a quorum, what does not count: hits of pairs that are not researched, and
-// those that a person has not chosen.
+// accepted leaves out, in a project with a quorum, what does not count: hits of pairs that are not researched, and those
+// of other results than the one that counts.
 func (s *Store) accepted(ctx context.Context, row *projectRow, cat *catalog, all []Found) ([]Found, error) {
 	if row.def.quorum() == 1 || len(all) == 0 {
 		return all, nil
@@ -524,7 +526,7 @@ func (s *Store) accepted(ctx context.Context, row *projectRow, cat *catalog, all
 
 	var at []table.Key
 	for _, f := range all {
-		at = append(at, episodeKey(row.Name, f.Episode), differKey(row.Name, f.Episode, f.Clip))
+		at = append(at, episodeKey(row.Name, f.Episode), pairKey(row.Name, f.Episode, f.Clip))
 	}
 	slices.SortFunc(at, func(a, b table.Key) int { return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK, b.SK)) })
 	rows, err := s.read(ctx, slices.Compact(at)...)
@@ -545,14 +547,14 @@ func (s *Store) accepted(ctx context.Context, row *projectRow, cat *catalog, all
 	return all, err
 }
 
-// counts reports whether a hit is of a pair that is researched, and of the result that a person has chosen, if one has.
+// counts reports whether a hit is of the result of its pair that counts.
 func (all rowSet) counts(row *projectRow, f Found, clip uint32) (bool, error) {
 	e, err := all.episode(row.Name, f.Episode)
 	if err != nil {
 		return false, err
 	}
-	var d differRow
-	err = all.decode(differKey(row.Name, f.Episode, f.Clip), &d)
-	chosen := d.Round != row.Round || d.Lease == "" || d.Lease == f.lease
+	var p pairRow
+	err = all.decode(pairKey(row.Name, f.Episode, f.Clip), &p)
+	chosen := p.Round == row.Round && p.Lease == f.lease
 	return chosen && e.Round == row.Round && e.researched.Contains(clip), err
 }

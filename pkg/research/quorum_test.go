@@ -100,6 +100,9 @@ func TestQuorum(t *testing.T) {
 		t.Error(x.Why)
 	}
 	b.idle("three")
+	if all, _, err := b.Offsets(t.Context(), songs, "", ""); err != nil || len(all) != 2 {
+		t.Errorf("exported: %+v, %v", all, err)
+	}
 	st, err := b.Status(t.Context(), songs)
 	b.must(err)
 	if st.Researched != 1 || st.Open != 0 || len(st.Differing) > 0 {
@@ -142,7 +145,7 @@ func TestDifferences(t *testing.T) {
 		}
 	}
 	b.must(decide(Decision{Lease: right.Lease.ID}))
-	if all, _, _ := b.Differences(t.Context(), songs, ""); len(all) > 0 || offsets() != 4 {
+	if all, _, _ := b.Differences(t.Context(), songs, ""); len(all) > 0 || offsets() != 4 { // twice two
 		t.Errorf("%+v; %d exported", all, offsets())
 	}
 	if err := decide(Decision{Lease: right.Lease.ID}); !fault.Is(err, fault.Conflict) {

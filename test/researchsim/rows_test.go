@@ -67,11 +67,13 @@ type (
 		Version int64 `dynamo:"version"`
 		research.Lease
 	}
-	differRow struct {
+	pairRow struct {
 		Round int64  `dynamo:"round_no"`
 		List  string `dynamo:"shelf"`
 		Lease string `dynamo:"lease_id"`
 		Clip  string `dynamo:"clip_key"`
+
+		Decided bool `dynamo:"by_person"`
 	}
 	walkRow struct {
 		Catalog int64  `dynamo:"catalog_no"`
@@ -97,7 +99,7 @@ type state struct {
 	line     map[string]string // sort key → owner
 	counts   map[string]countRow
 	results  map[string]research.Report // by partition and sort key
-	differs  map[string]differRow       // by partition and sort key
+	differs  map[string]pairRow         // by partition and sort key
 	present  map[string]research.Researcher
 	events   map[string]int64 // by partition: the version of the newest
 	walk     walkRow
@@ -106,7 +108,7 @@ type state struct {
 func newState() *state {
 	return &state{episodes: map[string]*episodeRow{}, clips: map[string]*clipRow{}, catalog: map[string]catalogRow{},
 		leases: map[string]*leaseRow{}, line: map[string]string{}, counts: map[string]countRow{},
-		results: map[string]research.Report{}, differs: map[string]differRow{},
+		results: map[string]research.Report{}, differs: map[string]pairRow{},
 		present: map[string]research.Researcher{}, events: map[string]int64{}}
 }
 
@@ -181,8 +183,8 @@ func (s *state) apply(ch tabletest.Change) bool {
 			return decode[research.Report](text(it, "report_json"))
 		})
 	case kind == "RESEARCHOPINIONS":
-		if strings.HasPrefix(sk, "differs#") {
-			set(s.differs, pk+" "+sk, ch, adversary.Read[differRow])
+		if strings.HasPrefix(sk, "pair#") {
+			set(s.differs, pk+" "+sk, ch, adversary.Read[pairRow])
 		}
 	case kind == "RESEARCHERS":
 		set(s.present, sk, ch, func(it tabletest.Item) research.Researcher {

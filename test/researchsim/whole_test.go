@@ -142,11 +142,11 @@ func (c *checker) checkOpinions(key string, e *episodeRow) {
 				all[name] = true
 			}
 		}
-		row, there := c.differs["RESEARCHOPINIONS#"+songs+"/"+key+" differs#"+clip]
+		row, there := c.differs["RESEARCHOPINIONS#"+songs+"/"+key+" pair#"+clip]
 		listed := there && row.Round == e.Round && row.List != ""
-		chosen := there && row.Round == e.Round && row.Lease != ""
+		chosen := there && row.Round == e.Round && row.Lease != "" && row.Decided
 		switch {
-		case e.researched.Contains(r.Clip) && (most < quorum && !chosen || listed):
+		case e.researched.Contains(r.Clip) && (most < quorum && !chosen || listed || quorum > 1 && row.Lease == ""):
 			c.fail("the pair %s %s is researched: %v, %+v", key, clip, said, row)
 		case e.differs.Contains(r.Clip) && (len(all) < quorum || !listed):
 			c.fail("the pair %s %s waits for a person: %v, %+v", key, clip, said, row)

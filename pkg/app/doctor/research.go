@@ -35,7 +35,7 @@ var researchKinds = []kind{
 	{pk: "RESEARCHWALK", sk: "WALK", check: checkResearch},
 	{pk: "RESEARCHWALK", sk: "SAMPLES", check: checkResearch},
 	{pk: "RESEARCHOPINIONS", sk: "by#", check: checkResearch},
-	{pk: "RESEARCHOPINIONS", sk: "differs#", check: checkResearch},
+	{pk: "RESEARCHOPINIONS", sk: "pair#", check: checkResearch},
 	{pk: "RESEARCHFEEDS"},
 	{pk: "RESEARCHERS", expires: true},
 	{pk: "RESEARCHTAKEN", expires: true},

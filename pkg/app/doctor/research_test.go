@@ -251,11 +251,11 @@ var ofResearch = []damage{
 		w.set(mediaKey("episode", 1), "differs", &types.AttributeValueMemberB{Value: bitmap})
 	}, one("research-differs", media("episode", 1)), true},
 	{"a pair in that list that does not differ", func(w *world) {
-		w.insert(key("RESEARCHOPINIONS#songs/"+research.Key("s", "1"), "differs#"+research.Key("s", "0")),
+		w.insert(key("RESEARCHOPINIONS#songs/"+research.Key("s", "1"), "pair#"+research.Key("s", "0")),
 			"shelf", str("RESEARCHDIFFERS#songs"), "since", str("x"), "round_no", num(1),
 			"episode_key", str(research.Key("s", "1")), "clip_key", str(research.Key("s", "0")))
 	}, one("research-differs", row("RESEARCHOPINIONS#songs/"+research.Key("s", "1"),
-		"differs#"+research.Key("s", "0"))), true},
+		"pair#"+research.Key("s", "0"))), true},
 	{"a clip that is not in the catalog", func(w *world) { w.drop(w.listedAt(0)) },
 		one("research-catalog", media("clip", 0)), true},
 	{"a clip that is in the catalog as deferred", func(w *world) {
