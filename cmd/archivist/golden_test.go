@@ -220,6 +220,7 @@ var golden = map[string]commandLine{
 	"object-retain":       {"object retain " + ark1 + " --until 2036-12-31 --reason law", "id,state"},
 	"object-repair":       {"object repair " + ark1 + " v1/content/x --reason damaged", "id,state"},
 	"object-repairs":      {"object repairs " + ark1, "state,token"},
+	"object-export":       {"object export " + ark1 + " -o export", "ark,folder,files"},
 	"object-get":          {"object get " + ark1 + " -o get", "path,local,kept"},
 	"object-history":      {"object history " + ark1, "type,subjectId,actor"},
 	"object-list":         {"object list -c maps", "ark,version,title"},

@@ -20,6 +20,7 @@ type Cmd struct {
 	Formats objectFormatsCmd `cmd:"" help:"List the formats of the files of a version."`
 	Fixity  objectFixityCmd  `cmd:"" help:"Show the last check of the stored files of an object."`
 	Get     objectGetCmd     `cmd:"" help:"Download the files of a version and verify their digests."`
+	Export  objectExportCmd  `cmd:"" help:"Write objects as bags, with every digest and their records."`
 	Correct objectCorrectCmd `cmd:"" help:"Correct the description or the local ids of an object, without its content."`
 	Repair  objectRepairCmd  `cmd:"" help:"Plan the repair of a stored file from its copy, or do what is planned."`
 	Repairs objectRepairsCmd `cmd:"" help:"List the repairs of an object."`
