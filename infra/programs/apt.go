@@ -80,7 +80,7 @@ func (a *apt) versions(ctx context.Context, packages string, newest bool) (strin
 		version := wanted[name]
 		switch {
 		case len(has[name]) == 0:
-			return "", fmt.Errorf("Debian has no package %s: take it out of infra/programs/packages.txt, or name "+
+			return "", fmt.Errorf("packages.txt: Debian has no package %s; take it out, or name "+
 				"the one that has its place", name)
 		case newest:
 			version = has[name][0]
