@@ -337,31 +337,6 @@ func (e *episodeRow) pack() error {
 	return nil
 }
 
-// belongs is where an episode belongs in the line, as sort keys: its place, "" if it is away; and again, if each of its
-// pairs that is due has a result, and waits for those of others. It does not depend on the time: a lease or a deferral
-// that is over counts until it has been ended.
-func (e *episodeRow) belongs(cat *catalog) (place, again string, err error) {
-	if !e.media.live() {
-		return "", "", nil
-	}
-
-	taken, err := e.taken()
-	if err != nil {
-		return "", "", err
-	}
-
-	order := "#" + e.media.order()
-	switch {
-	case len(e.Held) >= MaxHeld:
-		return closed + order, "", nil
-	case len(cat.due(roaring.Or(taken, e.waiting), 1)) > 0:
-		return ready + order, "", nil
-	case len(cat.due(taken, 1)) > 0:
-		return closed + order, further + order, nil
-	}
-	return closed + order, "", nil
-}
-
 // replace moves a row of the line from one place to another; "" is none.
 func (c *change) replace(from, to, owner string) {
 	if from != to && from != "" {

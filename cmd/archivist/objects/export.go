@@ -86,20 +86,7 @@ func (c *objectExportCmd) Run(a *command.App) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return exportFailed(failed, len(done))
-}
-
-// exportFailed is an error that lists the failures, with the kind of the first. of is how many objects there were.
-func exportFailed(failed []error, of int) error {
-	if of == 1 {
-		return failed[0]
-	}
-	lines := ""
-	for _, err := range failed {
-		lines += "\n  " + terminal.Printable(err.Error())
-	}
-	return &fault.Error{Kind: fault.Of(failed[0]), Err: failed[0],
-		Msg: fmt.Sprintf("%d of %d objects were not exported:%s", len(failed), of, lines)}
+	return summary(failed, len(done), "objects were not exported")
 }
 
 // exportedColumns show where each object is.
@@ -135,7 +122,7 @@ func (c *objectExportCmd) export(a *command.App, ark string) (exported, error) {
 	g := getting{objectGetCmd: get, app: a, object: object, line: a.StatusTo(nil)}
 	got, failed := g.all(files)
 	if len(failed) > 0 {
-		return out, summary(failed, len(files))
+		return out, summary(failed, len(files), notWritten)
 	}
 
 	if i := slices.IndexFunc(got, func(f fetched) bool { return f.Other }); i >= 0 {

@@ -82,7 +82,7 @@ func (c *objectGetCmd) Run(a *command.App) error {
 	if others != nil {
 		fmt.Fprintln(a.Errors, "archivist: "+others.Error())
 	}
-	return summary(failed, len(files))
+	return summary(failed, len(files), notWritten)
 }
 
 // wanted selects the named files, in the order in which they are named; all without names. A path that the
@@ -139,9 +139,12 @@ func sumLine(digest, name string) string {
 	return digest + "  " + escaped
 }
 
+// notWritten is what happens to files.
+const notWritten = "files were not written"
+
 // summary is an error that lists the failures, with the kind of the first and so its exit code. of is the number
-// of files that were wanted.
-func summary(failed []error, of int) error {
+// of what was wanted, and what says what has failed: "files were not written".
+func summary(failed []error, of int, what string) error {
 	if of == 1 {
 		return failed[0]
 	}
@@ -153,7 +156,7 @@ func summary(failed []error, of int) error {
 	return &fault.Error{
 		Kind: fault.Of(failed[0]),
 		Err:  failed[0],
-		Msg:  fmt.Sprintf("%d of %d files were not written:%s", len(failed), of, lines),
+		Msg:  fmt.Sprintf("%d of %d %s:%s", len(failed), of, what, lines),
 	}
 }
 
