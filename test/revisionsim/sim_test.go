@@ -127,6 +127,7 @@ func (w *world) plain(r *repository) {
 func (a *actor) rest(ctx context.Context) error {
 	a.w.Sleep(times.Pass + 10*time.Second) // of the lease of a pass that has died
 	for step := 0; step < restSteps && a.w.check.err == nil; step++ {
+		a.w.check.late = step > restSteps/2
 		a.helps(ctx)
 		due, err := a.store.Waiting(ctx, 10)
 		if err != nil {
