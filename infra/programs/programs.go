@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"context"
 	"debug/elf"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,7 +57,7 @@ func Possible() bool {
 }
 
 // Build makes the layer, as dist/task-programs.zip, unless it is there already with the packages
-// of packages.txt. With newest, the newest versions that Debian has are taken, and packages.txt
+// of packages.txt, made in the same way. With newest, the newest versions that Debian has are taken, and packages.txt
 // is written anew if they are others. Debian keeps no version that has got a security update: in its place the
 // newest is taken, and the progress says so. What the layer has is in its own packages.txt. The error is ErrNoApt, or
 // says which package Debian does not have any more.
@@ -71,15 +72,32 @@ func Build(ctx context.Context, c toolchain.Checkout, newest bool) error {
 			return err
 		}
 	}
-	return c.Once(zipFile(c)+".done", list, func() error {
+	packages, err := os.ReadFile(list)
+	if err != nil {
+		return err
+	}
+
+	// A layer that another version of this package has made is made again.
+	inputs := c.Path(".local", "programs", "inputs")
+	if err := os.MkdirAll(filepath.Dir(inputs), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(inputs, []byte(string(packages)+source+aptSource), 0o644); err != nil {
+		return err
+	}
+	return c.Once(zipFile(c)+".done", inputs, func() error {
 		c.Say("making the layer of programs for tasks (Debian's packages) …")
-		packages, err := os.ReadFile(list)
-		if err != nil {
-			return err
-		}
 		return pack(ctx, c, string(packages), zipFile(c))
 	})
 }
+
+// What makes the layer, as text.
+var (
+	//go:embed programs.go
+	source string
+	//go:embed apt.go
+	aptSource string
+)
 
 // update writes packages.txt with the newest versions.
 func update(ctx context.Context, c toolchain.Checkout, list string) error {

@@ -26,7 +26,7 @@ type checker struct {
 
 	commits   map[string]*commit // by transaction
 	instances map[string]*instance
-	late      bool                   // all has not come to rest for long
+	late      bool                   // half of the steps were not enough for all to come to rest
 	revisions map[string]*revisionOf // by id
 	archives  map[string]*archiveOfRow
 	lines     map[string]map[string]string // the rows of lines: partition → sort key → owner

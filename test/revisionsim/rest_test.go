@@ -85,7 +85,7 @@ func (c *checker) whole() error {
 }
 
 // young reports whether an instance is a run by a schedule that follows the one before sooner than that is kept: then
-// there is always one that is not in the bucket. It is asked only if all has not come to rest for long.
+// there is always one that is not in the bucket. It counts only when half of the steps were not enough.
 func (c *checker) young(id string) bool {
 	in := c.instances[id]
 	return c.late && in != nil && in.is.Trigger == revision.BySchedule &&

@@ -180,7 +180,8 @@ type ResearchCoverage struct {
 type ResearchEpisodes struct {
 	// Those that have a pair that is due.
 	Ready int64 `json:"ready" example:"3"`
-	// Those of which each pair is researched or under a lease, and those with 100 leases, the most that are possible.
+	// Those of which each pair is researched, under a lease, or waits for another researcher or a person; and those
+	// with 100 leases, the most that are possible.
 	Closed int64 `json:"closed" example:"7"`
 	// Those that are withdrawn, set aside or deferred.
 	Away int64 `json:"away" example:"0"`
