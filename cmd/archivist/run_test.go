@@ -140,13 +140,6 @@ func TestHelp(t *testing.T) {
 	c.Want(t, "--version", 0, "archivist ")
 }
 
-// TestContainerBatch: what the archive refuses, the check of a manifest refuses, and says what to do.
-func TestContainerBatch(t *testing.T) {
-	c := with(t, "")
-	c.Stdin = strings.Replace(manifest1, "mrt-ingest-manifest", "mrt-container-batch-manifest", 1)
-	c.Want(t, "manifest check -", 1, "this release does not unpack")
-}
-
 // TestBrokenConfig: a config file that cannot be used hinders only who needs it.
 func TestBrokenConfig(t *testing.T) {
 	home := commandtest.EmptyHome(t)

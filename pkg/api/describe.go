@@ -136,6 +136,7 @@ var enums = map[string][]string{
 	"Task.state":           v1.TaskStates,
 	"WaitLink.waitsFor":    v1.TaskWaits,
 	"Problem.type":         problemURIs(),
+	"Payload.type":         v1.PayloadTypes,
 }
 
 // problemURIs are the values of "type" in problem documents, ordered by status.

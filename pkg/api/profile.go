@@ -19,6 +19,7 @@ func profileOf(b v1.Profile) collection.Profile {
 		RetainUntil:   b.RetainUntil,
 	}
 
+	p.Containers = (*collection.Containers)(b.Containers)
 	if c := b.Callback; c != nil {
 		p.Callback = collection.Callback{
 			URL:    c.URL,
@@ -46,6 +47,7 @@ func wireProfile(p collection.Profile) v1.Profile {
 		out.LegalHold = &hold
 	}
 
+	out.Containers = (*v1.Containers)(p.Containers)
 	if c := p.Callback; c.URL != "" {
 		out.Callback = &v1.Callback{URL: c.URL, Secret: c.Secret, Mode: string(c.Mode)}
 	}

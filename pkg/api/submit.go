@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/notify"
+	"archivist/pkg/ingest/payload"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/kernel/source"
@@ -152,8 +153,7 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 		}
 	}
 
-	many := in.Payload.Type == ingest.TypeBatchManifest ||
-		in.Payload.Type == ingest.TypeSingleFileBatch
+	_, many := payload.Lists[in.Payload.Type]
 	if why := b.ForOneObject(); why != "" && many {
 		return b, fault.New(fault.Invalid, "%s", why)
 	}
@@ -231,7 +231,7 @@ func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 		return err
 	}
 
-	if profile.RequireDigest && b.Payload.Type == ingest.TypeFile && b.Payload.Digest == "" {
+	if profile.RequireDigest && b.Payload.NeedsDigest() {
 		return fault.New(fault.Invalid,
 			"payload.digest: the collection %s requires a digest; give its algorithm and value",
 			b.Collection)

@@ -82,7 +82,7 @@ func (b *Batch) First() Job {
 // may not be known yet.
 func (b *Batch) MayList() bool {
 	switch b.Payload.Type {
-	case "", TypeBatchManifest, TypeSingleFileBatch:
+	case "", TypeBatchManifest, TypeSingleFileBatch, TypeContainerBatch:
 		return b.ForOneObject() == ""
 	}
 	return false

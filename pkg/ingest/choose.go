@@ -115,9 +115,15 @@ func (f Free) reservesFor(w Want) bool {
 // TooLarge returns why a job can never get its space out of capacity bytes, "" if it
 // can.
 func (j *Job) TooLarge(capacity int64) string {
-	switch {
-	case !j.NeedsSpace():
+	if !j.NeedsSpace() {
 		return ""
+	}
+	return j.Exceeds(capacity)
+}
+
+// Exceeds returns why a job needs more space than capacity, in bytes, "" if it does not.
+func (j *Job) Exceeds(capacity int64) string {
+	switch {
 	case j.SpaceNeeded < 0:
 		return "the sizes in its manifest add up to more than 2^63 bytes. Correct the manifest and submit it again"
 	case j.SpaceNeeded > capacity:

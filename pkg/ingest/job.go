@@ -25,12 +25,21 @@ type Payload struct {
 	Digest    string `dynamo:"digest,omitempty" json:"-"`
 }
 
-// Payload types. The two batch types list objects: each is an object manifest, or a file.
+// NeedsDigest reports whether the payload has no digest, although nothing else says what its content is: a manifest
+// has a digest of each file.
+func (p Payload) NeedsDigest() bool {
+	return (p.Type == TypeFile || p.Type == TypeContainer) && p.Digest == ""
+}
+
+// Payload types. The batch types list objects: each is an object manifest, a file, or a container, whose files are
+// those of the object.
 const (
 	TypeFile            = "file"
+	TypeContainer       = "container"
 	TypeObjectManifest  = "object-manifest"
 	TypeBatchManifest   = "batch-manifest"
 	TypeSingleFileBatch = "single-file-batch-manifest"
+	TypeContainerBatch  = "container-batch-manifest"
 	// TypeCorrection has no content: the version has the files of the one before.
 	TypeCorrection = "correction"
 )
@@ -117,10 +126,12 @@ type Job struct {
 	Manifest string `dynamo:"manifest_key,omitempty"` // of the manifest in the work bucket, once it was checked
 	Files    int    `dynamo:"files,omitempty"`        // number of the depositor's files, once estimated
 	Bytes    int64  `dynamo:"bytes,omitempty"`        // their size, once downloaded
-	Fetched  int64  `dynamo:"fetched_ms,omitempty"`   // when the download ended
-	Warned   int    `dynamo:"warned,omitempty"`       // files with a warning
-	Checked  int    `dynamo:"checked,omitempty"`      // files with a digest of the depositor
-	Stamp    int64  `dynamo:"stamp_ms,omitempty"`     // created of the OCFL version, fixed before first use
+	// Unpacked is the container that the files come from, once it is unpacked; nil if the payload is none.
+	Unpacked *Container `dynamo:"unpacked,omitempty"`
+	Fetched  int64      `dynamo:"fetched_ms,omitempty"` // when the download ended
+	Warned   int        `dynamo:"warned,omitempty"`     // files with a warning
+	Checked  int        `dynamo:"checked,omitempty"`    // files with a digest of the depositor
+	Stamp    int64      `dynamo:"stamp_ms,omitempty"`   // created of the OCFL version, fixed before first use
 
 	// Follows is the ETag of the root inventory on which the system files are based;
 	// "" if the object is new.
@@ -139,6 +150,17 @@ type Job struct {
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory
+}
+
+// Container is a container that was unpacked.
+type Container struct {
+	Name   string `dynamo:"container_name"`
+	Kind   string `dynamo:"container_kind"` // zip, tar, tar.gz, tar.bz2
+	Bytes  int64  `dynamo:"container_bytes"`
+	SHA256 string `dynamo:"container_sha256"`
+	Kept   bool   `dynamo:"container_kept,omitempty"` // it is one of the files, too
+	// Verified is the algorithm of the depositor's digest of it, "" if there was none.
+	Verified string `dynamo:"container_verified,omitempty"`
 }
 
 // Healed are the stored files that the job found damaged or missing, and that the bytes of its

@@ -58,6 +58,8 @@ var suite = []entry{
 		"a lock that an execution does not wait for"},
 	{"TestWrongSubmissionsSayWhatIsWrong", "process", "", shares, 2, "a refusal without its reason"},
 	{"TestSingleFileBatchMakesAnObjectOfEachRow", "process", "", shares, 2, "a row of a batch that is left out"},
+	{"TestContainers", "process ministack", "localstack", shares, 4,
+		"a container whose files are not those that its program unpacks"},
 	{"TestDescriptionPrecedence", "process", "", shares, 2, "a description that hides another"},
 	{"TestCorrections", "process", "ministack", shares, 5, "a withdrawn id that still names its object"},
 	{"TestWithdrawal", "process", "ministack", shares, 5, "a file of a withdrawn object that is given out"},

@@ -98,7 +98,7 @@ func (c *SubmitCmd) applies(kind checkm.Kind) error {
 // archive looks at the content; here, no file of any size is downloaded only to learn that it is no manifest.
 func (c *SubmitCmd) isManifest() bool {
 	if c.Type != "" {
-		return c.Type != "file"
+		return c.Type != "file" && c.Type != "container"
 	}
 	return path.Ext(c.manifestName()) == ".checkm"
 }

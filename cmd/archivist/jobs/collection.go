@@ -121,11 +121,34 @@ func showCollection(a *command.App, c v1.Collection) error {
 			hold = *profile.LegalHold
 		}
 
+		containers := ""
+		if is := profile.Containers; is != nil {
+			containers = limitsOf(*is)
+		}
+
 		p.Fields("collection", c.Name, "held", holdText(c.Hold), "profile", own, "title",
 			profile.Title,
 			"priority", priority, "shoulder", profile.Shoulder, "digests", digests,
 			"notification", strings.Join(profile.Notification, ", "),
 			"suppress", profile.Suppress, "callback", callback,
+			"containers", containers,
 			"legal hold", hold, "retained until", profile.RetainUntil)
 	})
+}
+
+// limitsOf is how a collection unpacks containers, as far as that is not the default.
+func limitsOf(c v1.Containers) string {
+	var all []string
+	if c.Keep {
+		all = append(all, "kept")
+	}
+	for _, limit := range []struct {
+		most int64
+		of   string
+	}{{int64(c.MaxFiles), "files"}, {c.MaxBytes, "bytes"}, {c.MaxRatio, "times their size"}} {
+		if limit.most > 0 {
+			all = append(all, fmt.Sprintf("at most %s %s", strconv.FormatInt(limit.most, 10), limit.of))
+		}
+	}
+	return strings.Join(all, ", ")
 }

@@ -1,13 +1,16 @@
 package jobs
 
 import (
+	"strings"
+
 	"github.com/alecthomas/kong"
 
 	"archivist/cmd/archivist/command"
+	v1 "archivist/pkg/api/v1"
 )
 
 // Vars has the values of the flag of a submission's type. The first one is empty: detected from the content.
-var Vars = kong.Vars{"payload_types": ",file,object-manifest,batch-manifest,single-file-batch-manifest"}
+var Vars = kong.Vars{"payload_types": "," + strings.Join(v1.PayloadTypes, ",")}
 
 // Texts are the help of flags of this package that is too long for their tags.
 var Texts = command.Texts{
@@ -21,11 +24,12 @@ var Texts = command.Texts{
 		"object. Can be repeated.",
 	"help_manifest": "Local copy of the manifest to check before submission. By default the manifest at the URL is " +
 		"checked.",
-	"help_source": "http(s) URL from which the archive downloads a file, an object manifest (the files of one " +
-		"object) or a batch manifest (a row for each object); see archivist help manifests.",
+	"help_source": "http(s) URL from which the archive downloads a file, a container (zip, tar, tar.gz, tar.bz2), an " +
+		"object manifest (the files of one object) or a batch manifest (a row for each object); see archivist help " +
+		"manifests.",
 	"help_stop_after": "Cancel the batch when so many of its jobs have failed.",
-	"help_type": "file, object-manifest, batch-manifest or single-file-batch-manifest; detected from the content " +
-		"if it is left out.",
+	"help_type": strings.Join(v1.PayloadTypes, ", ") + "; detected from the content if it is left out. A container " +
+		"is a zip or tar file, whose files become those of the object.",
 	"help_until": "When it ends by itself: a time in ISO 8601, a date, or a duration such as 90m, 2h or 3d. By " +
 		"default a person must end it.",
 }

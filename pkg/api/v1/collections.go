@@ -26,12 +26,26 @@ type Profile struct {
 	Defer []string `json:"defer,omitempty" maxItems:"50" example:"[\"search\"]"`
 	// A request to the depositor's server for each preserved job.
 	Callback *Callback `json:"callback,omitempty"`
+	// How containers (zip and tar files) are unpacked. By default their files are kept, and not the container.
+	Containers *Containers `json:"containers,omitempty"`
 	// Why no content of the collection's objects may be deleted. A legal hold is lifted by an empty text: a profile
 	// that leaves it out, or has another text, is refused with 409.
 	LegalHold *string `json:"legalHold,omitempty" maxLength:"1000" example:"Case 17/2026"`
 	// The last day (UTC) on which no content of the collection's objects may be deleted. It can be made later, not
 	// earlier, and can be left out once the day has ended.
 	RetainUntil string `json:"retainUntil,omitempty" format:"date" example:"2036-12-31"`
+}
+
+// Containers says how containers are unpacked. 0 is the default of a limit. A container beyond one is refused.
+type Containers struct {
+	// Whether the container is kept as a file of the object, too.
+	Keep bool `json:"keep,omitempty"`
+	// How many files a container may have. By default 200,000.
+	MaxFiles int `json:"maxFiles,omitempty" minimum:"0" maximum:"500000" example:"1000"`
+	// How many bytes its files may have together. By default 5 TiB.
+	MaxBytes int64 `json:"maxBytes,omitempty" minimum:"0" maximum:"1125899906842624" example:"1099511627776"`
+	// How many times its size its files may have together, if that is more than 64 MiB. By default 200.
+	MaxRatio int64 `json:"maxRatio,omitempty" minimum:"0" maximum:"1100" example:"500"`
 }
 
 // Callback is a signed request to a depositor's server for each preserved job.

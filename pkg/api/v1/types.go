@@ -26,12 +26,17 @@ type Digest struct {
 	Value string `json:"value" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
 }
 
+// PayloadTypes are the values of Payload.Type.
+var PayloadTypes = []string{"file", "container", "object-manifest", "batch-manifest", "single-file-batch-manifest",
+	"container-batch-manifest"}
+
 // Payload is the content to ingest, by reference.
 type Payload struct {
 	// The http or https URL of the payload.
 	URL string `json:"url" format:"uri" maxLength:"2048" example:"https://example.org/map.checkm"`
-	// The type of the payload. By default it is detected from the content.
-	Type string `json:"type,omitempty" enum:"file,object-manifest,batch-manifest,single-file-batch-manifest"`
+	// The type of the payload. By default it is detected from the content. A container is a zip or tar file, also
+	// tar.gz and tar.bz2: its files become the files of the object.
+	Type string `json:"type,omitempty"`
 	// The name under which a file is stored. By default it is the last part of the URL.
 	Filename string `json:"filename,omitempty" maxLength:"4096" example:"map.tif"`
 	// The size in bytes; 0 is an empty file. The downloaded content is compared with it.

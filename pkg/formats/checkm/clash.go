@@ -46,37 +46,65 @@ func normal(s string) string { return norm.NFC.String(s) }
 // fold is the form in which some file systems treat two names as one.
 func fold(s string) string { return strings.ToLower(normal(s)) }
 
-// clashes reports a name that conflicts with an earlier one. An object with "a" and "a/b"
-// could not be unpacked to a file system.
-func (r *reader) clashes(file string, at int) {
-	_, isFolder := r.folders[placeOf(file)]
-	if isFolder {
-		r.add(Error, at, "the fileName %q is also the folder of the file of line %d", file,
-			r.folders[placeOf(file)])
-	}
-
-	r.inFolders(file, at)
-	switch same, alike := r.files.add(file, r.line); {
-	case same > 0:
-		r.add(Error, at, "the fileName %q is that of line %d too; expected each name once", file, same)
-	case alike > 0:
-		r.add(Warning, at,
-			"the fileName %q differs from that of line %d in case or in Unicode normalization only; "+
-				"some file systems treat both as one", file, alike)
-	}
+// Names are the names of the files of an object so far. They grow with the names, by about a hundred bytes of memory
+// for each.
+type Names struct {
+	files   names
+	folders places
+	n       int
 }
 
-// inFolders records the folders of a file, and reports a folder that is also a file.
-func (r *reader) inFolders(file string, at int) {
-	for dir := path.Dir(file); dir != "." && dir != "/"; dir = path.Dir(dir) {
+// NewNames are none.
+func NewNames() *Names { return &Names{files: newNames(fold), folders: places{}} }
+
+// Clash is how a name conflicts with earlier ones. Each is the number of the earlier one, from 1; 0 is none.
+type Clash struct {
+	Same   int32
+	Alike  int32 // in case or in Unicode normalization only
+	Folder int32 // the name is a folder of that file: "a" beside "a/b" could not be unpacked
+	File   int32 // a folder of the name is that file
+	Inside string
+}
+
+// Add notes the next name, and says with which it conflicts.
+func (n *Names) Add(name string) Clash { n.n++; return n.add(name, n.n) }
+
+func (n *Names) add(name string, number int) Clash {
+	c := Clash{Folder: n.folders[placeOf(name)]}
+	for dir := path.Dir(name); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		folder := placeOf(dir)
-		if line, clash := r.files.exact[folder]; clash {
-			r.add(Error, at, "the folder %q of this file is also the fileName of line %d", dir, line)
+		if file := n.files.exact[folder]; file > 0 && c.File == 0 {
+			c.File, c.Inside = file, dir
 		}
-		if _, known := r.folders[folder]; known {
-			return // the folders above it are known, too
+		if _, known := n.folders[folder]; known {
+			break // the folders above it are known, too
 		}
-		r.folders[folder] = int32(r.line)
+		n.folders[folder] = int32(number)
+	}
+
+	c.Same, c.Alike = n.files.add(name, number)
+	if c.Same > 0 {
+		c.Alike = 0
+	}
+	return c
+}
+
+// clashes reports a name that conflicts with an earlier one.
+func (r *reader) clashes(file string, at int) {
+	c := r.names.add(file, r.line)
+	if c.Folder > 0 {
+		r.add(Error, at, "the fileName %q is also the folder of the file of line %d", file, c.Folder)
+	}
+	if c.File > 0 {
+		r.add(Error, at, "the folder %q of this file is also the fileName of line %d", c.Inside, c.File)
+	}
+	if c.Same > 0 {
+		r.add(Error, at, "the fileName %q is that of line %d too; expected each name once", file, c.Same)
+	}
+	if c.Alike > 0 {
+		r.add(Warning, at,
+			"the fileName %q differs from that of line %d in case or in Unicode normalization only; "+
+				"some file systems treat both as one", file, c.Alike)
 	}
 }
 

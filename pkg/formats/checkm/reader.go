@@ -20,13 +20,12 @@ type reader struct {
 	eof      bool
 	more     bool // there was a line after #%eof
 	csv      bool
-	files    names
-	folders  places
+	names    *Names
 	ids      names
 }
 
 func newReader(o Options) *reader {
-	return &reader{options: o, files: newNames(fold), folders: places{}, ids: newNames(normal)}
+	return &reader{options: o, names: NewNames(), ids: newNames(normal)}
 }
 
 // add records a problem. Of several errors at one place only the first is recorded.

@@ -6,6 +6,7 @@
 package collection
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"archivist/pkg/events/event"
+	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest/notify"
 	"archivist/pkg/ingest/policy"
 	"archivist/pkg/kernel/fault"
@@ -45,6 +47,9 @@ type Profile struct {
 	// a bulk load. Its events wait in the log, and are handled once a consumer is not named.
 	Defer []string `dynamo:"deferred_consumers,omitempty" json:"defer,omitempty"`
 
+	// Containers says how they are unpacked; nil: by the defaults.
+	Containers *Containers `dynamo:"containers,omitempty" json:"containers,omitempty"`
+
 	// LegalHold is why no content of the collection's objects may be deleted; nil: there is no hold. Put needs a "" to
 	// lift one.
 	LegalHold *string `dynamo:"legal_hold,omitempty" json:"legalHold,omitempty"`
@@ -52,6 +57,53 @@ type Profile struct {
 	// RetainUntil is the last day, YYYY-MM-DD in UTC, on which no content of them may be deleted. "": none.
 	RetainUntil string `dynamo:"retain_until,omitempty" json:"retainUntil,omitempty"`
 }
+
+// Containers says how containers are unpacked. 0 is the default of a limit; see container.Limits.
+type Containers struct {
+	Keep     bool  `dynamo:"keep_container,omitempty" json:"keep,omitempty"` // the container becomes a file, too
+	MaxFiles int   `dynamo:"max_files,omitempty" json:"maxFiles,omitempty"`
+	MaxBytes int64 `dynamo:"max_bytes,omitempty" json:"maxBytes,omitempty"`
+	MaxRatio int64 `dynamo:"max_ratio,omitempty" json:"maxRatio,omitempty"`
+}
+
+// The largest limits of a profile: a directory of more files does not fit into the memory of a function, and DEFLATE
+// packs at most 1,032 times.
+const (
+	mostFiles = 500_000
+	mostBytes = 1 << 50
+	mostRatio = 1100
+)
+
+// check returns an Invalid for a limit that no container can be unpacked by.
+func (c *Containers) check() error {
+	if c == nil {
+		return nil
+	}
+	for _, limit := range []struct {
+		name      string
+		given, to int64
+	}{{"maxFiles", int64(c.MaxFiles), mostFiles}, {"maxBytes", c.MaxBytes, mostBytes}, {"maxRatio", c.MaxRatio,
+		mostRatio}} {
+		if limit.given < 0 || limit.given > limit.to {
+			return fault.New(fault.Invalid, "containers.%s: %d: expected 1 to %d, or 0 for the default", limit.name,
+				limit.given, limit.to)
+		}
+	}
+	return nil
+}
+
+// Limits are those of the containers of the collection.
+func (p Profile) Limits() container.Limits {
+	l, c := container.DefaultLimits, p.Containers
+	if c == nil {
+		return l
+	}
+	l.Files, l.Bytes, l.Ratio = cmp.Or(c.MaxFiles, l.Files), cmp.Or(c.MaxBytes, l.Bytes), cmp.Or(c.MaxRatio, l.Ratio)
+	return l
+}
+
+// KeepsContainers reports whether a container is kept beside its files.
+func (p Profile) KeepsContainers() bool { return p.Containers != nil && p.Containers.Keep }
 
 // Policy is what the profile says of the content of the collection's objects.
 func (p Profile) Policy() policy.Collection {
@@ -242,6 +294,9 @@ func (s Store) check(name string, p Profile) error {
 		if err := notify.CheckAddress(to); err != nil {
 			return fault.New(fault.Invalid, "notification: %w", err)
 		}
+	}
+	if err := p.Containers.check(); err != nil {
+		return err
 	}
 	return s.checkCallback(p.Callback)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"archivist/pkg/events/event"
+	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/policy"
 	"archivist/pkg/kernel/fault"
@@ -111,6 +112,38 @@ func TestKept(t *testing.T) {
 		want := policy.Collection{LegalHold: c.held, RetainUntil: c.keeps}
 		if err != nil || all["maps"] != want || all["none"] != (policy.Collection{}) {
 			t.Errorf("%d: it says %+v, %v", i, all, err)
+		}
+	}
+}
+
+// TestContainerLimits: a limit that no container could be unpacked by is refused; 0 is the default.
+func TestContainerLimits(t *testing.T) {
+	for _, row := range []struct {
+		given  collection.Containers
+		wrong  string
+		limits container.Limits
+	}{
+		{given: collection.Containers{}, limits: container.DefaultLimits},
+		{given: collection.Containers{Keep: true, MaxFiles: 500_000, MaxBytes: 1 << 50, MaxRatio: 1100},
+			limits: container.Limits{Files: 500_000, Bytes: 1 << 50, Ratio: 1100}},
+		{given: collection.Containers{MaxRatio: 5}, limits: container.Limits{Files: container.DefaultLimits.Files,
+			Bytes: container.DefaultLimits.Bytes, Ratio: 5}},
+		{given: collection.Containers{MaxFiles: 500_001}, wrong: "containers.maxFiles: 500001"},
+		{given: collection.Containers{MaxBytes: -1}, wrong: "containers.maxBytes: -1"},
+		{given: collection.Containers{MaxRatio: 1101}, wrong: "containers.maxRatio: 1101"},
+	} {
+		s := collection.Store{Table: tabletest.Table(tabletest.New()), NewID: func() string { return "ID1" }}
+		p := collection.Profile{Containers: &row.given}
+		err := s.Put(t.Context(), "maps", p, "me", 1)
+		if row.wrong != "" {
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), row.wrong) {
+				t.Errorf("%+v: %v; expected %q", row.given, err, row.wrong)
+			}
+			continue
+		}
+		got, _, readErr := s.Profile(t.Context(), "maps")
+		if err != nil || readErr != nil || got.Limits() != row.limits || got.KeepsContainers() != row.given.Keep {
+			t.Errorf("%+v: %+v, %v, %v", row.given, got.Limits(), err, readErr)
 		}
 	}
 }

@@ -10,15 +10,6 @@ import (
 	"archivist/pkg/kernel/fetch"
 )
 
-// Unsupported returns why manifests of a kind cannot be ingested, and what the depositor does; "" if they can.
-func Unsupported(kind checkm.Kind) string {
-	if kind != checkm.ContainerBatch {
-		return ""
-	}
-	return "the rows of this manifest are containers (zip or tar files), which this release does not unpack. Unpack " +
-		"them, and submit a manifest of their files for each object, or a batch manifest of such manifests"
-}
-
 // CheckRow checks that every later step can represent a row of a batch manifest. It is a checkm.Options.Check.
 func CheckRow(r checkm.Row, wrong func(column, why string)) {
 	if _, err := ingest.CleanLocalIDs(r.Local); err != nil {
@@ -44,9 +35,6 @@ func Rejected(m checkm.Manifest, problems []checkm.Problem, err error, want chec
 	}
 
 	bad := checkm.Rejected(problems)
-	if why := Unsupported(m.Kind); why != "" {
-		return why
-	}
 	if len(bad) == 0 && m.Kind != want {
 		return fmt.Sprintf("the manifest's profile is that of the kind %q; this payload type expects %q. "+
 			"Submit it again with the matching type", m.Kind, want)

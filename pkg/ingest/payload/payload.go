@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"archivist/pkg/formats/checkm"
+	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
@@ -37,6 +38,7 @@ type List struct {
 var Lists = map[string]List{
 	ingest.TypeBatchManifest:   {ingest.TypeObjectManifest, checkm.Batch},
 	ingest.TypeSingleFileBatch: {ingest.TypeFile, checkm.SingleFileBatch},
+	ingest.TypeContainerBatch:  {ingest.TypeContainer, checkm.ContainerBatch},
 }
 
 // beginning is how much of a payload is read to detect its type, in bytes.
@@ -73,14 +75,17 @@ func (d Detector) start(ctx context.Context, url string,
 // errSeen ends reading after the first row.
 var errSeen = errors.New("seen")
 
-// TypeOf is a payload's type by its first bytes: a manifest's kind follows from its
-// profile, and anything else is a file.
+// TypeOf is a payload's type by its first bytes: a manifest's kind follows from its profile. A container is one by its
+// name, too: the files of many programs are zip files inside (docx, epub). Anything else is a file.
 func TypeOf(p ingest.Payload, start []byte) (string, error) {
 	if err := CheckPage(p, start); err != nil {
 		return "", err
 	}
 
 	if !checkm.IsManifest(start) {
+		if kind := container.Detect(start); kind != "" && kind == container.Named(p.Filename) {
+			return ingest.TypeContainer, nil
+		}
 		return ingest.TypeFile, nil
 	}
 
@@ -107,9 +112,12 @@ func CheckPage(p ingest.Payload, start []byte) error {
 	if !isPage(start) || p.Type == ingest.TypeFile || p.Type == "" && named {
 		return nil
 	}
-	expected := "no payload type was given. To preserve the page itself, submit it with the type file"
-	if p.Type != "" {
-		expected = "expected a manifest"
+	expected := "expected a manifest"
+	switch p.Type {
+	case "":
+		expected = "no payload type was given. To preserve the page itself, submit it with the type file"
+	case ingest.TypeContainer:
+		expected = "expected a container"
 	}
 	return fault.New(fault.Unavailable, "%s: received a web page (HTML); %s", fetch.Redact(p.URL), expected)
 }
@@ -156,8 +164,8 @@ func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, er
 	case err != nil:
 		return err.Error(), nil
 	case kind != ingest.TypeFile:
-		return fmt.Sprintf("%s: received a manifest; it was a plain file when its type was detected",
-			fetch.Redact(j.URL)), nil
+		return fmt.Sprintf("%s: received a payload of the type %s; it was a plain file when its type was detected",
+			fetch.Redact(j.URL), kind), nil
 	}
 
 	return "", nil

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/payload"
 	"archivist/pkg/kernel/fault"
@@ -38,6 +37,14 @@ func TestTypeOf(t *testing.T) {
 		{name: "object manifest", start: manifest + "mrt-ingest-manifest\n", kind: ingest.TypeObjectManifest},
 		{name: "list of objects", start: manifest + "mrt-batch-manifest\n", kind: ingest.TypeBatchManifest},
 		{name: "list of files", start: manifest + "mrt-single-file-batch-manifest\n", kind: ingest.TypeSingleFileBatch},
+		{name: "list of containers", start: manifest + "mrt-container-batch-manifest\n",
+			kind: ingest.TypeContainerBatch},
+		{name: "zip by its name", file: "a.ZIP", start: "PK\x03\x04", kind: ingest.TypeContainer},
+		{name: "zip inside", file: "a.docx", start: "PK\x03\x04", kind: ingest.TypeFile},
+		{name: "zip by its name only", file: "a.zip", start: "text", kind: ingest.TypeFile},
+		{name: "tar by another name", file: "a.zip", start: "\x1f\x8b\x08", kind: ingest.TypeFile},
+		{name: "tgz", file: "a.tgz", start: "\x1f\x8b\x08", kind: ingest.TypeContainer},
+		{name: "page for a container", given: ingest.TypeContainer, start: page, unexpected: true},
 		{name: "page", start: page, unexpected: true},
 		{name: "page after a byte order mark", start: "\xef\xbb\xbf" + page, unexpected: true},
 		{name: "XHTML", start: "<?xml version='1.0'?>\n<html>", unexpected: true},
@@ -66,7 +73,7 @@ func TestChanged(t *testing.T) {
 		kind        string
 	}{
 		{"text", "", true, ingest.TypeFile},
-		{manifest + "mrt-ingest-manifest\n", "received a manifest", true, ingest.TypeFile},
+		{manifest + "mrt-ingest-manifest\n", "type object-manifest", true, ingest.TypeFile},
 		{page, "received a web page", true, ingest.TypeFile},
 		{page, "", false, ingest.TypeFile},
 		{"text", "", true, ingest.TypeObjectManifest},
@@ -78,21 +85,6 @@ func TestChanged(t *testing.T) {
 		why, err := payload.Changed(t.Context(), j, came)
 		if err != nil || (why == "") != (row.says == "") || !strings.Contains(why, row.says) {
 			t.Errorf("%.20q: %q, %v; expected %q", row.start, why, err, row.says)
-		}
-	}
-}
-
-// TestUnsupported: a batch of containers is refused with what the depositor can do; "the matching type" of it is none.
-func TestUnsupported(t *testing.T) {
-	for kind, says := range map[checkm.Kind]string{
-		checkm.ContainerBatch: "Unpack them",
-		checkm.Batch:          "Submit it again with the matching type",
-		checkm.Object:         "",
-	} {
-		why := payload.Rejected(checkm.Manifest{Kind: kind}, nil, nil, checkm.Object)
-		if (why == "") != (says == "") || !strings.Contains(why, says) ||
-			strings.Contains(why, "matching type") && kind == checkm.ContainerBatch {
-			t.Errorf("%s: %q; expected %q", kind, why, says)
 		}
 	}
 }

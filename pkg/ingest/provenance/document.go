@@ -163,8 +163,18 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 			"The submission manifest was validated against the rules of its profile.")
 	}
 
-	add(transferred(j), j.Fetched,
-		"Files downloaded from the URLs in the submission: %d (%d bytes).", j.Files, j.Bytes)
+	if c := j.Unpacked; c != nil {
+		add(transferred(j), j.Fetched, "The container %s was downloaded from the URL in the submission (%d bytes).",
+			c.Name, c.Bytes)
+		if c.Verified != "" {
+			add(premis.Event{Type: "fixity check"}, j.Fetched, "The depositor's %s of the container was verified.",
+				c.Verified)
+		}
+		add(premis.Event{Type: "unpacking"}, j.Fetched, "%s", unpacked(j, c))
+	} else {
+		add(transferred(j), j.Fetched,
+			"Files downloaded from the URLs in the submission: %d (%d bytes).", j.Files, j.Bytes)
+	}
 	add(premis.Event{Type: "message digest calculation"}, j.Fetched,
 		"Digests computed over the %d bytes received: SHA-256, SHA-512 and CRC-64/NVME of each file, "+
 			"and its digest in the algorithm used by the depositor, if any.", j.Bytes)
@@ -178,6 +188,16 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 
 	created()
 	return events
+}
+
+// unpacked says what a container was, and what became of it.
+func unpacked(j *ingest.Job, c *ingest.Container) string {
+	files, is := j.Files, "not kept"
+	if c.Kept {
+		files, is = files-1, "kept as a file, too"
+	}
+	return fmt.Sprintf("Files unpacked from the container: %d. It was of the kind %s, had %d bytes and the SHA-256 "+
+		"%s, and is %s. Its own checksums were verified.", files, c.Kind, c.Bytes, c.SHA256, is)
 }
 
 // decided is what a job decides about its object beside its description.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"archivist/pkg/formats/checkm"
+	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/payload"
 	"archivist/pkg/ingest/transfer"
@@ -261,5 +262,25 @@ func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, e
 	if why != "" {
 		return aip.Entry{}, &changedError{why}
 	}
-	return describe(row, came, key, a.early.warning(ctx, row.Name, came, a.Work))
+	mismatch := a.early.warning(ctx, row.Name, came.Sums.Size, contentAt(a.Work, came.Key, came.Whole()))
+	e, err := describe(row, came, key, mismatch)
+	if err == nil && a.job.Payload.Type == ingest.TypeFile && container.Named(row.Name) != "" {
+		e.Warning, err = stillPacked(ctx, e.Warning, came)
+	}
+	return e, err
+}
+
+// stillPacked adds to a file's warning that it is a container, if it is one: its depositor may have wanted its files.
+func stillPacked(ctx context.Context, warning string, came *transfer.File) (string, error) {
+	start, err := payload.Start(ctx, came.Text())
+	if kind := container.Detect(start); kind != "" {
+		warning = joined([]string{warning, fmt.Sprintf("it is a container (%s), which is kept as one file, since the "+
+			"payload has the type file. To keep its files, submit it with the type container", kind)})
+	}
+	return warning, err
+}
+
+// joined puts warnings together; "" is none.
+func joined(warnings []string) string {
+	return strings.Join(slices.DeleteFunc(warnings, func(w string) bool { return w == "" }), "; ")
 }

@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/transfer"
 	"archivist/pkg/ingest/workspace"
@@ -26,6 +27,9 @@ type Download struct {
 	Work     workspace.Store
 	Now      func() time.Time
 	Parallel int // files at once: each has a part in memory
+
+	Collections collection.Store
+	Space       int64 // of the work bucket, in bytes
 
 	early *early // nil: no formats are identified
 }
@@ -57,6 +61,10 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	}
 
 	a.Partly = a.notePartial
+	if j.Payload.Type == ingest.TypeContainer {
+		return d.container(ctx, claim, a)
+	}
+
 	err := a.segments(ctx)
 	j.Checkpoint = a.progress() // also if this try fails
 	var changed *changedError

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"archivist/pkg/ingest/transfer"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/objects/formats"
@@ -23,8 +22,10 @@ type early struct {
 // earlyTime is for one file.
 const earlyTime = 10 * time.Second
 
-// warning says that the content of a file is not what its name announces, "" if it is, or if that is not known.
-func (e *early) warning(ctx context.Context, name string, came *transfer.File, work workspace.Store) (text string) {
+// warning says that the content of a file is not what its name announces, "" if it is, or if that is not known. content
+// opens it.
+func (e *early) warning(ctx context.Context, name string, size int64,
+	content func(context.Context) (io.ReaderAt, error)) (text string) {
 	if e == nil || e.identify == nil {
 		return ""
 	}
@@ -40,27 +41,25 @@ func (e *early) warning(ctx context.Context, name string, came *transfer.File, w
 
 	ctx, cancel := context.WithTimeout(ctx, earlyTime)
 	defer cancel()
-	content, err := contentOf(ctx, came, work)
+	from, err := content(ctx)
 	if err != nil {
 		return ""
 	}
 
-	matches, err := e.identify(ctx, name, content, came.Sums.Size)
+	matches, err := e.identify(ctx, name, from, size)
 	if err != nil {
 		return ""
 	}
 	return formats.Mismatch(name, matches)
 }
 
-// contentOf is the content of a received file: in memory, or in the work bucket, of which ranges are read.
-func contentOf(ctx context.Context, came *transfer.File, work workspace.Store) (io.ReaderAt, error) {
-	if whole := came.Whole(); whole != nil {
-		return whole, nil
+// contentAt opens a file of the work bucket, of which ranges are read. whole is its content if that is in memory.
+func contentAt(work workspace.Store, key string, whole io.ReaderAt) func(context.Context) (io.ReaderAt, error) {
+	return func(ctx context.Context) (io.ReaderAt, error) {
+		if whole != nil {
+			return whole, nil
+		}
+		info, err := work.Head(ctx, key)
+		return bucket.At{Context: ctx, Bucket: work.Bucket, Key: key, ETag: info.ETag}, err
 	}
-
-	info, err := work.Head(ctx, came.Key)
-	if err != nil {
-		return nil, err
-	}
-	return bucket.At{Context: ctx, Bucket: work.Bucket, Key: came.Key, ETag: info.ETag}, nil
 }

@@ -65,6 +65,11 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
 
+	// Its files need space, too. How much is known once it is unpacked; most are not much smaller than their files.
+	if err == nil && j.Payload.Type == ingest.TypeContainer {
+		j.SpaceNeeded = ingest.AddSizes(j.SpaceNeeded, j.SpaceNeeded)
+	}
+
 	// A part of the sizes says nothing of the others: the gate waits for the reserve instead.
 	if err == nil && !j.SizeKnown {
 		j.SpaceNeeded = 0
@@ -103,15 +108,15 @@ func (e Estimate) payload(ctx context.Context,
 // undigested returns why a file without a digest is refused by its collection, or "".
 func undigested(ctx context.Context, profiles collection.Store, collection string,
 	p ingest.Payload) (string, error) {
-	if p.Type != ingest.TypeFile || p.Digest != "" {
+	if !p.NeedsDigest() {
 		return "", nil
 	}
 	profile, _, err := profiles.Profile(ctx, collection)
 	if err != nil || !profile.RequireDigest {
 		return "", err
 	}
-	return fmt.Sprintf("the file has no digest, but the collection %s requires one. "+
-		"Submit it again with its digest", collection), nil
+	return fmt.Sprintf("the %s has no digest, but the collection %s requires one. "+
+		"Submit it again with its digest", p.Type, collection), nil
 }
 
 // manifest fetches the manifest, checks it against the depositor's digest

@@ -294,7 +294,7 @@ func TestTypeChangesAfterEstimate(t *testing.T) {
 	})
 	u.begin("object.checkm")
 	j := u.jobs()[0]
-	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "received a manifest") {
+	if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "type object-manifest") {
 		t.Fatalf("%s: %q", j.State, j.Message)
 	}
 	before = false

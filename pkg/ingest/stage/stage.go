@@ -99,7 +99,10 @@ func (s *Stages) Steps() map[string]queue.Step {
 			Work:     s.Work,
 			Now:      s.Now,
 			Parallel: s.Parallel,
-			early:    &early{identify: s.Identify},
+
+			Collections: s.Collections,
+			Space:       s.Queue.Settings.Space,
+			early:       &early{identify: s.Identify},
 		}.Run),
 		"process": stored.Or(Process{Packager: packager, Identity: s.registrar()}.Run),
 		"store": stored.Or(Store{

@@ -223,7 +223,7 @@ func (u Unpack) jobs(
 	}
 
 	// The digests of an object's files are in its own manifest, which Estimate checks.
-	options := checkm.Options{RequireDigest: profile.RequireDigest && row == ingest.TypeFile,
+	options := checkm.Options{RequireDigest: profile.RequireDigest && row != ingest.TypeObjectManifest,
 		Check: payload.CheckRow}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
 	refused = payload.Rejected(m, problems, err, kind)

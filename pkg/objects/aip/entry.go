@@ -19,6 +19,8 @@ type Entry struct {
 	Modified  string `json:"modified,omitempty"`
 	Given     string `json:"given,omitempty"` // the algorithm of the depositor's digest, "" if there was none
 	Warning   string `json:"warning,omitempty"`
+	// RawName are the bytes of its name in the container that it comes from, percent-encoded; "" if they are its path.
+	RawName string `json:"rawName,omitempty"`
 }
 
 // WriteList writes a list of files, without their keys in the work bucket: these files are

@@ -1,0 +1,390 @@
+// Package container reads the files of a container: a zip file, or a tar file, also one that is compressed by gzip or
+// bzip2.
+//
+// A container comes from a stranger, and can have hundreds of gigabytes. So it is read in order, in constant memory
+// (but for the directory of a zip file), and at any byte the reader can be saved and continued by another process.
+// What a file system could not hold, or what would not be the depositor's file, is refused with the name of the entry:
+// paths that lead elsewhere, links, devices, encrypted content, names that clash, content that its own checksum or size
+// contradicts, and more content than the limits allow.
+//
+//	r, err := container.Open(container.Zip, object, size, limits, nil)
+//	for err == nil {
+//		file, err := r.Next() // io.EOF: all were read
+//		io.Copy(to, r)
+//	}
+//
+// archive/zip and archive/tar find the entries. They are not used for what they cannot do: compress/flate, gzip and
+// bzip2 cannot be continued in the middle of a file; archive/zip decodes no legacy names, and does not limit what an
+// entry can become; archive/tar takes a file that ends before its end mark for complete.
+package container
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path"
+	"strings"
+
+	"archivist/pkg/formats/checkm"
+)
+
+// Kind is how a container is packed.
+type Kind string
+
+// The kinds, by their usual extensions.
+const (
+	Zip      Kind = "zip"
+	Tar      Kind = "tar"
+	TarGzip  Kind = "tar.gz"
+	TarBzip2 Kind = "tar.bz2"
+)
+
+// Beginning is how many of the first bytes of a container Detect needs.
+const Beginning = 512
+
+// Detect tells a container's kind from its first bytes, at least Beginning of them if there are as many. It is "" for
+// anything else. What a compressed file has inside is seen when it is read.
+func Detect(start []byte) Kind {
+	has := func(at int, text string) bool {
+		return len(start) >= at+len(text) && string(start[at:at+len(text)]) == text
+	}
+
+	switch {
+	case has(0, "PK\x03\x04"), has(0, "PK\x05\x06"), has(0, "PK\x07\x08"):
+		return Zip
+	case has(0, "\x1f\x8b\x08"):
+		return TarGzip
+	case has(0, "BZh") && (has(4, "1AY&SY") || has(4, "\x17rE8P\x90")):
+		return TarBzip2
+	case has(257, "ustar") || oldTar(start):
+		return Tar
+	}
+	return ""
+}
+
+// Named tells a container's kind from the name of its file, "" if the name is not that of one.
+func Named(name string) Kind {
+	name = strings.ToLower(name)
+	for _, by := range []struct {
+		kind Kind
+		ends []string
+	}{
+		{Zip, []string{".zip"}},
+		{Tar, []string{".tar"}},
+		{TarGzip, []string{".tar.gz", ".tgz"}},
+		{TarBzip2, []string{".tar.bz2", ".tbz2", ".tbz"}},
+	} {
+		for _, end := range by.ends {
+			if strings.HasSuffix(name, end) {
+				return by.kind
+			}
+		}
+	}
+	return ""
+}
+
+// Limits are what a container may become. A container beyond them is refused: it would fill the storage.
+type Limits struct {
+	Files int   // at most
+	Bytes int64 // of all files together
+	// Ratio is how many times the container's size the files may have together. It counts above 64 MiB.
+	Ratio int64
+}
+
+// freeOfRatio is how many bytes a container may become whatever its size: text can be packed a thousand times.
+const freeOfRatio = 64 << 20
+
+// DefaultLimits are those without a setting.
+var DefaultLimits = Limits{Files: 200_000, Bytes: 5 << 40, Ratio: 200}
+
+// File is a file of a container.
+type File struct {
+	Name string `json:"name"`           // its path, in UTF-8
+	Raw  string `json:"raw,omitempty"`  // the bytes of its name in the container, percent-encoded, if they are others
+	Size int64  `json:"size,omitempty"` // bytes
+	// Modified is in RFC 3339; without an offset if the time zone is not known, "" if there is no time.
+	Modified string `json:"modified,omitempty"`
+	Warning  string `json:"warning,omitempty"` // about its name
+}
+
+// RefusedError says why a container is not accepted. Another try gives the same.
+type RefusedError struct {
+	Name string // of the entry; "" = the container as a whole
+	Why  string
+}
+
+// Error has the name of the entry.
+func (e *RefusedError) Error() string {
+	if e.Name == "" {
+		return "the container: " + e.Why
+	}
+	return fmt.Sprintf("the entry %q of the container: %s", cut(e.Name), e.Why)
+}
+
+// cut shortens a name for a message.
+func cut(name string) string {
+	const most = 200
+	if len(name) > most {
+		return strings.ToValidUTF8(name[:most], "") + "…"
+	}
+	return name
+}
+
+func refuse(name, format string, args ...any) error {
+	return &RefusedError{name, fmt.Sprintf(format, args...)}
+}
+
+// State is where a reader is. It is saved as JSON.
+type State struct {
+	Files  int             `json:"files"`           // that have begun
+	Bytes  int64           `json:"bytes"`           // of them that were read
+	File   *File           `json:"file,omitempty"`  // that is not read to its end
+	Read   int64           `json:"read,omitempty"`  // bytes of it
+	CRC    uint32          `json:"crc,omitempty"`   // of these bytes
+	At     json.RawMessage `json:"at"`              // of the container's own format
+	Stream json.RawMessage `json:"stream,omitzero"` // of the data of the file, or of the whole
+}
+
+// entries are the entries of a container of one format. Errors are a *RefusedError, a *corruptError, or those of the
+// container's source.
+type entries interface {
+	// next goes to the next file. io.EOF: there is none.
+	next() (*File, error)
+	// read reads from it; io.EOF is its end.
+	read(p []byte) (int, error)
+	// ended checks the CRC-32 of a file that was read to its end.
+	ended(crc uint32) error
+	save(s *State) error
+	resume(s State) error
+}
+
+// Reader reads the files of a container. It belongs to one goroutine.
+type Reader struct {
+	entries
+	limits Limits
+	size   int64 // of the container
+	source *source
+	state  State
+	names  *checkm.Names
+}
+
+// Open opens a container of a size, in bytes. With a state, it goes on where that was saved.
+func Open(kind Kind, from io.ReaderAt, size int64, limits Limits, saved *State) (*Reader, error) {
+	src := &source{from: cached(from, size)}
+	r := &Reader{limits: limits, size: size, source: src, names: checkm.NewNames()}
+	var err error
+	switch kind {
+	case Zip:
+		r.entries, err = r.openZip()
+	case Tar:
+		r.entries = newTar(&plain{newInput(src, 0, size)})
+	case TarGzip:
+		r.entries = newTar(&gunzip{in: newInput(src, 0, size)})
+	case TarBzip2:
+		r.entries = newTar(newBunzip(newInput(src, 0, size)))
+	default:
+		return nil, fmt.Errorf("container: no kind %q", kind)
+	}
+
+	if err == nil && saved != nil {
+		r.state = *saved
+		err = r.resume(*saved)
+	}
+	if err == io.EOF { // archive/zip
+		err = errCut
+	}
+	return r, r.told(err)
+}
+
+// Seen notes a file that was read before the state of the reader was saved: no other may have its name.
+func (r *Reader) Seen(name string) { r.names.Add(name) }
+
+// Taken reports whether a file of the container, or one of its folders, has a name.
+func (r *Reader) Taken(name string) bool {
+	c := r.names.Add(name)
+	return c.Same > 0 || c.Folder > 0 || c.File > 0
+}
+
+// Total is how many files a container has, and how many bytes they have together. Only a zip file says so before it is
+// read: its names were all checked when it was opened.
+func (r *Reader) Total() (files int, size int64, known bool) {
+	z, known := r.entries.(*zipFiles)
+	if known {
+		files, size = len(z.files), z.bytes
+	}
+	return files, size, known
+}
+
+// Bytes is how much was read of all files.
+func (r *Reader) Bytes() int64 { return r.state.Bytes }
+
+// Current is the file of the reader, nil if it is between two, and how much of it was read.
+func (r *Reader) Current() (file *File, read int64) { return r.state.File, r.state.Read }
+
+// Next goes to the next file. io.EOF: all were read. The one before must be read to its end.
+func (r *Reader) Next() (*File, error) {
+	if r.state.File != nil {
+		return nil, errors.New("container: a file was not read to its end")
+	}
+
+	f, err := r.next()
+	if err == io.EOF && r.state.Files == 0 {
+		err = refuse("", "it has no files")
+	}
+	if _, _, known := r.Total(); err == nil && !known {
+		err = r.admit(f)
+	}
+
+	if err != nil {
+		return nil, r.told(err)
+	}
+
+	r.state.Files++
+	r.state.File, r.state.Read, r.state.CRC = f, 0, 0
+	return f, nil
+}
+
+// admit checks a file against the limits and the files before.
+func (r *Reader) admit(f *File) error {
+	if why := checkm.BadName(f.Name); why != "" {
+		return refuse(f.Name, "its name %s", why)
+	}
+
+	if r.state.Files == r.limits.Files {
+		return refuse("", "it has more than %d files. Split it, or raise the limit in the collection's profile",
+			r.limits.Files)
+	}
+
+	if err := r.allow(r.state.Bytes + f.Size); err != nil {
+		return err
+	}
+
+	c := r.names.Add(f.Name)
+	switch {
+	case c.Same > 0:
+		return refuse(f.Name, "another entry has the same name")
+	case c.Folder > 0:
+		return refuse(f.Name, "its name is also that of a folder")
+	case c.File > 0:
+		return refuse(f.Name, "its folder %q is also the name of a file", cut(c.Inside))
+	case c.Alike > 0:
+		f.Warning = join(f.Warning, "its name differs from another one in case or in Unicode normalization only; "+
+			"some file systems treat both as one")
+	}
+	return nil
+}
+
+// join puts two warnings together.
+func join(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// allow refuses a container whose files have too many bytes together.
+func (r *Reader) allow(size int64) error {
+	switch {
+	case size < 0 || size > r.limits.Bytes:
+		return refuse("", "its files have more than %d bytes together. Split it, or raise the limit in the profile of "+
+			"the collection", r.limits.Bytes)
+	case size > freeOfRatio && size/r.limits.Ratio > r.size:
+		return refuse("", "its files have more than %d times its size of %d bytes. Submit the files themselves, or "+
+			"raise the limit in the profile of the collection", r.limits.Ratio, r.size)
+	}
+	return nil
+}
+
+// Read reads from the current file. io.EOF is its end: its size and its checksum were compared.
+func (r *Reader) Read(p []byte) (n int, err error) {
+	f := r.state.File
+	if f == nil {
+		return 0, io.EOF
+	}
+
+	left := f.Size - r.state.Read
+	if int64(len(p)) > left+1 {
+		p = p[:left+1] // one more: its content must not be longer than it says
+	}
+
+	n, err = r.read(p)
+	if int64(n) > left {
+		return 0, refuse(f.Name, "its content is longer than the %d bytes that the container says", f.Size)
+	}
+
+	r.state.CRC = crc32.Update(r.state.CRC, crc32.IEEETable, p[:n])
+	r.state.Read, r.state.Bytes = r.state.Read+int64(n), r.state.Bytes+int64(n)
+	if err != io.EOF {
+		return n, r.told(err)
+	}
+
+	if r.state.Read < f.Size {
+		return n, refuse(f.Name, "its content ends after %d of %d bytes: the container was cut, or is damaged",
+			r.state.Read, f.Size)
+	}
+
+	if err := r.ended(r.state.CRC); err != nil {
+		return n, r.told(err)
+	}
+	r.state.File, r.state.Read, r.state.CRC = nil, 0, 0
+	return n, io.EOF
+}
+
+// told is an error as a *RefusedError if it is the container's fault, with the name of the entry; that of the source
+// comes first.
+func (r *Reader) told(err error) error {
+	refused := new(RefusedError)
+	switch {
+	case err == nil || err == io.EOF || errors.As(err, &refused):
+		return err
+	case r.source.err != nil:
+		return r.source.err
+	}
+
+	name := ""
+	if r.state.File != nil {
+		name = r.state.File.Name
+	}
+	return refuse(name, "%v", err)
+}
+
+// State is where the reader is: Open goes on there. After an error there is none.
+func (r *Reader) State() (State, error) {
+	s := r.state
+	err := r.save(&s)
+	return s, err
+}
+
+// source notes the failure of a source, which is not the container's fault.
+type source struct {
+	from io.ReaderAt
+	err  error
+}
+
+func (s *source) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 { // archive/zip reads wherever a directory says
+		return 0, corrupt("it refers to something before its beginning")
+	}
+	n, err := s.from.ReadAt(p, off)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// clean is the path of an entry as programs unpack it: "./a" is "a". A path that leads elsewhere stays as it is, to be
+// refused.
+func clean(name string) string {
+	for strings.HasPrefix(name, "./") {
+		name = strings.TrimLeft(name[2:], "/")
+	}
+	if strings.HasPrefix(name, "/") || strings.Contains("/"+name+"/", "/../") {
+		return name
+	}
+	if c := path.Clean(name); name != "" {
+		return c
+	}
+	return name
+}

@@ -1,0 +1,384 @@
+package stage_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/objects/aip"
+)
+
+// deposits is a source of containers, by path. It counts how often each was sent.
+type deposits struct {
+	*twins
+	files map[string][]byte
+	asked atomic.Int64
+}
+
+func newDeposits(t *testing.T) *deposits {
+	d := &deposits{twins: newTwins(t), files: map[string][]byte{}}
+	source := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		data, ok := d.files[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if r.Method == http.MethodGet {
+			d.asked.Add(1)
+		}
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	}))
+	t.Cleanup(source.Close)
+	d.Source = source
+	return d
+}
+
+// zipped packs files into a zip file.
+func zipped(files map[string]string) []byte {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		to, _ := w.Create(name)
+		_, _ = io.WriteString(to, files[name])
+	}
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// tarred packs files into a tar.gz file.
+func tarred(files map[string]string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := tar.NewWriter(z)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		_ = w.WriteHeader(&tar.Header{Name: name, Size: int64(len(files[name])), Mode: 0o644})
+		_, _ = io.WriteString(w, files[name])
+	}
+	_ = w.Close()
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// send submits a container under a name, and returns its job as it ended.
+func (d *deposits) send(name string, data []byte, how ...func(*ingest.Batch)) *queue.Job {
+	d.Helper()
+	d.files["/"+name] = data
+	how = append([]func(*ingest.Batch){func(b *ingest.Batch) {
+		b.Payload.Type, b.LocalIDs = "", []string{name}
+	}}, how...)
+	return d.Job(d.Submit(name, how...))
+}
+
+// stored are the files of a job's version, and their content.
+func (d *deposits) stored(j *queue.Job) (map[string]aip.Entry, map[string]string) {
+	d.Helper()
+	if j.State != ingest.Completed {
+		d.Fatalf("%s is %s: %s", j.ID, j.State, j.Message)
+	}
+
+	obj, err := d.Stages.Root.Head(d.Context(), j.Primary)
+	if err != nil {
+		d.Fatal(err)
+	}
+
+	files, content := map[string]aip.Entry{}, map[string]string{}
+	version := aip.Head(d.Stages.Root, obj)
+	err = version.Each(d.Context(), 0, func(e aip.Entry, _ int64) error {
+		name := strings.TrimPrefix(e.Path, "producer/")
+		key, err := version.Content(d.Context(), e.Path)
+		if err != nil {
+			return err
+		}
+		data, _, err := d.Stages.Root.Bucket.Read(d.Context(), key)
+		sum := sha256.Sum256(data)
+		if err != nil || hex.EncodeToString(sum[:]) != e.Digests["sha256"] {
+			d.Errorf("%s: %v: its digest is not that of its content", name, err)
+		}
+		files[name], content[name] = e, string(data)
+		return nil
+	})
+	if err != nil {
+		d.Fatal(err)
+	}
+	return files, content
+}
+
+// holds fails unless a job's version has these files.
+func (d *deposits) holds(j *queue.Job, want map[string]string) map[string]aip.Entry {
+	d.Helper()
+	files, content := d.stored(j)
+	if !maps.Equal(content, want) {
+		d.Fatalf("%s has %d files; expected %d: %.300v", j.ID, len(content), len(want),
+			slices.Sorted(maps.Keys(content)))
+	}
+	return files
+}
+
+var letters = map[string]string{"letters/1.txt": "Dear Anna", "letters/empty.txt": "",
+	"letters/Zürich.txt": "Dear Bert"}
+
+// TestContainers: the files of a container become those of the object, whatever the kind.
+func TestContainers(t *testing.T) {
+	d := newDeposits(t)
+	for name, data := range map[string][]byte{"a.zip": zipped(letters), "b.tar.gz": tarred(letters),
+		"c.tgz": tarred(letters)} {
+		j := d.send(name, data)
+		files := d.holds(j, letters)
+		sum := sha256.Sum256(data)
+		if c := j.Unpacked; c == nil || c.Name != name || c.Bytes != int64(len(data)) ||
+			c.SHA256 != hex.EncodeToString(sum[:]) || j.Files != 3 || j.Bytes != 18 || !j.SizeKnown {
+			t.Errorf("%s: %+v, %d files of %d bytes", name, c, j.Files, j.Bytes)
+		}
+		if e := files["letters/Zürich.txt"]; e.URL != d.Source.URL+"/"+name+"#letters/Z%C3%BCrich.txt" ||
+			e.MediaType != "text/plain" {
+			t.Errorf("%s: %+v", name, e)
+		}
+
+		obj, err := d.Stages.Root.Head(t.Context(), j.Primary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := d.Stages.Root.Open(t.Context(), obj, obj.Head, "system/premis.xml", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(body)
+		_ = body.Close()
+		for _, says := range []string{">unpacking<", "Files unpacked from the container: 3", "is not kept"} {
+			if err != nil || !strings.Contains(string(text), says) {
+				t.Errorf("%s: the PREMIS document has no %q: %v", name, says, err)
+			}
+		}
+	}
+
+	// The same again is no new version, whatever it is packed by.
+	j := d.send("a.zip", tarred(letters), func(b *ingest.Batch) { b.Payload.Type = ingest.TypeContainer })
+	if j.State != ingest.Completed || !j.NoChange {
+		t.Errorf("the same files in another container: %s, no change %v: %s", j.State, j.NoChange, j.Message)
+	}
+}
+
+// TestContainerGoesOn: workers die at any request, and their time is up at any moment. The container is asked for once,
+// and all files are there.
+func TestContainerGoesOn(t *testing.T) {
+	for seed := range uint64(2) {
+		r := rand.New(rand.NewPCG(seed, 28))
+		d := newDeposits(t)
+		d.Stages.Work.Limits.Part = 5 << 20 // the least that S3 takes
+		want := map[string]string{}
+		for i := range 520 {
+			want[fmt.Sprintf("folder/%d.txt", i)] = fmt.Sprint("file ", i)
+		}
+		noise := make([]byte, 1<<20)
+		for i := range noise {
+			noise[i] = byte(r.IntN(8)) // so that it is packed
+		}
+		want["folder/300.bin"] = strings.Repeat(string(noise), 12) // several parts
+
+		data := zipped(want)
+		name := "a.zip"
+		if seed%2 == 1 {
+			data, name = tarred(want), "a.tgz"
+		}
+
+		var calls, refused, stopped atomic.Int64
+		d.S3.Before = func(_, key string) int {
+			n := calls.Add(1)
+			if strings.HasPrefix(key, "work/jobs/") && (n*7+int64(seed))%97 == 0 && refused.Add(1) < 8 {
+				return http.StatusServiceUnavailable
+			}
+			return 0
+		}
+		var later time.Duration
+		now := func() time.Time { return time.Now().Add(later) }
+		d.Machine.Queue.Now, d.Machine.Scheduler.Leases.Now = now, now
+		var asked atomic.Int64
+		d.Stages.Now = func() time.Time {
+			if n := asked.Add(1); (n+int64(seed))%211 == 0 && stopped.Add(1) < 8 {
+				return now().Add(time.Hour)
+			}
+			return now()
+		}
+
+		j := d.send(name, data)
+		for range 20 { // tries that failed wait for their time
+			j = d.Job(j.ID)
+			if j.State == ingest.Completed {
+				break
+			}
+			later += 4 * time.Minute
+			d.Drive()
+		}
+		d.holds(j, want)
+		if d.asked.Load() > 3 { // the type is detected twice
+			t.Errorf("seed %d: the container was asked for %d times", seed, d.asked.Load())
+		}
+		if refused.Load() == 0 || stopped.Load() == 0 {
+			t.Errorf("seed %d: %d requests refused, %d tries stopped", seed, refused.Load(), stopped.Load())
+		}
+	}
+}
+
+// TestRefusedContainers: what cannot be unpacked fails for good, names the entry, and leaves nothing.
+func TestRefusedContainers(t *testing.T) {
+	d := newDeposits(t)
+	link := func() []byte {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		h := &zip.FileHeader{Name: "link"}
+		h.SetMode(fs.ModeSymlink | 0o777)
+		to, _ := w.CreateHeader(h)
+		_, _ = io.WriteString(to, "/etc/passwd")
+		_ = w.Close()
+		return b.Bytes()
+	}
+	evil := zipped(map[string]string{"a": "a", "../evil": "x"})
+	as := func(kind string) func(*ingest.Batch) { return func(b *ingest.Batch) { b.Payload.Type = kind } }
+	for i, row := range []struct {
+		says string
+		data []byte
+		how  []func(*ingest.Batch)
+	}{
+		{`"../evil" of the container: its name has the path segment ".."`, evil, nil},
+		{`"link" of the container: it is a symbolic link`, link(), nil},
+		{"not a complete zip file", zipped(letters)[:200], nil},
+		{"ends in the middle", tarred(letters)[:100], nil},
+		{"the payload is no container", []byte("a text"), []func(*ingest.Batch){as(ingest.TypeContainer)}},
+		{"the depositor's sha256 is", zipped(letters), []func(*ingest.Batch){func(b *ingest.Batch) {
+			b.Payload.Algorithm, b.Payload.Digest = "sha256", strings.Repeat("0", 64)
+		}}},
+		{"bytes", zipped(letters), []func(*ingest.Batch){func(b *ingest.Batch) { b.Payload.Size = 5 }}},
+	} {
+		name := fmt.Sprintf("%d.zip", i)
+		if i == 3 {
+			name = "3.tgz"
+		}
+		j := d.send(name, row.data, row.how...)
+		if j.State != ingest.Failed || !j.NotRecoverable || !strings.Contains(j.Message, row.says) {
+			t.Errorf("%s: %s, for good %v: %s; expected %q", name, j.State, j.NotRecoverable, j.Message, row.says)
+		}
+	}
+}
+
+// TestKeptAsFile: a container that is submitted as a file is one, and its depositor is told.
+func TestKeptAsFile(t *testing.T) {
+	d := newDeposits(t)
+	data := zipped(letters)
+	j := d.send("a.zip", data, func(b *ingest.Batch) { b.Payload.Type = ingest.TypeFile })
+	d.holds(j, map[string]string{"a.zip": string(data)})
+	if j.Warned != 1 || !strings.Contains(fmt.Sprint(j.FileWarnings), "submit it with the type container") {
+		t.Errorf("warnings: %v", j.FileWarnings)
+	}
+	j = d.send("a.docx", data)
+	d.holds(j, map[string]string{"a.docx": string(data)})
+	if strings.Contains(fmt.Sprint(j.FileWarnings), "type container") {
+		t.Errorf("warnings of a document: %v", j.FileWarnings)
+	}
+}
+
+// TestContainerProfile: a collection keeps containers, and has limits.
+func TestContainerProfile(t *testing.T) {
+	d := newDeposits(t)
+	profile := func(p collection.Profile) {
+		t.Helper()
+		if err := d.Stages.Collections.Put(t.Context(), "bench", p, "me", time.Now().UnixMilli()); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	profile(collection.Profile{Containers: &collection.Containers{Keep: true}})
+	data := zipped(letters)
+	all := maps.Clone(letters)
+	all["a.zip"] = string(data)
+	sum := sha256.Sum256(data)
+	j := d.send("a.zip", data, func(b *ingest.Batch) {
+		b.Payload.Algorithm, b.Payload.Digest = "sha256", hex.EncodeToString(sum[:])
+	})
+	d.holds(j, all)
+	if !j.Unpacked.Kept || j.Unpacked.Verified != "sha256" || j.Files != 4 {
+		t.Errorf("%+v, %d files", j.Unpacked, j.Files)
+	}
+	j = d.send("same", zipped(map[string]string{"same": "x"}), func(b *ingest.Batch) {
+		b.Payload.Type = ingest.TypeContainer
+	})
+	d.Refused(j.ID, "the name of the container")
+
+	profile(collection.Profile{Containers: &collection.Containers{MaxFiles: 2}})
+	d.Refused(d.send("b.zip", data).ID, "more than 2 files")
+	profile(collection.Profile{Containers: &collection.Containers{MaxBytes: 10}})
+	d.Refused(d.send("c.tgz", tarred(letters)).ID, "more than 10 bytes together")
+	profile(collection.Profile{RequireDigest: true})
+	d.files["/d.zip"] = data
+	b, err := d.Machine.Queue.Submit(t.Context(), ingest.Batch{Collection: "bench", Mode: "add",
+		Payload: ingest.Payload{URL: d.Source.URL + "/d.zip", Filename: "d.zip"}}, "", nil, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Drive()
+	is, err := d.Machine.Queue.Batch(t.Context(), b.Batch.ID)
+	if err != nil || is.State != ingest.BatchFailed || !strings.Contains(is.Message, "the container has no digest") {
+		t.Errorf("without a digest: %v, %s: %s", err, is.State, is.Message)
+	}
+}
+
+// TestContainerSpace: files that need more than the whole work space fail before they are unpacked, and can be
+// requeued.
+func TestContainerSpace(t *testing.T) {
+	for name, data := range map[string][]byte{
+		"a.zip": zipped(map[string]string{"a": strings.Repeat("text ", 1<<18)}),
+		"a.tgz": tarred(map[string]string{"a": strings.Repeat("text ", 1<<18)}),
+	} {
+		d := newDeposits(t)
+		d.Machine.Queue.Settings.Space = 1 << 20
+		j := d.send(name, data)
+		if j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "more than the whole space") {
+			t.Errorf("%s: %s, for good %v: %s", name, j.State, j.NotRecoverable, j.Message)
+		}
+	}
+}
+
+// TestContainerBatch: each row of a manifest of containers becomes an object.
+func TestContainerBatch(t *testing.T) {
+	d := newDeposits(t)
+	d.files["/a.zip"], d.files["/b.tgz"] = zipped(letters), tarred(map[string]string{"b.txt": "b"})
+	sum := sha256.Sum256(d.files["/a.zip"])
+	rows := []string{
+		fmt.Sprintf("%s/a.zip | sha256 | %x | %d | | a.zip | | box-1 | Anna | Letters | 1851", d.Source.URL, sum,
+			len(d.files["/a.zip"])),
+		d.Source.URL + "/b.tgz | | | | | b.tgz | | box-2 | | Box two |",
+		d.Source.URL + "/gone.zip | | | | | gone.zip | | box-3 | | |",
+	}
+	list := manifest("mrt-container-batch-manifest", batchFields, rows...)
+	first := d.send("list.txt", []byte(list), func(b *ingest.Batch) { b.LocalIDs = nil })
+	jobs, err := d.Machine.Queue.Jobs(t.Context(), first.Batch, 0)
+	if err != nil || len(jobs) != 3 {
+		t.Fatalf("%d jobs, %v", len(jobs), err)
+	}
+	d.holds(&jobs[0], letters)
+	d.holds(&jobs[1], map[string]string{"b.txt": "b"})
+	if j := jobs[0]; j.What != "Letters" || j.Who != "Anna" || !slices.Equal(j.LocalIDs, []string{"box-1"}) ||
+		j.Unpacked.Verified != "sha256" {
+		t.Errorf("%+v", j.Job)
+	}
+	if j := jobs[2]; j.State != ingest.Failed || j.NotRecoverable || !strings.Contains(j.Message, "404") {
+		t.Errorf("%s: %s", j.State, j.Message)
+	}
+}
