@@ -116,7 +116,19 @@ func wireJob(j queue.Job) v1.Job {
 	if j.Hold != nil {
 		hold = holdOn(j.Hold, j.Job.ID, j.Batch, j.Collection)
 	}
+	var unpacked *v1.JobContainer
+	if c := j.Unpacked; c != nil {
+		unpacked = &v1.JobContainer{Name: c.Name, Kind: c.Kind, Size: c.Bytes, SHA256: c.SHA256, Kept: c.Kept}
+	}
+
+	var update *v1.JobUpdate
+	if m := j.Merged; m != nil {
+		update = &v1.JobUpdate{Files: m.Files, Kept: m.Kept, Deleted: m.Deleted}
+	}
+
 	return v1.Job{
+		Container:           unpacked,
+		Update:              update,
 		Hold:                hold,
 		ID:                  j.Job.ID,
 		Batch:               j.Batch,

@@ -129,6 +129,7 @@ func (a *API) files(ctx context.Context, in *FilesInput) (v1.List[v1.File], erro
 			Size:      f.Size,
 			MediaType: f.MediaType,
 			Digests:   f.Digests,
+			RawName:   f.RawName,
 		})
 	}
 

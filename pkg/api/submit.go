@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -99,7 +100,7 @@ func (a *API) otherForms(ctx context.Context, b *ingest.Batch) (warnings []strin
 func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 	b := ingest.Batch{
 		Collection: in.Collection,
-		Mode:       "add",
+		Mode:       cmp.Or(in.Mode, ingest.ModeAdd),
 		IfVersion:  in.IfVersion,
 		StopAfter:  in.StopAfterFailures,
 		Submitter:  strings.TrimSpace(in.Submitter),
@@ -153,11 +154,19 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 		}
 	}
 
-	_, many := payload.Lists[in.Payload.Type]
-	if why := b.ForOneObject(); why != "" && many {
-		return b, fault.New(fault.Invalid, "%s", why)
+	return b, checkObjects(&b)
+}
+
+// checkObjects checks what a submission says of its object, if its payload is known to be one object or several.
+func checkObjects(b *ingest.Batch) error {
+	_, many := payload.Lists[b.Payload.Type]
+	if why := b.NothingToUpdate(); why != "" && b.Payload.Type != "" && !many {
+		return fault.New(fault.Invalid, "identifiers: %s", why)
 	}
-	return b, nil
+	if why := b.ForOneObject(); why != "" && many {
+		return fault.New(fault.Invalid, "%s", why)
+	}
+	return nil
 }
 
 // identify puts the identifiers of a request into the batch. An ARK is kept in its one form, whatever

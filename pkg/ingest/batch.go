@@ -78,6 +78,14 @@ func (b *Batch) First() Job {
 	return j
 }
 
+// NothingToUpdate returns why a batch of one object cannot be an update, or "": it does not name the object.
+func (b *Batch) NothingToUpdate() string {
+	if b.Mode != ModeUpdate || b.Primary != "" || len(b.LocalIDs) > 0 {
+		return ""
+	}
+	return "an update needs the ARK or a local id of its object"
+}
+
 // MayList reports whether the payload of a new batch can list objects that the submission does not name. The type
 // may not be known yet.
 func (b *Batch) MayList() bool {

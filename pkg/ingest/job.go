@@ -31,6 +31,13 @@ func (p Payload) NeedsDigest() bool {
 	return (p.Type == TypeFile || p.Type == TypeContainer) && p.Digest == ""
 }
 
+// Modes of a submission: its files are the complete new state of the object, or they are added to those of its newest
+// version.
+const (
+	ModeAdd    = "add"
+	ModeUpdate = "update"
+)
+
 // Payload types. The batch types list objects: each is an object manifest, a file, or a container, whose files are
 // those of the object.
 const (
@@ -72,7 +79,7 @@ type Job struct {
 	Row        int    `dynamo:"batch_row"` // from 1
 	Collection string `dynamo:"coll"`
 	Submitter  string `dynamo:"submitter,omitempty"`
-	Mode       string `dynamo:"ingest_mode"`    // add
+	Mode       string `dynamo:"ingest_mode"`    // ModeAdd or ModeUpdate
 	Note       string `dynamo:"note,omitempty"` // the depositor's note on the batch
 	Payload
 	Metadata           // as submitted; from Processing on, a summary of the version's description
@@ -128,10 +135,12 @@ type Job struct {
 	Bytes    int64  `dynamo:"bytes,omitempty"`        // their size, once downloaded
 	// Unpacked is the container that the files come from, once it is unpacked; nil if the payload is none.
 	Unpacked *Container `dynamo:"unpacked,omitempty"`
-	Fetched  int64      `dynamo:"fetched_ms,omitempty"` // when the download ended
-	Warned   int        `dynamo:"warned,omitempty"`     // files with a warning
-	Checked  int        `dynamo:"checked,omitempty"`    // files with a digest of the depositor
-	Stamp    int64      `dynamo:"stamp_ms,omitempty"`   // created of the OCFL version, fixed before first use
+	// Merged is what an update has made of the files of the newest version; nil if the job's files are the version's.
+	Merged  *Merged `dynamo:"merged,omitempty"`
+	Fetched int64   `dynamo:"fetched_ms,omitempty"` // when the download ended
+	Warned  int     `dynamo:"warned,omitempty"`     // files with a warning
+	Checked int     `dynamo:"checked,omitempty"`    // files with a digest of the depositor
+	Stamp   int64   `dynamo:"stamp_ms,omitempty"`   // created of the OCFL version, fixed before first use
 
 	// Follows is the ETag of the root inventory on which the system files are based;
 	// "" if the object is new.
@@ -151,6 +160,25 @@ type Job struct {
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory
 }
+
+// Merged is the version of an update.
+type Merged struct {
+	Files   int   `dynamo:"merged_files"` // of the version
+	Bytes   int64 `dynamo:"merged_bytes"`
+	Kept    int   `dynamo:"merged_kept"` // of its files, those of the version before
+	Deleted int   `dynamo:"merged_deleted,omitempty"`
+}
+
+// Content is how many files the job's version has, and how many bytes.
+func (j *Job) Content() (files int, size int64) {
+	if j.Merged != nil {
+		return j.Merged.Files, j.Merged.Bytes
+	}
+	return j.Files, j.Bytes
+}
+
+// Updates reports whether the job adds its files to those of the newest version of its object.
+func (j *Job) Updates() bool { return j.Mode == ModeUpdate }
 
 // Container is a container that was unpacked.
 type Container struct {

@@ -265,12 +265,38 @@ func (c *checker) holds(j queue.Job) {
 		c.w.Met("corrected")
 		want = o.versions[max(0, j.ObjectVersion-2)].producer()
 	}
+	if j.Updates() {
+		want = c.updated(j, o)
+	}
 	if !maps.Equal(v.producer(), want) && !(j.Corrects() && j.NoChange) {
 		c.fail("job %s: v%d has other files than its source gave", j.Job.ID, j.ObjectVersion)
 	}
 	if j.IfVersion > 0 && !j.NoChange && j.ObjectVersion != j.IfVersion+1 {
 		c.fail("job %s was made for v%d and became v%d", j.Job.ID, j.IfVersion, j.ObjectVersion)
 	}
+}
+
+// updated are the files that the version of an update has to have.
+func (c *checker) updated(j queue.Job, o *object) map[string]string {
+	c.w.Met("updated")
+	before := j.ObjectVersion - 1
+	if !j.NoChange {
+		before--
+	}
+	if before < 0 {
+		c.fail("job %s updated nothing", j.Job.ID)
+		return nil
+	}
+	want := o.versions[before].producer()
+	if j.Filename != deletions {
+		want["producer/"+j.Filename] = sha([]byte(contentOf(j.URL)))
+		return want
+	}
+	if want["producer/a.txt"] != "" {
+		c.w.Met("deleted by an update")
+	}
+	delete(want, "producer/a.txt")
+	return want
 }
 
 // producer are the depositor's files.

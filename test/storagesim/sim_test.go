@@ -35,7 +35,14 @@ type submission struct {
 	ifVersion  int
 	local      bool
 	correct    bool // the text is a title, without a file; local: the id is withdrawn
+	update     bool // the file is added to those of the newest version
 }
+
+// deletions is the file of an update that deletes a.txt, and its place at the source.
+const (
+	deletions    = "mrt-delete.txt"
+	deletionsURL = "delete"
+)
 
 const (
 	collected = "c"
@@ -52,6 +59,10 @@ func submissions(rng *rand.Rand) []submission {
 			out[i] = out[0] // often what is stored already
 		}
 		out[i].correct = i > 0 && rng.IntN(4) == 0
+		out[i].update = i > 0 && !out[i].correct && out[i].text != "one"
+		if out[i].update && i > 1 && rng.IntN(2) == 0 {
+			out[i].file, out[i].text = deletions, deletionsURL
+		}
 		if rng.IntN(8) == 0 {
 			out[i].ifVersion = 1 + rng.IntN(2)
 		}
@@ -62,6 +73,9 @@ func submissions(rng *rand.Rand) []submission {
 func (w *world) submit(a *actor, s submission) {
 	b := ingest.Batch{Collection: collected, Mode: "add", Primary: ark, IfVersion: s.ifVersion, Submitter: "sim",
 		Payload: ingest.Payload{URL: "http://127.0.0.1/" + s.text, Type: ingest.TypeFile, Filename: s.file}}
+	if s.update {
+		b.Mode = ingest.ModeUpdate
+	}
 	switch ids := []string{localID}; {
 	case s.correct:
 		b.Payload, b.What, b.Note = ingest.Payload{Type: ingest.TypeCorrection}, s.text, "a typing error"
@@ -80,7 +94,12 @@ func (w *world) submit(a *actor, s submission) {
 }
 
 // contentOf is what the source has at a URL.
-func contentOf(url string) string { return "content of " + url[strings.LastIndexByte(url, '/')+1:] }
+func contentOf(url string) string {
+	if name := url[strings.LastIndexByte(url, '/')+1:]; name != deletionsURL {
+		return "content of " + name
+	}
+	return "a.txt\nnowhere.txt\n"
+}
 
 // source is the depositors' server, in this process.
 func (w *world) source() http.RoundTripper {
@@ -268,7 +287,8 @@ func (w *world) reindexed(a *actor) {
 
 // suite is the tests with one mutant, or without.
 func suite(t *testing.T, m mutant) adversary.Suite {
-	return adversary.Suite{Covered: []string{"job completed", "job failed and preserved", "corrected", "withdrawn"},
+	return adversary.Suite{Covered: []string{"job completed", "job failed and preserved", "corrected", "withdrawn",
+		"updated", "deleted by an update"},
 		Simulate: func(seed uint64) (*adversary.World, error) {
 			w := simulate(t, seed, m)
 			return w.World, w.check.err

@@ -183,6 +183,8 @@ func (s submitted) dryRun(a *command.App, in v1.BatchRequest) error {
 		switch {
 		case s.Manifest != "" && s.Manifest != checkm.Object:
 			makes = terminal.Count(s.Rows, "object")
+		case s.Object == "" && in.Mode == "update":
+			makes = "nothing: an update needs an object that exists"
 		case s.Object != "":
 			makes = fmt.Sprintf("v%d of %s", s.Version, s.Object)
 		}

@@ -30,6 +30,8 @@ var Texts = command.Texts{
 	"help_stop_after": "Cancel the batch when so many of its jobs have failed.",
 	"help_type": strings.Join(v1.PayloadTypes, ", ") + "; detected from the content if it is left out. A container " +
 		"is a zip or tar file, whose files become those of the object.",
+	"help_update": "Add the files to those of the object's newest version, or replace them; a file mrt-delete.txt " +
+		"among them lists those to delete, one in each line. Without it they are the complete new state of the object.",
 	"help_until": "When it ends by itself: a time in ISO 8601, a date, or a duration such as 90m, 2h or 3d. By " +
 		"default a person must end it.",
 }

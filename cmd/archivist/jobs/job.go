@@ -131,7 +131,8 @@ func (c *jobShowCmd) Run(a *command.App) error {
 			command.VersionText(j.Version),
 			"local ids", strings.Join(j.Identifiers.Local, ", "), "files",
 			strconv.Itoa(j.Progress.Files),
-			"size", terminal.Size(j.Progress.Bytes), "priority", strconv.Itoa(j.Priority),
+			"size", terminal.Size(j.Progress.Bytes), "container", containerText(j.Container),
+			"update", updateText(j.Update), "priority", strconv.Itoa(j.Priority),
 			"retries", retries)
 
 		warned(p, j.Warnings)
@@ -139,6 +140,23 @@ func (c *jobShowCmd) Run(a *command.App) error {
 		fmt.Fprintln(p)
 		terminal.Table(p, events, eventColumns...)
 	})
+}
+
+// containerText is the container that a job's files come from, "" if there is none.
+func containerText(c *v1.JobContainer) string {
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s, %s)", c.Name, c.Kind, terminal.Size(c.Size))
+}
+
+// updateText is what an update made of the files of the version before, "" if the job is none.
+func updateText(u *v1.JobUpdate) string {
+	if u == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s; %d kept from the version before, %d deleted", terminal.Count(u.Files, "file"), u.Kept,
+		u.Deleted)
 }
 
 // eventColumns show the reason of an event, if it has one, instead of its whole detail, and the person instead

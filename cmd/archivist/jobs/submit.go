@@ -33,6 +33,7 @@ type SubmitCmd struct {
 	Notify    []string `help:"Mail address that receives the report. Can be repeated." placeholder:"ADDRESS"`
 	Note      string   `help:"Note for the report and the stored version." placeholder:"TEXT"`
 	IfVersion int      `help:"${help_if_version}" placeholder:"N"`
+	Update    bool     `help:"${help_update}"`
 	StopAfter int      `name:"stop-after-failures" help:"${help_stop_after}" placeholder:"N"`
 	// Another key for the same content makes another batch.
 	Key string `name:"idempotency-key" help:"${help_key}" placeholder:"KEY"`
@@ -129,6 +130,10 @@ func (c *SubmitCmd) request() (in v1.BatchRequest, err error) {
 		IfVersion:    c.IfVersion,
 		Notification: c.Notify,
 		Note:         c.Note,
+	}
+
+	if c.Update {
+		in.Mode = "update"
 	}
 
 	in.StopAfterFailures = c.StopAfter

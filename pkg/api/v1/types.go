@@ -71,8 +71,10 @@ type BatchRequest struct {
 	Collection string `json:"collection" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$" example:"maps"`
 	// The name or account of the submitter. It is stored with the version.
 	Submitter string `json:"submitter,omitempty" maxLength:"200" example:"Map Library"`
-	// How the payload relates to the stored object. add: the payload is the complete new state of the object.
-	Mode string `json:"mode,omitempty" enum:"add"`
+	// How the payload relates to the stored object. add, the default: the payload is the complete new state of the
+	// object. update: its files are added to those of the newest version, or replace them; a file mrt-delete.txt lists
+	// those to delete. The object must exist.
+	Mode string `json:"mode,omitempty" enum:"add,update"`
 	// The content to ingest.
 	Payload Payload `json:"payload"`
 	// The identifiers of the object. Not allowed for a payload of several objects: its manifest has their identifiers.
@@ -225,6 +227,35 @@ type Job struct {
 	Message string `json:"message,omitempty"`
 	// The progress of the job.
 	Progress Progress `json:"progress"`
+	// The container that its files come from, once it is unpacked. Absent if its payload is none.
+	Container *JobContainer `json:"container,omitempty"`
+	// What it made of the files of the version before. Absent for a job of the mode add, and until its version is
+	// decided.
+	Update *JobUpdate `json:"update,omitempty"`
+}
+
+// JobContainer is a container that was unpacked.
+type JobContainer struct {
+	// Its file name.
+	Name string `json:"name" example:"letters.zip"`
+	// How it is packed.
+	Kind string `json:"kind" enum:"zip,tar,tar.gz,tar.bz2"`
+	// Its size in bytes.
+	Size int64 `json:"size" example:"1048576"`
+	// Its sha256.
+	SHA256 string `json:"sha256" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
+	// Whether it is kept as a file of the object, too.
+	Kept bool `json:"kept,omitempty"`
+}
+
+// JobUpdate is what an update made of the files of the version before.
+type JobUpdate struct {
+	// The number of files of the version.
+	Files int `json:"files" example:"12"`
+	// How many of them are those of the version before.
+	Kept int `json:"kept" example:"10"`
+	// How many files of the version before were deleted.
+	Deleted int `json:"deleted" example:"1"`
 }
 
 // Explanation is what a batch or a job waits for.
@@ -350,6 +381,8 @@ type File struct {
 	MediaType string `json:"mediaType,omitempty" example:"image/tiff"`
 	// Its digests by algorithm, in hexadecimal.
 	Digests map[string]string `json:"digests"`
+	// The bytes of its name in the container that it comes from, percent-encoded. Absent if they are those of its path.
+	RawName string `json:"rawName,omitempty" example:"Z%81rich.txt"`
 }
 
 // Queue is a summary of the queue.

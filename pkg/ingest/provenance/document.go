@@ -138,9 +138,14 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 	}
 
 	created := func() {
+		updated := ""
+		if m := j.Merged; m != nil {
+			updated = fmt.Sprintf(" The submission updates the version before: %d of its files are kept, and %d were "+
+				"deleted, as the submission says.", m.Kept, m.Deleted)
+		}
 		add(premis.Event{Type: "information package creation", Note: later}, j.Stamp,
 			"The system files (identifiers, description, manifests and this document) were created by job %s of "+
-				"batch %s.", j.ID, j.Batch)
+				"batch %s.%s", j.ID, j.Batch, updated)
 	}
 
 	if j.Policy != "" {

@@ -65,6 +65,7 @@ func (n Notify) callback(ctx context.Context, c collection.Callback, j *ingest.J
 			fmt.Errorf("the secret %s cannot be read: %w", c.Secret, err)
 	}
 
+	files, size := j.Content()
 	p := callback.Preserved{
 		ID:              j.ID + ".preserved",
 		Type:            callback.TypePreserved,
@@ -75,8 +76,8 @@ func (n Notify) callback(ctx context.Context, c collection.Callback, j *ingest.J
 		Version:         j.ObjectVersion,
 		NoChange:        j.NoChange,
 		LocalIDs:        append([]string{}, j.LocalIDs...),
-		Files:           j.Files,
-		Bytes:           j.Bytes,
+		Files:           files,
+		Bytes:           size,
 		InventoryDigest: j.Inventory,
 	}
 	return "the server of the callback", n.Callbacks.Send(ctx, c.URL, key, p)

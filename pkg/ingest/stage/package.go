@@ -39,42 +39,22 @@ type Packager struct {
 type pack struct {
 	files       *spill.Sorter[aip.Entry] // the producer's, by their paths
 	description description.Description
-	follows     string // of a correction: the ETag of the root inventory of the version that has the files
+	follows     string   // of a correction or an update: the ETag of the root inventory with the files that it keeps
+	merging     *merging // of an update
 }
 
-// gather sorts the job's files by their paths, and makes its description from the records
+// gather sorts the files of the job's version by their paths, and makes its description from the records
 // among them and from the submission. refused is why the submission is refused, or "".
 func (p Packager) gather(ctx context.Context,
 	j *ingest.Job) (made *pack, refused string, err error) {
 	made = &pack{files: spill.New[aip.Entry](ctx)}
-	entries := p.Work.Entries(ctx, j)
-	if j.Corrects() {
-		entries, made.follows, refused, err = p.uncorrected(ctx, j)
-		if err != nil || refused != "" {
-			return nil, refused, err
-		}
-		// Counted anew by each try, from the list of the stored version.
-		j.Files, j.Bytes = 0, 0
+	records, refused, err := p.collect(ctx, j, made)
+	if err == nil && refused == "" && j.Updates() {
+		refused, err = p.merge(ctx, j, made)
 	}
 
-	records := map[string]description.Part{}
-	for e, err := range entries {
-		if err == nil {
-			err = made.files.Add(e.Path, e)
-		}
-
-		if err != nil {
-			return nil, "", err
-		}
-
-		if j.Corrects() { // what it says replaces what a record among the stored files says
-			j.Files, j.Bytes = j.Files+1, j.Bytes+e.Size
-		} else if description.IsSource(e.Path) {
-			records[e.Path] = description.Part{Size: e.Size, Open: func() (io.ReadCloser, error) {
-				body, _, err := p.Work.Open(ctx, e.Source)
-				return body, err
-			}}
-		}
+	if err != nil || refused != "" {
+		return nil, refused, err
 	}
 
 	// Once: from Processing on, Metadata is the summary of what was made of it.
@@ -90,18 +70,73 @@ func (p Packager) gather(ctx context.Context,
 	return made, refused, err
 }
 
-// uncorrected are the files of the version that a correction follows, and the ETag of its root inventory.
-func (p Packager) uncorrected(ctx context.Context, j *ingest.Job) (all iter.Seq2[aip.Entry, error],
+// collect puts the job's files into the version, and returns the records among them.
+func (p Packager) collect(ctx context.Context, j *ingest.Job, made *pack) (records map[string]description.Part,
+	refused string, err error) {
+	entries := p.Work.Entries(ctx, j)
+	switch {
+	case j.Updates():
+		made.merging = newMerging()
+	case j.Corrects():
+		entries, made.follows, refused, err = p.newest(ctx, j)
+		if err != nil || refused != "" {
+			return nil, refused, err
+		}
+		// Counted anew by each try, from the list of the stored version.
+		j.Files, j.Bytes = 0, 0
+	}
+
+	records = map[string]description.Part{}
+	for e, err := range entries {
+		if err == nil {
+			refused, err = p.take(ctx, j, made, e)
+		}
+
+		if err != nil || refused != "" {
+			return nil, refused, err
+		}
+
+		// What a correction says replaces what a record among the stored files says.
+		if !j.Corrects() && description.IsSource(e.Path) {
+			records[e.Path] = description.Part{Size: e.Size, Open: func() (io.ReadCloser, error) {
+				body, _, err := p.Work.Open(ctx, e.Source)
+				return body, err
+			}}
+		}
+	}
+	return records, "", nil
+}
+
+// take puts one of the job's files into the version.
+func (p Packager) take(ctx context.Context, j *ingest.Job, made *pack, e aip.Entry) (refused string, err error) {
+	switch {
+	case j.Corrects():
+		j.Files, j.Bytes = j.Files+1, j.Bytes+e.Size
+	case e.Path == systemfile.Deletions && j.Updates(): // it is no content
+		return made.merging.read(ctx, p, e)
+	case e.Path == systemfile.Deletions:
+		warnOnce(j, "mrt-delete.txt deletes files in the mode update only; it is kept as a file")
+	case j.Updates():
+		made.merging.add(e)
+	}
+	return "", made.files.Add(e.Path, e)
+}
+
+// newest are the files of the version that a correction or an update follows, and the ETag of its root inventory.
+func (p Packager) newest(ctx context.Context, j *ingest.Job) (all iter.Seq2[aip.Entry, error],
 	follows, refused string, err error) {
 	stored, err := p.stored(ctx, j.Primary)
 	switch {
 	case err != nil:
 		return nil, "", "", err
+	case stored.Head == 0 && j.Updates():
+		return nil, "", fmt.Sprintf("nothing of %s is stored, so there is nothing to update. Submit it with the "+
+			"mode add", j.Primary), nil
 	case stored.Head == 0:
 		return nil, "", fmt.Sprintf("nothing of %s is stored, so there is nothing to correct", j.Primary), nil
 	case !slices.Contains(stored.SystemFiles(stored.Head), aip.ListName):
 		return nil, "", fmt.Sprintf("version %d of %s was stored by other software, without a list of its files. "+
-			"Submit its files with the correct description", stored.Head, j.Primary), nil
+			"Submit all its files, with the mode add", stored.Head, j.Primary), nil
 	}
 	return listed(ctx, aip.Head(p.Root, stored.Stored).List), stored.ETag(), "", nil
 }
@@ -133,7 +168,7 @@ func (p Packager) write(
 	ctx context.Context, claim *queue.Claim, stored base, made *pack,
 ) (ingest.Result, error) {
 	j := claim.Job
-	if j.Corrects() && made.follows != stored.ETag() { // it got a version before this job had its lock
+	if (j.Corrects() || j.Updates()) && made.follows != stored.ETag() { // it got a version before this job had its lock
 		j.Checkpoint = "reading the newest version"
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	}
@@ -145,6 +180,9 @@ func (p Packager) write(
 		Job:         &all,
 		Description: made.description,
 		Archive:     p.Archive,
+	}
+	if made.merging != nil {
+		v.Deleted = made.merging.deletions
 	}
 	if stored.Head > 0 {
 		res, err := p.inherit(ctx, claim, stored, &v)

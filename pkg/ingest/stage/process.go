@@ -25,6 +25,12 @@ func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 	// Its end removes what was sorted on disk.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if claim.Job.Updates() {
+		if refused, err := p.known(ctx, claim.Job); err != nil || refused != "" {
+			return ingest.Fail(false, refused), err
+		}
+	}
+
 	// Cheap checks first: nothing is reserved or locked until the submission is valid.
 	pack, refused, err := p.Packager.gather(ctx, claim.Job)
 	if err == nil && refused == "" {
@@ -49,6 +55,17 @@ func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 	}
 
 	return p.Packager.write(ctx, claim, stored, pack)
+}
+
+// known finds the object of an update, and returns why there is none, or "". It is asked for under the locks of the
+// identifiers: a submission before this one may have made it.
+func (p Process) known(ctx context.Context, j *ingest.Job) (refused string, err error) {
+	refused, err = p.Identity.Resolve(ctx, j)
+	if err == nil && refused == "" && j.Primary == "" {
+		refused = "no object of the collection has one of the local ids, so there is nothing to update. Submit it " +
+			"with the mode add"
+	}
+	return refused, err
 }
 
 // check finds the job's object, and returns why the submission cannot become a version of

@@ -237,7 +237,7 @@ func (m *reporting) line(ctx context.Context, j *ingest.Job) (json.RawMessage, e
 		line.Change, _ = m.earlier.change(j)
 	}
 
-	if j.State == ingest.Completed && j.Files <= detailed {
+	if files, _ := j.Content(); j.State == ingest.Completed && files <= detailed {
 		var err error
 		line.FileDetails, err = m.fileDetails(ctx, j)
 		switch {
@@ -264,12 +264,11 @@ func reportLine(j *ingest.Job) notify.Job {
 		Version:         j.ObjectVersion,
 		NoChange:        j.NoChange,
 		InventoryDigest: j.Inventory,
-		Files:           j.Files,
-		Bytes:           j.Bytes,
 		Warnings:        j.Warnings(),
 		Message:         j.Message,
 	}
 
+	line.Files, line.Bytes = j.Content()
 	if j.ObjectVersion > 0 {
 		line.Receipt = notify.ReceiptPath(j.ID)
 	}

@@ -190,7 +190,7 @@ func (s Store) plan(
 func (s Store) files(ctx context.Context, j *ingest.Job,
 	system workspace.SystemFiles) iter.Seq2[ocfl.File, error] {
 	return func(yield func(ocfl.File, error) bool) {
-		if len(system.Producer) < j.Files {
+		if files, _ := j.Content(); len(system.Producer) < files {
 			for e, err := range s.producer(ctx, j, system) {
 				if !yield(e.File, err) || err != nil {
 					return
@@ -206,12 +206,35 @@ func (s Store) files(ctx context.Context, j *ingest.Job,
 }
 
 // producer gives the producer's files: from the ledger of the download, or, of a correction, from the list that
-// was made for its version.
+// was made for its version. An update has both.
 func (s Store) producer(ctx context.Context, j *ingest.Job, system workspace.SystemFiles) iter.Seq2[aip.Entry, error] {
-	if !j.Corrects() {
+	switch {
+	case j.Corrects():
+		return s.filesOf(ctx, system)
+	case !j.Updates():
 		return s.Work.Entries(ctx, j)
 	}
-	return s.filesOf(ctx, system)
+
+	return func(yield func(aip.Entry, error) bool) {
+		submitted := map[string]bool{}
+		for e, err := range s.Work.Entries(ctx, j) {
+			submitted[e.Path] = true
+			if err == nil && e.Path == systemfile.Deletions {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		for e, err := range s.filesOf(ctx, system) { // the files that are kept have no work file
+			if err == nil && submitted[e.Path] {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // copy copies the new content, and returns whether all of it is there, and all reused content
@@ -320,7 +343,8 @@ func (s Store) copyFile(ctx context.Context, claim *queue.Claim, plan *workspace
 	if c.Reused {
 		intact, err := s.Root.Intact(ctx, plan.ID, c)
 		if err == nil && !intact && c.Source == "" && c.Data == nil {
-			err = &ocfl.DamagedError{ID: plan.ID, Why: c.To + " is damaged or missing, and a correction has no content"}
+			err = &ocfl.DamagedError{ID: plan.ID,
+				Why: c.To + " is damaged or missing, and the submission does not have it"}
 		}
 		if err != nil || intact || !heal {
 			return err == nil && !intact, err

@@ -147,6 +147,7 @@ func (s Stored) store(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return ingest.Result{}, err
 	}
 
+	j.Merged = nil
 	j.Files, j.Bytes, err = aip.Of(s.Root, stored, j.ObjectVersion).Totals(ctx)
 	return next, err
 }

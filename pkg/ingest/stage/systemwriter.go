@@ -73,7 +73,7 @@ func (w *systemWriter) producer(sorted *spill.Sorter[aip.Entry]) iter.Seq2[aip.E
 	return func(yield func(aip.Entry, error) bool) {
 		for r, err := range sorted.Sorted() {
 			// Then Store need not read the ledger again.
-			if err == nil && w.job.Files <= workspace.SegmentFiles {
+			if files, _ := w.job.Content(); err == nil && files <= workspace.SegmentFiles {
 				w.out.Producer = append(w.out.Producer, r.Value.File)
 			}
 			if !yield(r.Value, err) || err != nil {

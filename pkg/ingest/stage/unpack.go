@@ -97,6 +97,10 @@ func (u Unpack) lost(ctx context.Context, b *ingest.Batch) (why string, err erro
 func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim,
 	kind string) (ingest.Result, error) {
 	b := claim.Batch
+	if why := b.NothingToUpdate(); why != "" {
+		return ingest.Fail(false, why+". Submit it again with one"), nil
+	}
+
 	j := ingest.Job{
 		Collection:  b.Collection,
 		Submitter:   b.Submitter,
@@ -239,6 +243,10 @@ func (u Unpack) jobs(
 	b.Warnings = payload.Warnings(problems)
 	jobs = make([]ingest.Job, len(rows))
 	for i, r := range rows {
+		if b.Mode == ingest.ModeUpdate && r.Primary == "" && len(r.Local) == 0 {
+			return nil, fmt.Sprintf("line %d of the manifest has no primaryIdentifier and no localIdentifier, but an "+
+				"update needs one of them. Correct it, then submit it again", r.Line), nil
+		}
 		jobs[i] = jobOf(b, r, row, priority(profile, len(rows)))
 	}
 

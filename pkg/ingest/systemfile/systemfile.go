@@ -42,7 +42,12 @@ type Version struct {
 	Manifest    func() (io.ReadCloser, error)
 	Archive     provenance.Archive
 	Policies    inventory.Policies
+	Deleted     []string // of an update: the names in its list of deletions
 }
+
+// Deletions is the file of an update that lists the files to delete, a name in each line. The version has it as a
+// system file: it is no content. (Source: Merritt.)
+const Deletions = "producer/mrt-delete.txt"
 
 // File is one system file. Write writes its content.
 type File struct {
@@ -70,6 +75,14 @@ func (v Version) Files() []File {
 		if d := *f.Of(&v.Policies); d != nil {
 			files = append(files, File{f.Name, lines(decision(f.Since, d))})
 		}
+	}
+
+	if len(v.Deleted) > 0 {
+		text := strings.Join(v.Deleted, "\n") + "\n"
+		files = append(files, File{"system/mrt-delete.txt", func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		}})
 	}
 
 	if j.Payload.Type == ingest.TypeObjectManifest {
