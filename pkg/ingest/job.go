@@ -189,6 +189,15 @@ type Container struct {
 	Kept   bool   `dynamo:"container_kept,omitempty"` // it is one of the files, too
 	// Verified is the algorithm of the depositor's digest of it, "" if there was none.
 	Verified string `dynamo:"container_verified,omitempty"`
+	Bag      *Bag   `dynamo:"bag,omitempty"` // nil: its files are no bag
+}
+
+// Bag is a bag that was validated (RFC 8493).
+type Bag struct {
+	Version    string   `dynamo:"bag_version"`
+	Algorithms []string `dynamo:"bag_algorithms"` // of its manifests
+	Files      int      `dynamo:"bag_files"`      // of the payload
+	Info       Metadata `dynamo:"bag_info"`       // what bag-info.txt says
 }
 
 // Healed are the stored files that the job found damaged or missing, and that the bytes of its

@@ -246,6 +246,8 @@ type JobContainer struct {
 	SHA256 string `json:"sha256" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
 	// Whether it is kept as a file of the object, too.
 	Kept bool `json:"kept,omitempty"`
+	// The version of BagIt, if its files are a bag, which was validated.
+	Bag string `json:"bag,omitempty" example:"1.0"`
 }
 
 // JobUpdate is what an update made of the files of the version before.

@@ -54,6 +54,13 @@ type Report struct {
 	Warnings   []Problem
 }
 
+// Known is a bag whose files were all read before. Each gives each of them, with the digests that were computed, by
+// algorithm. Only tag files are opened.
+type Known interface {
+	fs.FS
+	Each(func(name string, size int64, digests map[string]string) error) error
+}
+
 // Progress is called while a check reads files: how many it has read, of how many, and their bytes.
 type Progress func(files, of int, bytes int64)
 
@@ -118,6 +125,13 @@ func (c *check) warning(file string, line int, reason string, args ...any) {
 
 // walk finds all files. Links and devices are none: what they are elsewhere is not known.
 func (c *check) walk(ctx context.Context) error {
+	if k, ok := c.FS.(Known); ok {
+		return k.Each(func(name string, size int64, _ map[string]string) error {
+			c.present[name] = size
+			return nil
+		})
+	}
+
 	folder := false
 	err := fs.WalkDir(c.FS, ".", func(name string, e fs.DirEntry, err error) error {
 		switch {

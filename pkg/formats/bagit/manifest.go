@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,6 +29,47 @@ var algorithms = map[string]func() hash.Hash{
 
 // manifestNames matches names of manifests: of the payload, and of tag files.
 var manifestNames = regexp.MustCompile(`^(tag)?manifest-([a-zA-Z0-9-]+)\.txt$`)
+
+// Asked are the algorithms of digests that the manifests of a bag need, by the names of its files.
+func Asked(names []string) (all []string) {
+	for _, name := range names {
+		m := manifestNames.FindStringSubmatch(path.Base(name))
+		if m == nil {
+			continue
+		}
+		algorithm := strings.ToLower(strings.ReplaceAll(m[2], "-", ""))
+		if algorithms[algorithm] != nil && !slices.Contains(all, algorithm) {
+			all = append(all, algorithm)
+		}
+	}
+	return all
+}
+
+// Root is the folder of the bag that files are, with a slash at its end, "" for none: it has bagit.txt, and all files
+// are in it. is says whether there is one.
+func Root(names func(func(name string) bool)) (root string, is bool) {
+	top, mixed, first := "", false, true
+	var found []string
+	names(func(name string) bool {
+		folder, _, in := strings.Cut(name, "/")
+		if !in {
+			folder = ""
+		}
+		mixed = mixed || !first && folder != top
+		top, first = folder, false
+		if path.Base(name) == declarationFile && strings.Count(name, "/") < 2 {
+			found = append(found, name)
+		}
+		return true
+	})
+	if slices.Contains(found, declarationFile) {
+		return "", true
+	}
+	if !mixed && len(found) == 1 {
+		return top + "/", true
+	}
+	return "", false
+}
 
 // manifests reads all manifests.
 func (c *check) manifests() error {
@@ -186,6 +228,13 @@ func (c *check) fetch() error {
 
 // verify reads each listed file once, and compares its digests.
 func (c *check) verify(ctx context.Context, progress Progress) error {
+	if k, ok := c.FS.(Known); ok {
+		return k.Each(func(name string, _ int64, digests map[string]string) error {
+			c.differ(name, digests)
+			return nil
+		})
+	}
+
 	files := slices.DeleteFunc(slices.Sorted(maps.Keys(c.digests)), func(name string) bool {
 		_, there := c.present[name]
 		return !there
@@ -228,12 +277,25 @@ func (c *check) compare(name string) (n int64, err error) {
 		return n, err
 	}
 
-	for _, algorithm := range slices.Sorted(maps.Keys(sums)) {
-		is, want := hex.EncodeToString(sums[algorithm].Sum(nil)), c.digests[name][algorithm]
-		if is != want.digest {
+	computed := map[string]string{}
+	for algorithm, sum := range sums {
+		computed[algorithm] = hex.EncodeToString(sum.Sum(nil))
+	}
+	c.differ(name, computed)
+	return n, nil
+}
+
+// differ reports the digests of a file that are not those that the manifests say.
+func (c *check) differ(name string, computed map[string]string) {
+	for _, algorithm := range slices.Sorted(maps.Keys(c.digests[name])) {
+		is, want := computed[algorithm], c.digests[name][algorithm]
+		switch {
+		case is == "":
+			c.problem(want.at.File, want.at.Line, "the %s of %s was not computed, so it cannot be compared", algorithm,
+				name)
+		case is != want.digest:
 			c.problem(name, 0, "its %s is %s; %s says %s in line %d", algorithm, is, want.at.File, want.digest,
 				want.at.Line)
 		}
 	}
-	return n, nil
 }

@@ -217,6 +217,16 @@ func (r *Reader) Total() (files int, size int64, known bool) {
 	return files, size, known
 }
 
+// Names are the names of all files, if they are known before the container is read.
+func (r *Reader) Names() (names []string) {
+	if z, ok := r.entries.(*zipFiles); ok {
+		for _, f := range z.files {
+			names = append(names, f.file.Name)
+		}
+	}
+	return names
+}
+
 // Bytes is how much was read of all files.
 func (r *Reader) Bytes() int64 { return r.state.Bytes }
 

@@ -90,13 +90,23 @@ func Settle(parts map[string]Part,
 		d.Kernel = d.Or(found)
 	}
 
-	form := erc.Kernel{}
-	form.Add("who", said.Who)
-	form.Add("what", said.What)
-	form.Add("when", said.When)
-	form.Add("where", said.Where)
-	d.Kernel = d.Or(form)
+	d.Kernel = d.Or(kernelOf(said))
 	return d, d.identify(), nil
+}
+
+// Complete fills the missing elements from what a bag says of its content: that is less exact than a record.
+func (d *Description) Complete(said ingest.Metadata) {
+	said.Where = ""
+	d.Kernel = d.Or(kernelOf(said))
+}
+
+// kernelOf is a kernel of the metadata of a submission.
+func kernelOf(said ingest.Metadata) (k erc.Kernel) {
+	k.Add("who", said.Who)
+	k.Add("what", said.What)
+	k.Add("when", said.When)
+	k.Add("where", said.Where)
+	return k
 }
 
 // identify separates the ARK in "where" from the other identifiers.

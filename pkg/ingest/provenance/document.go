@@ -168,18 +168,7 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 			"The submission manifest was validated against the rules of its profile.")
 	}
 
-	if c := j.Unpacked; c != nil {
-		add(transferred(j), j.Fetched, "The container %s was downloaded from the URL in the submission (%d bytes).",
-			c.Name, c.Bytes)
-		if c.Verified != "" {
-			add(premis.Event{Type: "fixity check"}, j.Fetched, "The depositor's %s of the container was verified.",
-				c.Verified)
-		}
-		add(premis.Event{Type: "unpacking"}, j.Fetched, "%s", unpacked(j, c))
-	} else {
-		add(transferred(j), j.Fetched,
-			"Files downloaded from the URLs in the submission: %d (%d bytes).", j.Files, j.Bytes)
-	}
+	received(j, add)
 	add(premis.Event{Type: "message digest calculation"}, j.Fetched,
 		"Digests computed over the %d bytes received: SHA-256, SHA-512 and CRC-64/NVME of each file, "+
 			"and its digest in the algorithm used by the depositor, if any.", j.Bytes)
@@ -193,6 +182,29 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 
 	created()
 	return events
+}
+
+// received adds the events of the files' way here.
+func received(j *ingest.Job, add func(e premis.Event, at int64, detail string, args ...any)) {
+	c := j.Unpacked
+	if c == nil {
+		add(transferred(j), j.Fetched,
+			"Files downloaded from the URLs in the submission: %d (%d bytes).", j.Files, j.Bytes)
+		return
+	}
+
+	add(transferred(j), j.Fetched, "The container %s was downloaded from the URL in the submission (%d bytes).",
+		c.Name, c.Bytes)
+	if c.Verified != "" {
+		add(premis.Event{Type: "fixity check"}, j.Fetched, "The depositor's %s of the container was verified.",
+			c.Verified)
+	}
+	add(premis.Event{Type: "unpacking"}, j.Fetched, "%s", unpacked(j, c))
+	if b := c.Bag; b != nil {
+		add(premis.Event{Type: "validation"}, j.Fetched, "The files are a bag of BagIt %s. It is complete and valid: "+
+			"the %d files of its payload have the digests in its manifests (%s).", b.Version, b.Files,
+			strings.Join(b.Algorithms, ", "))
+	}
 }
 
 // unpacked says what a container was, and what became of it.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"archivist/pkg/formats/bagit"
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest"
@@ -31,8 +32,9 @@ type unpacking struct {
 	*workspace.Unpacking
 	reader *container.Reader
 	limits container.Limits
-	keep   bool  // the container becomes a file, too
-	space  int64 // of the whole work bucket
+	keep   bool     // the container becomes a file, too
+	asked  []string // the algorithms of digests that a bag needs
+	space  int64    // of the whole work bucket
 
 	side    errgroup.Group // writes small files
 	unsaved int64          // bytes of files since the last save
@@ -155,7 +157,13 @@ func (u *unpacking) open(ctx context.Context) (err error) {
 		return err
 	}
 
+	// The names in a tar file are not known before it is read: it may be a bag by any manifest.
+	u.asked = []string{"md5", "sha1"}
 	_, size, known := u.reader.Total()
+	if known {
+		u.asked = bagit.Asked(u.reader.Names())
+	}
+
 	if known || u.State == nil {
 		return u.need(size)
 	}
@@ -307,7 +315,7 @@ func (u *unpacking) small(ctx context.Context, file *container.File) error {
 	e, key := &aip.Entry{}, workspace.FileKey(u.job.ID, u.got-1)
 	u.Files, u.unsaved = append(u.Files, e), u.unsaved+int64(len(data))
 	u.side.Go(func() error {
-		sums := fetch.NewDigester()
+		sums := fetch.NewDigester(u.asked...)
 		_, _ = sums.Write(data) // a digester never fails
 		if err := u.Work.Put(ctx, key, data, bucket.Condition{}); err != nil {
 			u.note(0, checkm.Row{}, err)
@@ -325,7 +333,7 @@ func (u *unpacking) large(ctx context.Context, file *container.File, read int64)
 		return err
 	}
 
-	sums, key := fetch.NewDigester(), workspace.FileKey(u.job.ID, u.got-1)
+	sums, key := fetch.NewDigester(u.asked...), workspace.FileKey(u.job.ID, u.got-1)
 	if read > 0 {
 		err = sums.Restore(u.Digests)
 	} else {
@@ -464,7 +472,17 @@ func (d Download) unpacked(ctx context.Context, u *unpacking) (ingest.Result, er
 		Verified: c.Given,
 	}
 
+	j.FileWarnings = nil // those of an earlier try
+	if refused, err := u.bag(ctx); err != nil || refused != "" {
+		return ingest.Fail(false, refused), err
+	}
+
+	bag := j.FileWarnings
 	res, err := d.finish(ctx, u.attempt)
+	j.FileWarnings = slices.Concat(bag, j.FileWarnings)
+	if j.Unpacked.Bag != nil {
+		j.Checked = j.Unpacked.Bag.Files
+	}
 	if c.Warning != "" {
 		j.Warned++
 		j.FileWarnings = slices.Concat([]string{"container: " + c.Warning}, j.FileWarnings)

@@ -65,6 +65,9 @@ func (p Packager) gather(ctx context.Context,
 
 	made.description, refused, err = description.Settle(records, *j.Said)
 	if err == nil && refused == "" {
+		if c := j.Unpacked; c != nil && c.Bag != nil {
+			made.description.Complete(c.Bag.Info)
+		}
 		made.description.Summarise(&j.Metadata)
 	}
 	return made, refused, err

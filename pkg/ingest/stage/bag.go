@@ -1,0 +1,163 @@
+package stage
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"time"
+
+	"archivist/pkg/formats/bagit"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/objects/aip"
+)
+
+// maxBagFiles limits the files of a bag: what its manifests say of each is in memory while they are compared.
+const maxBagFiles = 100_000
+
+// bag validates the files of a container if they are a bag, by the digests that were computed when they were unpacked.
+// It returns why the bag is refused, or "".
+func (u *unpacking) bag(ctx context.Context) (refused string, err error) {
+	files := &ledgerBag{ctx: ctx, work: u.Work, job: u.job, tags: map[string]aip.Entry{}}
+	files.kept = u.keep
+	is := false
+	files.root, is = bagit.Root(func(yield func(string) bool) {
+		err = files.entries(func(e aip.Entry) error {
+			yield(nameOf(e))
+			return nil
+		})
+	})
+	switch {
+	case err != nil || !is:
+		return "", err
+	case u.job.Files > maxBagFiles:
+		return fmt.Sprintf("the bag has %d files; at most %d can be validated. Split it, or submit it with the type "+
+			"file", u.job.Files, maxBagFiles), nil
+	}
+
+	report, err := bagit.Check(ctx, files, nil)
+	if err != nil {
+		return "", err
+	}
+
+	if n := len(report.Problems); n > 0 {
+		shown := make([]string, min(n, maxProblems))
+		for i := range shown {
+			shown[i] = ingest.Cut(report.Problems[i].String(), maxProblem)
+		}
+		return fmt.Sprintf("the bag is not valid (%s): %s. Correct it, then submit it again; to preserve it as it is, "+
+			"submit it with the type file", ingest.Counted(n, "problem"), strings.Join(shown, "; ")), nil
+	}
+
+	for _, w := range report.Warnings {
+		warnOnce(u.job, ingest.Cut("bag: "+w.String(), maxProblem))
+	}
+	u.job.Unpacked.Bag = &ingest.Bag{
+		Version:    report.Version,
+		Algorithms: report.Algorithms,
+		Files:      report.Files,
+		Info:       described(report.Info),
+	}
+	return "", nil
+}
+
+// described is what bag-info.txt says of the content. Its other fields are about the bag.
+func described(info []bagit.Field) (m ingest.Metadata) {
+	for _, of := range []struct {
+		to    *string
+		names []string
+	}{
+		{&m.Who, []string{"Creator", "Source-Organization"}},
+		{&m.What, []string{"Title", "External-Description"}},
+		{&m.When, []string{"Date"}},
+	} {
+		for _, name := range of.names {
+			for _, f := range info {
+				if *of.to == "" && strings.EqualFold(f.Name, name) {
+					*of.to = strings.ToValidUTF8(f.Value, "\uFFFD")
+				}
+			}
+		}
+		if ingest.CheckText("", *of.to, ingest.MaxMetadata) != nil {
+			*of.to = "" // what a later step could not store
+		}
+	}
+	return m
+}
+
+// ledgerBag is the bag that a job has unpacked. Its files are those of the ledger below a folder.
+type ledgerBag struct {
+	ctx  context.Context
+	work workspace.Store
+	job  *ingest.Job
+	root string
+	kept bool                 // the last file is the container itself
+	tags map[string]aip.Entry // the files that are opened
+}
+
+var _ bagit.Known = (*ledgerBag)(nil)
+
+// entries gives each file of the container.
+func (b *ledgerBag) entries(each func(aip.Entry) error) error {
+	n := 0
+	for e, err := range b.work.Entries(b.ctx, b.job) {
+		n++
+		if err == nil && b.kept && n == b.job.Files {
+			return nil
+		}
+		if err == nil {
+			err = each(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Each gives each file of the bag.
+func (b *ledgerBag) Each(each func(name string, size int64, digests map[string]string) error) error {
+	return b.entries(func(e aip.Entry) error {
+		name := strings.TrimPrefix(nameOf(e), b.root)
+		if !strings.HasPrefix(name, "data/") {
+			b.tags[name] = e
+		}
+		return each(name, e.Size, e.Digests)
+	})
+}
+
+// Open opens a tag file.
+func (b *ledgerBag) Open(name string) (fs.File, error) {
+	if len(b.tags) == 0 {
+		if err := b.Each(func(string, int64, map[string]string) error { return nil }); err != nil {
+			return nil, err
+		}
+	}
+
+	e, ok := b.tags[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	body, _, err := b.work.Open(b.ctx, e.Source)
+	return tagFile{body, e.Size}, err
+}
+
+// tagFile is a tag file that is read.
+type tagFile struct {
+	io.ReadCloser
+	size int64
+}
+
+// Stat is asked for by fs.ReadFile, for the size.
+func (f tagFile) Stat() (fs.FileInfo, error) { return tagInfo{f.size}, nil }
+
+type tagInfo struct{ size int64 }
+
+func (i tagInfo) Name() string       { return "" }
+func (i tagInfo) Size() int64        { return i.size }
+func (i tagInfo) Mode() fs.FileMode  { return 0 }
+func (i tagInfo) ModTime() time.Time { return time.Time{} }
+func (i tagInfo) IsDir() bool        { return false }
+func (i tagInfo) Sys() any           { return nil }

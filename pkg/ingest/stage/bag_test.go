@@ -1,0 +1,129 @@
+package stage_test
+
+import (
+	"crypto/md5"
+	"crypto/sha512"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"archivist/pkg/ingest"
+)
+
+// bagged makes a bag of files, in a folder, with manifests of md5 and sha512.
+func bagged(folder string, files map[string]string) map[string]string {
+	bag := map[string]string{"bagit.txt": "BagIt-Version: 1.0\nTag-File-Character-Encoding: UTF-8\n"}
+	var info, fives, longs strings.Builder
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		text := files[name]
+		size += len(text)
+		bag["data/"+name] = text
+		fmt.Fprintf(&fives, "%x  data/%s\n", md5.Sum([]byte(text)), name)
+		fmt.Fprintf(&longs, "%x  data/%s\n", sha512.Sum512([]byte(text)), name)
+	}
+	fmt.Fprintf(&info, "Source-Organization: The Library\nTitle: Letters of Anna\nPayload-Oxum: %d.%d\n", size,
+		len(files))
+	bag["bag-info.txt"], bag["manifest-md5.txt"] = info.String(), fives.String()
+	bag["manifest-sha512.txt"] = longs.String()
+	bag["tagmanifest-md5.txt"] = fmt.Sprintf("%x  bag-info.txt\n", md5.Sum([]byte(info.String())))
+	in := map[string]string{}
+	for name, text := range bag {
+		in[folder+name] = text
+	}
+	return in
+}
+
+// TestBags: the files of a container that are a bag are validated, and describe the object.
+func TestBags(t *testing.T) {
+	d := newDeposits(t)
+	for name, bag := range map[string]map[string]string{"a.zip": bagged("delivery/", letters),
+		"b.tgz": bagged("", letters)} {
+		data := zipped(bag)
+		if name == "b.tgz" {
+			data = tarred(bag)
+		}
+		j := d.send(name, data)
+		files := d.holds(j, bag)
+		both := []string{"md5", "sha512"}
+		if b := j.Unpacked.Bag; b == nil || b.Version != "1.0" || !slices.Equal(b.Algorithms, both) ||
+			b.Files != 3 || j.What != "Letters of Anna" || j.Who != "The Library" {
+			t.Fatalf("%s: %+v; %s by %s", name, b, j.What, j.Who)
+		}
+		for path, e := range files {
+			if len(e.Digests["md5"]) != 32 {
+				t.Errorf("%s: the md5 of %s is not kept: %v", name, path, e.Digests)
+			}
+		}
+
+		obj, err := d.Stages.Root.Head(t.Context(), j.Primary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := d.Stages.Root.Open(t.Context(), obj, obj.Head, "system/premis.xml", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(body)
+		_ = body.Close()
+		if err != nil || !strings.Contains(string(text), "a bag of BagIt 1.0") {
+			t.Errorf("%s: the PREMIS document does not name the bag: %v", name, err)
+		}
+	}
+
+	// What the depositor says of the object comes first.
+	j := d.send("c.zip", zipped(bagged("", map[string]string{"x": "x"})), func(b *ingest.Batch) { b.What = "My title" })
+	if j.What != "My title" || j.Who != "The Library" {
+		t.Errorf("%s by %s", j.What, j.Who)
+	}
+	// It is no bag: not all files are in it.
+	other := bagged("bag/", letters)
+	other["beside.txt"], other["bag/data/more.txt"] = "x", "not listed"
+	if j := d.send("d.zip", zipped(other)); j.State != ingest.Completed || j.Unpacked.Bag != nil {
+		t.Errorf("%s: %s", j.State, j.Message)
+	}
+}
+
+// TestBagsThatAreNotValid: they are refused with all that is wrong.
+func TestBagsThatAreNotValid(t *testing.T) {
+	d := newDeposits(t)
+	for says, change := range map[string]func(bag map[string]string){
+		"data/letters/1.txt: its md5 is": func(b map[string]string) {
+			b["data/letters/1.txt"] = "changed"
+		},
+		"it is not there; manifest-md5.txt lists": func(b map[string]string) {
+			delete(b, "data/letters/1.txt")
+		},
+		"data/more.txt: no manifest lists it": func(b map[string]string) { b["data/more.txt"] = "x" },
+		"bag-info.txt: its md5 is": func(b map[string]string) {
+			b["bag-info.txt"] += "Bag-Count: 1\n"
+		},
+		"version 9.9 is not known": func(b map[string]string) {
+			b["bagit.txt"] = "BagIt-Version: 9.9\nTag-File-Character-Encoding: UTF-8\n"
+		},
+		"there is no manifest of the payload": func(b map[string]string) {
+			delete(b, "manifest-md5.txt")
+			delete(b, "manifest-sha512.txt")
+		},
+		"it is not there yet: fetch.txt says where": func(b map[string]string) {
+			delete(b, "data/letters/1.txt")
+			b["fetch.txt"] = "https://example.org/1.txt - data/letters/1.txt\n"
+		},
+		"sha224 of data/": func(b map[string]string) {
+			b["manifest-sha224.txt"] = strings.Repeat("0", 56) + "  data/letters/1.txt\n"
+		},
+	} {
+		bag := bagged("", letters)
+		change(bag)
+		for kind, data := range map[string][]byte{"zip": zipped(bag), "tgz": tarred(bag)} {
+			j := d.send(fmt.Sprintf("%d.%s", len(d.files), kind), data)
+			if j.State != ingest.Failed || !j.NotRecoverable || !strings.Contains(j.Message, says) ||
+				!strings.Contains(j.Message, "submit it with the type file") {
+				t.Errorf("%s: %s: %s; expected %q", kind, j.State, j.Message, says)
+			}
+		}
+	}
+}
