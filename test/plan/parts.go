@@ -96,9 +96,9 @@ var sets = map[Set][]Part{
 	Test:  slices.Concat([]Part{vet, staticcheck, process}, simulations, []Part{first, inProcess, templates}),
 	More: slices.Concat([]Part{large, programs, linters, tables, outside, rest, readme, documents, core,
 		dynamoDB}, longer,
-		[]Part{damaged}, races),
+		[]Part{damaged}, fuzzers("8s"), races),
 	Soak: slices.Concat([]Part{largest, dynamoDB, tables, outside, inProcess, first, rest,
-		readme, documents, wholeCore}, all, races),
+		readme, documents, wholeCore}, all, fuzzers("10m"), races),
 }
 
 // random are the tests that play seeds: for how many seconds each of them does in make test, and how many seeds in make
@@ -148,6 +148,22 @@ func played() (short, longer, all []Part) {
 		all = append(all, play(r.name, fmt.Sprintf("-seeds=%d -seed=$SEED", r.soak), " -mutants=all"))
 	}
 	return short, longer, all
+}
+
+// fuzzers are the fuzzers of what strangers' files are read by, each for a time.
+func fuzzers(budget string) (all []Part) {
+	for _, f := range []struct{ dir, name, finds string }{
+		{"./pkg/formats/container", "FuzzInflate", "compressed data that compress/flate judges otherwise"},
+		{"./pkg/formats/container", "FuzzZip", "a zip file that archive/zip unpacks otherwise, or a name that gets through"},
+		{"./pkg/formats/container", "FuzzTar", "a tar file that archive/tar unpacks otherwise, or a name that gets through"},
+		{"./pkg/formats/bagit", "FuzzCheck", "a tag file by which a changed bag is valid"},
+		{"./pkg/formats/anvl", "FuzzRead", "a record that cannot be read again once it is written"},
+	} {
+		all = append(all, Part{Name: f.name + " of " + f.dir[len("./pkg/formats/"):], Lane: Process, Finds: f.finds,
+			Command: "go test -vet=off -run=None -fuzz=" + f.name + " -fuzztime=" + budget + " " + f.dir,
+			Limit:   30 * time.Minute})
+	}
+	return all
 }
 
 // simulation is a part that plays seeds.

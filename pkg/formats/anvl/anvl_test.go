@@ -69,3 +69,31 @@ func TestRoundTrip(t *testing.T) {
 		check(t, b.String())
 	})
 }
+
+// FuzzRead: what is read can be written, and is the same when it is read again.
+func FuzzRead(f *testing.F) {
+	f.Add("who: Anna\nwhat: Letters\n  of Anna\n# a comment\nwhen: 1851%0A\n")
+	f.Add("erc: Anna | Letters | 1851 | ark:/99999/fk4x\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := Read(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		for _, e := range all {
+			if Carries(e.Value) != "" || Carries(e.Name) != "" {
+				return // it is refused before it is written
+			}
+		}
+		var b strings.Builder
+		if err := Write(&b, all...); err != nil {
+			return
+		}
+		again, err := Read(strings.NewReader(b.String()))
+		if err != nil {
+			t.Fatalf("%q was read from %q, but %q is not: %v", all, text, b.String(), err)
+		}
+		if len(again) > len(all) {
+			t.Fatalf("%q became %q", all, again)
+		}
+	})
+}
