@@ -78,7 +78,9 @@ var suite = []entry{
 	// What goes wrong, and what repairs it.
 	{"TestJobsSurviveSimultaneousFaults", "ministack", "localstack", alone, 54,
 		"lost messages, killed functions, stopped executions"},
-	{"TestKilledDownloadResumesAtTheLastPart", "", "ministack localstack", alone, 23,
+	{"TestKilledUnpackingGoesOn", "", "ministack", alone, 40,
+		"a real process that dies while it unpacks a container"},
+	{"TestKilledDownloadResumesAtTheLastPart", "", "ministack", alone, 23,
 		"a real process that dies in a large file"},
 	{"TestStoreSurvivesDeathBeforeEachWrite", "", "ministack", shares, 35, "a real process that dies in Store"},
 	{"TestConsumersSurviveDeath", "", "ministack", shares, 20, "a real process that dies in a consumer"},

@@ -16,9 +16,10 @@ type zipFiles struct {
 	files []zipFile
 	bytes int64 // of all files
 
-	i   int // of the current file
-	src *source
-	cur stream // its content
+	i     int // of the current file
+	src   *source
+	cur   stream    // its content
+	flate *inflater // it is used again: there can be many small files
 }
 
 // zipFile is a file of the directory. The names were checked when it was opened.
@@ -148,10 +149,16 @@ func (z *zipFiles) open() error {
 	}
 
 	in := newInput(z.src, at, end)
-	z.cur = &plain{in}
-	if f.Method == zip.Deflate {
-		z.cur = deflated{newInflater(in)}
+	if f.Method != zip.Deflate {
+		z.cur = &plain{in}
+		return nil
 	}
+	if z.flate == nil {
+		z.flate = newInflater(in)
+	} else {
+		z.flate.reset(in)
+	}
+	z.cur = deflated{z.flate}
 	return nil
 }
 

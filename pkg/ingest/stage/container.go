@@ -188,13 +188,16 @@ func (u *unpacking) seen(ctx context.Context) error {
 	if file, _ := u.reader.Current(); file != nil {
 		u.reader.Seen(file.Name)
 	}
+	if u.Received != nil {
+		u.reader.Seen(nameOf(*u.Received))
+	}
 	return nil
 }
 
 // finished is how many segments of the ledger are written, when the try begins.
 func (u *unpacking) finished() int {
 	done := u.State.Files - len(u.Files)
-	if u.State.File != nil {
+	if u.State.File != nil || u.Received != nil {
 		done--
 	}
 	return done / workspace.SegmentFiles
@@ -213,6 +216,11 @@ func (u *unpacking) need(files int64) error {
 func (u *unpacking) files(ctx context.Context) (err error) {
 	if u.State != nil {
 		u.got = u.State.Files
+	}
+	if u.Received != nil {
+		if err := u.complete(ctx); err != nil {
+			return err
+		}
 	}
 
 	for {
@@ -321,7 +329,8 @@ func (u *unpacking) small(ctx context.Context, file *container.File) error {
 			u.note(0, checkm.Row{}, err)
 			return nil
 		}
-		*e = u.entry(ctx, file, sums, key, bytes.NewReader(data))
+		*e = u.entry(file, sums, key)
+		u.look(ctx, e, bytes.NewReader(data))
 		return nil
 	})
 	return nil
@@ -337,7 +346,7 @@ func (u *unpacking) large(ctx context.Context, file *container.File, read int64)
 	if read > 0 {
 		err = sums.Restore(u.Digests)
 	} else {
-		u.Upload, err = u.Work.Begin(ctx, key)
+		err = u.begin(ctx, key)
 	}
 
 	for buf := make([]byte, u.Work.Limits.PartSize(file.Size)); err == nil; {
@@ -374,6 +383,17 @@ func (u *unpacking) large(ctx context.Context, file *container.File, read int64)
 	return err
 }
 
+// begin begins the upload of a large file.
+func (u *unpacking) begin(ctx context.Context, key string) error {
+	s, err := u.reader.State()
+	if err != nil {
+		return err
+	}
+	u.Before = &s
+	u.Upload, err = u.Work.Begin(ctx, key)
+	return err
+}
+
 // part uploads the next part of a large file.
 func (u *unpacking) part(ctx context.Context, sums *fetch.Digester, data []byte) error {
 	if len(data) == 0 {
@@ -381,36 +401,52 @@ func (u *unpacking) part(ctx context.Context, sums *fetch.Digester, data []byte)
 	}
 
 	err := u.Work.Add(ctx, u.Upload, data)
-	if fault.Is(err, fault.NotFound) { // it was removed as too old: the next try starts over
-		u.State, u.Files, u.Upload, u.Digests = nil, nil, nil, fetch.State{}
-		return errors.Join(err, u.Work.PutUnpacking(ctx, u.job.ID, u.Unpacking))
+	if fault.Is(err, fault.NotFound) {
+		why := fmt.Errorf("the upload of %s was removed as too old, or completed by another worker; the file is "+
+			"unpacked again", u.Upload.Key)
+		u.State, u.Upload, u.Digests = u.Before, nil, fetch.State{}
+		return errors.Join(why, u.Work.PutUnpacking(ctx, u.job.ID, u.Unpacking))
 	}
 	_, _ = sums.Write(data) // a digester never fails
 	return err
 }
 
-// whole ends a large file.
+// whole ends a large file. That all its parts are there is saved first: a worker that dies in between leaves an upload
+// of which nobody knows whether it was completed.
 func (u *unpacking) whole(ctx context.Context, file *container.File, sums *fetch.Digester, key string) error {
+	e := u.entry(file, sums, key)
+	u.Received, u.Before, u.Digests, u.partly = &e, nil, fetch.State{}, ""
+	if err := u.save(ctx); err != nil {
+		return err
+	}
+	return u.complete(ctx)
+}
+
+// complete makes the parts of a large file the file. It can be repeated.
+func (u *unpacking) complete(ctx context.Context) error {
 	if err := u.Work.Complete(ctx, u.Upload); err != nil {
 		return err
 	}
-
-	e := u.entry(ctx, file, sums, key, nil)
-	u.Files, u.Upload, u.Digests, u.partly = append(u.Files, &e), nil, fetch.State{}, ""
-	return u.save(ctx)
+	e := u.Received
+	u.look(ctx, e, nil)
+	u.Files, u.Upload, u.Received = append(u.Files, e), nil, nil
+	return nil
 }
 
-// entry is what the ledger has of a file. whole is its content if that is in memory.
-func (u *unpacking) entry(ctx context.Context, file *container.File, sums *fetch.Digester, key string,
-	whole io.ReaderAt) aip.Entry {
-	warnings := []string{file.Warning}
-	warnings = append(warnings, u.early.warning(ctx, file.Name, sums.Size, contentAt(u.Work, key, whole)))
+// look adds to a file's warning what its content says against its name. whole is its content if that is in memory.
+func (u *unpacking) look(ctx context.Context, e *aip.Entry, whole io.ReaderAt) {
+	mismatch := u.early.warning(ctx, nameOf(*e), e.Size, contentAt(u.Work, e.Source, whole))
+	e.Warning = joined([]string{e.Warning, mismatch})
+}
+
+// entry is what the ledger has of a file.
+func (u *unpacking) entry(file *container.File, sums *fetch.Digester, key string) aip.Entry {
 	return aip.Entry{
 		URL:       u.Container.URL + "#" + container.Escape(file.Name),
 		MediaType: defaultType(file.Name),
 		Modified:  file.Modified,
 		RawName:   file.Raw,
-		Warning:   joined(warnings),
+		Warning:   file.Warning,
 		File: ocfl.File{
 			Path:    "producer/" + file.Name,
 			Size:    sums.Size,

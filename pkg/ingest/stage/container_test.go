@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,10 +21,15 @@ import (
 	"testing"
 	"time"
 
+	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/ocfl"
 )
 
 // deposits is a source of containers, by path. It counts how often each was sent.
@@ -234,6 +240,85 @@ func TestContainerGoesOn(t *testing.T) {
 		if refused.Load() == 0 || stopped.Load() == 0 {
 			t.Errorf("seed %d: %d requests refused, %d tries stopped", seed, refused.Load(), stopped.Load())
 		}
+	}
+}
+
+// TestContainerUploadIsGone: an upload that another worker has completed, or that was removed, is begun again; one
+// whose worker died after it was completed is not.
+func TestContainerUploadIsGone(t *testing.T) {
+	want := map[string]string{"a.txt": "a", "b.bin": strings.Repeat("0123456789abcdef", 20<<16), "c.txt": "c"}
+	for name, data := range map[string][]byte{"a.zip": zipped(want), "a.tgz": tarred(want)} {
+		for _, way := range []string{"removed", "completed"} {
+			d := newDeposits(t)
+			d.Stages.Work.Limits.Part = 5 << 20
+			later, parts, did := time.Duration(0), 0, 0
+			now := func() time.Time { return time.Now().Add(later) }
+			d.Machine.Queue.Now, d.Machine.Scheduler.Leases.Now, d.Stages.Now = now, now, now
+			d.S3.Before = func(op, key string) int {
+				switch {
+				case op == "UploadPart" && strings.HasSuffix(key, "files/000001"):
+					parts++
+					if way != "removed" || parts != 3 {
+						return 0
+					}
+					did++
+					job, _, _ := strings.Cut(strings.TrimPrefix(key, "work/jobs/"), "/")
+					u, err := d.Stages.Work.Unpacking(t.Context(), job)
+					if err == nil {
+						err = d.Stages.Work.Abort(t.Context(), u.Upload)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				case strings.Contains(key, "/ledger/") && way == "completed" && parts == 4 && did == 0:
+					did++ // the first request after the file was completed
+					return http.StatusServiceUnavailable
+				}
+				return 0
+			}
+			j := d.send(name, data)
+			for range 20 {
+				if d.Job(j.ID).State == ingest.Completed {
+					break
+				}
+				later += 4 * time.Minute
+				d.Drive()
+			}
+			d.holds(d.Job(j.ID), want)
+			if did != 1 || way == "completed" && parts != 4 || way == "removed" && parts < 7 {
+				t.Errorf("%s: %s: %d parts, %d times", name, way, parts, did)
+			}
+		}
+	}
+}
+
+// TestContainerOfAnotherTry: two tries that received different content unpack the one that was received first.
+func TestContainerOfAnotherTry(t *testing.T) {
+	d := newDeposits(t)
+	other := zipped(map[string]string{"other.txt": "of the other try"})
+	once := false
+	d.S3.Before = func(op, key string) int {
+		if once || !strings.HasSuffix(key, "/unpacking.json") || op != "PUT object" {
+			return 0
+		}
+		once = true
+		job, _, _ := strings.Cut(strings.TrimPrefix(key, "work/jobs/"), "/")
+		at := workspace.ContainerKey(job, "other-try")
+		err := d.Stages.Work.Put(t.Context(), at, other, bucket.Condition{})
+		info, headErr := d.Stages.Work.Head(t.Context(), at)
+		sums := fetch.NewDigester()
+		_, _ = sums.Write(other)
+		file := ocfl.File{Path: "producer/a.zip", Size: int64(len(other)), Digests: sums.Sums(), Source: at}
+		err = errors.Join(err, headErr, d.Stages.Work.BeginUnpacking(t.Context(), job, &workspace.Unpacking{
+			Container: aip.Entry{File: file}, ETag: info.ETag, Kind: container.Zip}))
+		if err != nil {
+			t.Error(err)
+		}
+		return 0
+	}
+	d.holds(d.send("a.zip", zipped(letters)), map[string]string{"other.txt": "of the other try"})
+	if !once {
+		t.Error("there was no other try")
 	}
 }
 

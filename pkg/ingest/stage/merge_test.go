@@ -97,7 +97,7 @@ func TestRefusedUpdates(t *testing.T) {
 	} {
 		d.Refused(d.update("box", files).ID, says)
 	}
-	d.Refused(d.update("unknown", map[string]string{"a.txt": "a"}).ID, "there is nothing to update")
+	d.Refused(d.update("unknown", map[string]string{"a.txt": "a"}).ID, "no object of the collection has one")
 	d.Refused(d.update("box", map[string]string{"x": "x"}, func(b *ingest.Batch) { b.IfVersion = 7 }).ID, "version 1")
 	ark := func(b *ingest.Batch) { b.LocalIDs, b.Primary = nil, stagetest.OnShoulder("fk4nothing") }
 	d.Refused(d.update("box", map[string]string{"x": "x"}, ark).ID, "there is nothing to update")

@@ -21,9 +21,12 @@ type Unpacking struct {
 	// Files are those of the segment that is not finished, the last ones before State.
 	Files []*aip.Entry `json:"files,omitempty"`
 
-	// Upload and Digests are of the file in whose middle State is.
-	Upload  *bucket.Upload `json:"upload,omitempty"`
-	Digests fetch.State    `json:"digests,omitzero"`
+	// Upload and Digests are of the file in whose middle State is, and Before is its beginning. If the file is
+	// Received, all its parts are there, and State is behind it.
+	Upload   *bucket.Upload   `json:"upload,omitempty"`
+	Digests  fetch.State      `json:"digests,omitzero"`
+	Before   *container.State `json:"before,omitempty"`
+	Received *aip.Entry       `json:"received,omitempty"`
 }
 
 func unpackingKey(job string) string { return Prefix(job) + "unpacking.json" }

@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/workspace"
+)
+
+// TestKilledUnpackingGoesOn: a container whose function is killed three times while it unpacks is downloaded once, and
+// all of its files are there. With -gigabyte it has 50,000 files and 2 GiB.
+func TestKilledUnpackingGoesOn(t *testing.T) {
+	begin(t)
+	files, size, patience := 2100, 10_000, soon
+	if *gigabyte {
+		files, size, patience = 50_000, 43_000, 40*time.Minute
+	}
+	path := filepath.Join(t.TempDir(), "deposit.zip")
+	sums := packed(t, path, files, size)
+	peaks := watchMemory(t)
+	var sent atomic.Int64
+	src := newSource(t)
+	src.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.Header.Get("Range") != "bytes=0-0" {
+			sent.Add(1)
+		}
+		http.ServeFile(w, r, path)
+	})
+
+	began := time.Now()
+	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{
+		URL: src.URL + "/deposit.zip", Type: "container"}}, "unpack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := ingest.JobID(b.ID, 1)
+	segments := files / workspace.SegmentFiles
+	for kill := 1; kill <= 3; kill++ {
+		until(t, "the function has unpacked a part", patience,
+			func() bool { return unpacked(t, job) >= kill*segments/4 })
+		if killFunctions(t) == 0 {
+			t.Error("no function was killed")
+		}
+	}
+
+	j := ends(t, job, "Completed", patience)
+	if sent.Load() != 1 {
+		t.Errorf("the container was sent %d times", sent.Load())
+	}
+	t.Logf("%d files in %.0f s, with three kills", files, time.Since(began).Seconds())
+	for stage, peak := range peaks() {
+		t.Logf("%-9s at most %d MiB resident", stage, peak>>20)
+		if most := mostResident(stage); peak > most {
+			t.Errorf("%s had %.1f MiB resident, at most %d are allowed", stage, float64(peak)/(1<<20), most>>20)
+		}
+	}
+
+	all, err := client.Files(t.Context(), j.Identifiers.Primary, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := 0
+	for _, f := range all {
+		if sums[f.Path] == f.Digests["sha256"] && sums[f.Path] != "" {
+			same++
+		}
+	}
+	if same != files {
+		t.Errorf("%d of %d files are as they were packed", same, files)
+	}
+}
+
+// packed writes a zip file, and returns the sha256 of each of its files by its path in the version. Half of each file
+// can be compressed.
+func packed(t *testing.T, path string, files, size int) map[string]string {
+	t.Helper()
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, sums, rnd := zip.NewWriter(out), map[string]string{}, rand.NewChaCha8([32]byte{28})
+	data := make([]byte, size)
+	for i := range files {
+		_, _ = rnd.Read(data[:size/2])
+		name := fmt.Sprintf("folder-%03d/file-%05d.bin", i%300, i)
+		to, err := w.Create(name)
+		if err == nil {
+			_, err = to.Write(data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(data)
+		sums["producer/"+name] = hex.EncodeToString(sum[:])
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return sums
+}
+
+// unpacked is how many segments of a job's ledger are written.
+func unpacked(t *testing.T, job string) int {
+	t.Helper()
+	got, err := buckets().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &out.WorkBucket,
+		Prefix: aws.String(workspace.Prefix(job) + "ledger/")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(got.Contents)
+}
