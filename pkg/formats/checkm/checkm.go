@@ -112,6 +112,7 @@ type Options struct {
 	// RequireDigest is the collection's rule.
 	RequireDigest bool // a row without a digest is an Error
 	Stored        bool // the manifest was written by NewStored
+	Inside        bool // it is beside its files: their URLs do not count
 	// Check, if set, makes additional checks of each row. It returns the column ("title")
 	// and the problem.
 	Check func(r Row, wrong func(column, why string))

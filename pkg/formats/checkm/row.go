@@ -41,7 +41,7 @@ func (r *reader) row(line string) (Row, bool) {
 	}
 
 	// A row without a URL column has its problem at the beginning of the line.
-	if err := source.Check(row.URL); err != nil {
+	if err := source.Check(row.URL); err != nil && !r.options.Inside {
 		r.add(Error, max(1, at["fileurl"]), "found %q; %v", shown(row.URL), err)
 	}
 

@@ -57,7 +57,9 @@ const (
 func newInflater(in *input) *inflater { return &inflater{in: in} }
 
 // reset begins with other data.
-func (f *inflater) reset(in *input) { f.in, f.state, f.at, f.made, f.err = in, inflateState{}, 0, false, nil }
+func (f *inflater) reset(in *input) {
+	f.in, f.state, f.at, f.made, f.err = in, inflateState{}, 0, false, nil
+}
 
 // resume continues from a saved state.
 func (f *inflater) resume(s inflateState) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -161,7 +162,11 @@ func (u *unpacking) open(ctx context.Context) (err error) {
 	u.asked = []string{"md5", "sha1"}
 	_, size, known := u.reader.Total()
 	if known {
-		u.asked = bagit.Asked(u.reader.Names())
+		names := u.reader.Names()
+		u.asked = bagit.Asked(names)
+		if slices.Contains(names, innerManifest) {
+			u.asked = slices.Sorted(maps.Keys(checkm.Lengths))
+		}
 	}
 
 	if known || u.State == nil {
@@ -509,8 +514,10 @@ func (d Download) unpacked(ctx context.Context, u *unpacking) (ingest.Result, er
 	}
 
 	j.FileWarnings = nil // those of an earlier try
-	if refused, err := u.bag(ctx); err != nil || refused != "" {
-		return ingest.Fail(false, refused), err
+	for _, check := range []func(context.Context) (string, error){u.listed, u.bag} {
+		if refused, err := check(ctx); err != nil || refused != "" {
+			return ingest.Fail(false, refused), err
+		}
 	}
 
 	bag := j.FileWarnings
