@@ -371,6 +371,8 @@ func (r *Reader) State() (State, error) {
 type source struct {
 	from io.ReaderAt
 	err  error
+	// most, if it is set, is how many bytes are read at most; read is how many were.
+	most, read int64
 }
 
 func (s *source) ReadAt(p []byte, off int64) (int, error) {
@@ -378,8 +380,13 @@ func (s *source) ReadAt(p []byte, off int64) (int, error) {
 		return 0, corrupt("it refers to something before its beginning")
 	}
 	n, err := s.from.ReadAt(p, off)
-	if err != nil && err != io.EOF {
+	s.read += int64(n)
+	switch {
+	case err != nil && err != io.EOF:
 		s.err = err
+	case s.most > 0 && s.read > s.most:
+		return 0, corrupt("its directory has more than %d bytes: these are too many files. Split it, or raise the "+
+			"limit in the profile of the collection", s.most)
 	}
 	return n, err
 }

@@ -17,8 +17,12 @@ import (
 // tarBlock is the size of a header, and of what content is filled up to.
 const tarBlock = 512
 
-// mostHeader limits the headers of one file: the map of a sparse file is among them.
-const mostHeader = 4 << 20
+// What is no content has limits, too: a small compressed file could become so much of it that no end comes.
+const (
+	mostHeader  = 4 << 20 // bytes of the headers of one file: the map of a sparse file is among them
+	mostOthers  = 1 << 18 // folders, and headers that describe the archive
+	mostPadding = 64 << 20 // bytes behind the end mark
+)
 
 // tarFiles are the files of a tar file. Each header has a reader of archive/tar of its own, which knows nothing of the
 // files before: so another process can go on from here.
@@ -30,12 +34,14 @@ type tarFiles struct {
 
 	header []byte // of a sparse file
 	begin  int64  // of its content in data
+	others int    // entries that were passed over
 }
 
 // tarState is where a tar file is read. A sparse file goes on with its headers, and zeros in place of the content that
 // was read.
 type tarState struct {
 	At     int64  `json:"at"`
+	Others int    `json:"others,omitempty"`
 	Header []byte `json:"header,omitempty"`
 	Begin  int64  `json:"begin,omitempty"`
 }
@@ -84,6 +90,10 @@ func (t *tarFiles) next() (*File, error) {
 		if why := notFile(h); why != "" {
 			return nil, refuse(clean(h.Name), "%s", why)
 		}
+		t.others++
+		if t.others > mostOthers {
+			return nil, corrupt("it has more than %d folders and other entries that are no files", mostOthers)
+		}
 		if h.Size > 0 && h.Typeflag != tar.TypeXGlobalHeader { // archive/tar has read the content of that one
 			return nil, refuse(clean(h.Name), "it is not a file, but has content")
 		}
@@ -123,9 +133,12 @@ func (t *tarFiles) entry() (*tar.Header, error) {
 
 // end reads the rest behind the end mark, which can only fill up the last block of a tape.
 func (t *tarFiles) end() error {
-	buf := make([]byte, inputBlock)
+	buf, begin := make([]byte, inputBlock), t.data.at
 	for {
 		n, err := t.data.Read(buf)
+		if t.data.at-begin > mostPadding {
+			return corrupt("behind its end mark are more than %d bytes", mostPadding)
+		}
 		if len(bytes.Trim(buf[:n], "\x00")) > 0 {
 			return corrupt("behind its end mark is something else, which programs do not unpack. If some tar files " +
 				"were joined, submit each of them")
@@ -224,7 +237,7 @@ func (t *tarFiles) read(p []byte) (int, error) {
 func (t *tarFiles) ended(uint32) error { return nil }
 
 func (t *tarFiles) save(s *State) (err error) {
-	at := tarState{At: t.data.at}
+	at := tarState{At: t.data.at, Others: t.others}
 	if s.File != nil {
 		at.Header, at.Begin = t.header, t.begin
 	}
@@ -241,7 +254,7 @@ func (t *tarFiles) resume(s State) error {
 		return err
 	}
 
-	t.data.at = at.At
+	t.data.at, t.others = at.At, at.Others
 	if err := t.data.resume(s.Stream); err != nil || s.File == nil {
 		return err
 	}

@@ -22,6 +22,12 @@ type zipFiles struct {
 	flate *inflater // it is used again: there can be many small files
 }
 
+// What the directory of a zip file may have, in bytes: in all, and for each file that the limits allow.
+const (
+	leastDirectory = 16 << 20
+	perEntry       = 200
+)
+
 // zipFile is a file of the directory. The names were checked when it was opened.
 type zipFile struct {
 	*zip.File
@@ -30,7 +36,10 @@ type zipFile struct {
 
 // openZip reads the directory of a zip file, and checks all that it says.
 func (r *Reader) openZip() (*zipFiles, error) {
+	// archive/zip reads all of it into memory, before anything can be counted.
+	r.source.most = max(leastDirectory, perEntry*int64(r.limits.Files))
 	dir, err := zip.NewReader(r.source, r.size)
+	r.source.most = 0
 	switch {
 	case errors.Is(err, zip.ErrFormat):
 		return nil, corrupt("it is not a complete zip file: its directory, which is at its end, is missing or damaged")
