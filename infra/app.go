@@ -109,6 +109,9 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	env := a.newResearch(base, timing)
 	maps.Copy(env, a.newRevisions(base, timing))
 	env[boot.EnvSearch] = jsii.String(p.Settings.SearchDomain)
+	if p.Settings.Resolver || p.Settings.Local {
+		env[boot.EnvResolver] = jsii.String("public")
+	}
 	a.newAPI(base.with(env))
 
 	a.newAlarms(p.Settings)
@@ -212,14 +215,14 @@ func (a *App) newAPI(p FunctionProps) {
 			DeployOptions: &awsapigateway.StageOptions{
 				StageName:            jsii.String(apiStage),
 				TracingEnabled:       jsii.Bool(true),
-				MethodOptions:        openRates(),
+				MethodOptions:        openRates(p.Settings),
 				AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs),
 				AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil),
 			},
 		})
 
 	a.Rest = rest
-	routes(rest)
+	routes(rest, p.Settings)
 	problems(rest)
 	a.newKeys(p.Settings)
 	if !p.Settings.Local { // an emulator has the API elsewhere

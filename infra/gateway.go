@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/jsii-runtime-go"
@@ -18,7 +19,7 @@ var openPaths = []string{"docs", "openapi.json", "openapi.yaml"}
 
 // routes sends every path to the function, with a key but for openPaths. The routes of the
 // archive are the function's own: a new one needs no deployment of the gateway.
-func routes(rest awsapigateway.RestApi) {
+func routes(rest awsapigateway.RestApi, s Settings) {
 	rest.Root().AddProxy(nil)
 	open := &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(false)}
 	for _, path := range openPaths {
@@ -26,13 +27,33 @@ func routes(rest awsapigateway.RestApi) {
 	}
 	files := rest.Root().GetResource(jsii.String("docs")).AddResource(jsii.String("{file}"), nil)
 	files.AddMethod(jsii.String("GET"), nil, open)
+	for _, path := range s.arkPaths() {
+		part := rest.Root()
+		for name := range strings.SplitSeq(path, "/") {
+			next := part.GetResource(jsii.String(name))
+			if next == nil {
+				next = part.AddResource(jsii.String(name), nil)
+			}
+			part = next
+		}
+		part.AddMethod(jsii.String("GET"), nil, open)
+	}
+}
+
+// arkPaths are the paths by which ARKs resolve: in both of their forms, if the deployment says so.
+func (s Settings) arkPaths() []string {
+	if !s.Resolver {
+		return nil
+	}
+	root := strings.TrimPrefix(api.ARKPath, "/")
+	return []string{root + "/{naan}/{name+}", root + s.NAAN + "/{name+}"}
 }
 
 // openRates bound how often openPaths are asked for: the usage plan's rates are those of
 // its keys. A page is five requests.
-func openRates() *map[string]*awsapigateway.MethodDeploymentOptions {
+func openRates(s Settings) *map[string]*awsapigateway.MethodDeploymentOptions {
 	rates := map[string]*awsapigateway.MethodDeploymentOptions{}
-	for _, path := range append(slices.Clone(openPaths), "docs/{file}") {
+	for _, path := range slices.Concat(openPaths, []string{"docs/{file}"}, s.arkPaths()) {
 		rates["/"+path+"/GET"] = &awsapigateway.MethodDeploymentOptions{
 			ThrottlingRateLimit: jsii.Number(10), ThrottlingBurstLimit: jsii.Number(50)}
 	}

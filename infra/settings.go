@@ -61,6 +61,8 @@ type Settings struct {
 	Images     []string // container images in which its tasks may run
 	Network    Network  // of their containers
 
+	Resolver bool // ARKs resolve for everybody
+
 	Keys []Key // of the API, in addition to that of the deployment
 
 	LogRoleExists bool // the account has a role for the logs of its APIs
@@ -93,7 +95,8 @@ var (
 func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
 
 // switches are the settings that have one value, or none.
-var switches = map[string]string{"apiGatewayLogRole": "existing", "local": "true", "reserve": "true",
+var switches = map[string]string{"apiGatewayLogRole": "existing", "arkResolver": "public",
+	"local": "true", "reserve": "true",
 	"revisionQueue": "true", "taskPrograms": "none", "testArks": "true"}
 
 // read takes the settings out of what is given to the CDK as its context. A deployment
@@ -117,6 +120,7 @@ func read(given map[string]any) (s Settings, err error) {
 		Local:        context("local") == "true", Reserve: context("reserve") == "true",
 		Revisions:     context("revisionQueue") == "true",
 		NoPrograms:    context("taskPrograms") == "none",
+		Resolver:      context("arkResolver") == "public",
 		ReplicaBucket: context("replicaBucket"), ReplicaRegion: context("replicaRegion"),
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 

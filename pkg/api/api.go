@@ -80,7 +80,9 @@ type API struct {
 	// Keys are what the keys of the API allow, by their ids. A key that is not among them allows
 	// nothing. nil: calls need no key, as on a local stack.
 	Keys map[string]Access
-	Log  *slog.Logger
+	// Resolves says that ARKs resolve here, for everybody.
+	Resolves bool
+	Log      *slog.Logger
 
 	// mu guards known, which is the only state that requests share.
 	mu    sync.Mutex

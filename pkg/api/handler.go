@@ -51,5 +51,6 @@ func (a *API) Handler() http.Handler {
 	}
 
 	docs(mux)
+	a.resolver(mux)
 	return a.guarded(a.caused(routed(mux)))
 }

@@ -63,6 +63,7 @@ var suite = []entry{
 	{"TestDescriptionPrecedence", "process", "", shares, 2, "a description that hides another"},
 	{"TestCorrections", "process", "ministack", shares, 5, "a withdrawn id that still names its object"},
 	{"TestWithdrawal", "process", "ministack", shares, 5, "a file of a withdrawn object that is given out"},
+	{"TestARKsResolve", "process ministack", "", shares, 5, "an ARK that a gateway does not pass on"},
 	{"TestLegalHold", "process", "ministack", shares, 9, "a legal hold that is lost, or not shown"},
 	{"TestManyObjectsInOneBatch", "process", "", alone, 5,
 		"executions that are repeated when many run at once"},

@@ -64,7 +64,11 @@ func TestKilledUnpackingGoesOn(t *testing.T) {
 	t.Logf("%d files in %.0f s, with three kills", files, time.Since(began).Seconds())
 	for stage, peak := range peaks() {
 		t.Logf("%-9s at most %d MiB resident", stage, peak>>20)
-		if most := mostResident(stage); peak > most {
+		most := mostResident(stage)
+		if stage == "download" {
+			most += 128 << 20 // the directory of the zip file, and the names; the function has 512 MB
+		}
+		if peak > most {
 			t.Errorf("%s had %.1f MiB resident, at most %d are allowed", stage, float64(peak)/(1<<20), most>>20)
 		}
 	}

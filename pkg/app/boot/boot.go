@@ -94,6 +94,7 @@ const (
 	EnvQueue        = "ARCHIVIST_QUEUE"  // URL of the stage's queue
 	EnvLimits       = "ARCHIVIST_LIMITS" // Limits as JSON
 	EnvNAAN         = "ARCHIVIST_NAAN"
+	EnvResolver     = "ARCHIVIST_ARK_RESOLVER" // "public": ARKs resolve for everybody
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
 	// EnvAllow is for local stacks only: private networks to download from, e.g.
 	// "127.0.0.0/8".
@@ -287,7 +288,8 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		History: history.Store{Table: t}, Statistics: statistics.Store{Table: t},
 		Derived: bucket.Bucket{Client: client, Name: s.env(EnvDerived),
 			Limits: bucket.DefaultLimits},
-		Browse: s.browse(),
+		Browse:   s.browse(),
+		Resolves: s.env(EnvResolver) == "public",
 		Histories: histories.Writer{Archive: provenance.Archive{NAAN: s.env(EnvNAAN),
 			Version: version()}}}
 

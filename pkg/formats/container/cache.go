@@ -5,7 +5,7 @@ import "io"
 // cacheBlock and cacheBlocks are what is kept of a container in memory: each block is one request to its source.
 const (
 	cacheBlock  = 4 << 20
-	cacheBlocks = 4
+	cacheBlocks = 2
 )
 
 // blockCache keeps the last blocks that were read.

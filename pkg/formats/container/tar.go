@@ -19,8 +19,8 @@ const tarBlock = 512
 
 // What is no content has limits, too: a small compressed file could become so much of it that no end comes.
 const (
-	mostHeader  = 4 << 20 // bytes of the headers of one file: the map of a sparse file is among them
-	mostOthers  = 1 << 18 // folders, and headers that describe the archive
+	mostHeader  = 4 << 20  // bytes of the headers of one file: the map of a sparse file is among them
+	mostOthers  = 1 << 18  // folders, and headers that describe the archive
 	mostPadding = 64 << 20 // bytes behind the end mark
 )
 

@@ -64,6 +64,7 @@ func (r *Reader) openZip() (*zipFiles, error) {
 		if packed > uint64(r.size) {
 			return nil, refuse(file.Name, "the entries have more compressed bytes than the container: they overlap")
 		}
+		f.Extra, f.Comment = nil, "" // there can be many of them
 		z.files = append(z.files, zipFile{f, file})
 	}
 	return z, r.check(z)
