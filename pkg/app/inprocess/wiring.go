@@ -189,7 +189,6 @@ func (s *System) deployment() map[string]string {
 		boot.EnvEvents: eventsBucket, boot.EnvDerived: derivedBucket,
 		boot.EnvTargets: strings.Join(set.Targets, ","),
 		boot.EnvTiming:  set.Timing, boot.EnvLimits: set.Limits.String(), boot.EnvNAAN: set.NAAN,
-		boot.EnvResolver: "public",
 		boot.EnvShoulder: set.Shoulder, boot.EnvMailFrom: set.MailFrom,
 		boot.EnvContact: set.Contact,
 		boot.EnvAllow:   "127.0.0.0/8,::1/128", boot.EnvAPI: set.APIURL,
@@ -235,7 +234,7 @@ func (s *System) newFunctions(timing ingest.Timing) {
 
 	env := s.newResearch(timing)
 	maps.Copy(env, s.newRevisions(timing))
-	env[boot.EnvKeys] = s.keys()
+	env[boot.EnvKeys], env[boot.EnvResolver] = s.keys(), "public"
 	s.newFunction(fnAPI, 29*time.Second, makers[fnAPI], env)
 }
 
