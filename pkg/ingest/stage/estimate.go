@@ -99,6 +99,7 @@ func (e Estimate) payload(ctx context.Context,
 	}
 
 	j.Files, j.SpaceNeeded, j.SizeKnown = 1, 0, true
+	j.Unpacked, j.Merged = nil, nil // of a payload that was there before: the source can have another one now
 	if j.Payload.Type != ingest.TypeObjectManifest {
 		return nil, next, nil
 	}
