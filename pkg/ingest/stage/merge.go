@@ -69,13 +69,21 @@ func (m *merging) read(ctx context.Context, p Packager, e aip.Entry) (refused st
 	return "", nil
 }
 
+// contradiction returns that a file is to be deleted, and is submitted, or "".
+func (m *merging) contradiction() string {
+	for _, name := range m.deletions {
+		if m.submitted["producer/"+name] {
+			return fmt.Sprintf("mrt-delete.txt names %q, which the submission has, too. Take one of them out, then "+
+				"submit it again", ingest.Cut(name, 200))
+		}
+	}
+	return ""
+}
+
 // keep reports whether the version has a file of the newest one.
 func (m *merging) keep(e aip.Entry) (kept bool, refused string) {
 	name := nameOf(e)
 	switch {
-	case m.submitted[e.Path] && m.delete[name]:
-		return false, fmt.Sprintf("mrt-delete.txt names %q, which the submission has, too. Take one of them out, then "+
-			"submit it again", name)
 	case m.submitted[e.Path]:
 		return false, ""
 	case m.delete[name]:
@@ -106,6 +114,10 @@ func (p Packager) merge(ctx context.Context, j *ingest.Job, made *pack) (refused
 
 	made.follows = follows
 	m := made.merging
+	if refused := m.contradiction(); refused != "" {
+		return refused, nil
+	}
+
 	for e, err := range entries {
 		if err != nil {
 			return "", err

@@ -90,6 +90,7 @@ func TestRefusedUpdates(t *testing.T) {
 	d.add("box", map[string]string{"a.txt": "a", "b/c.txt": "c"})
 	for says, files := range map[string]map[string]string{
 		`"a.txt", which the submission has, too`:        {"a.txt": "new", "mrt-delete.txt": "a.txt"},
+		`"new.txt", which the submission has, too`:      {"new.txt": "new", "mrt-delete.txt": "new.txt"},
 		"names all files of the object":                 {"mrt-delete.txt": "a.txt\nb/c.txt\n"},
 		`"a.txt" would also be the folder`:              {"a.txt/x.txt": "x"},
 		`folder "b" of the stored file "b/c.txt" would`: {"b": "b"},
