@@ -96,7 +96,7 @@ var sets = map[Set][]Part{
 	Test:  slices.Concat([]Part{vet, staticcheck, process}, simulations, []Part{first, inProcess, templates}),
 	More: slices.Concat([]Part{large, programs, linters, tables, outside, rest, readme, documents, core,
 		dynamoDB}, longer,
-		[]Part{damaged}, fuzzers("8s"), races),
+		[]Part{damaged}, fuzzers("5s"), races),
 	Soak: slices.Concat([]Part{largest, dynamoDB, tables, outside, inProcess, first, rest,
 		readme, documents, wholeCore}, all, fuzzers("10m"), races),
 }

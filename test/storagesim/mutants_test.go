@@ -30,7 +30,7 @@ type mutant struct {
 func (m mutant) Known() (name string, shown uint64) { return m.name, m.shown }
 
 var mutants = []mutant{
-	{name: "the root inventory put without a condition", shown: 88, s3: func(op, key string, h http.Header) {
+	{name: "the root inventory put without a condition", shown: 176, s3: func(op, key string, h http.Header) {
 		if rootInventory.MatchString(key) {
 			unconditional(h)
 		}
@@ -41,12 +41,12 @@ var mutants = []mutant{
 		}
 	}},
 	{name: "no check of the job before the commit", noFence: true},
-	{name: "the next version swept at any age", shown: 49, wrap: func(a *actor) {
+	{name: "the next version swept at any age", shown: 56, wrap: func(a *actor) {
 		q := *a.q
 		q.Rules.Timing.Long, q.Rules.Timing.Return, q.Rules.Timing.Sweep = 0, 0, 0
 		a.s.Queue = &q
 	}},
-	{name: "clean-up that removes stored content", shown: 13, wrap: func(a *actor) {
+	{name: "clean-up that removes stored content", shown: 32, wrap: func(a *actor) {
 		clean := a.q.Clean
 		a.q.Clean = func(ctx context.Context, job string, until time.Time) (bool, error) {
 			err := a.s.Root.Bucket.List(ctx, "", func(o bucket.Listed) error {
