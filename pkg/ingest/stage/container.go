@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -286,7 +287,7 @@ func (u *unpacking) between(ctx context.Context) error {
 
 // written waits for the small files that are being written.
 func (u *unpacking) written() error {
-	_ = u.side.Wait() // failures are noted
+	_ = u.side.Wait() // failures are kept
 	return u.err
 }
 
@@ -311,6 +312,15 @@ func (u *unpacking) save(ctx context.Context) error {
 	return u.Work.PutUnpacking(ctx, u.job.ID, u.Unpacking)
 }
 
+// fail ends the try: what is missing in the work bucket must not become a line of the ledger, whatever the error is.
+func (u *unpacking) fail(err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.err == nil {
+		u.err = err
+	}
+}
+
 // small unpacks a file that fits into memory. It is written beside the next ones.
 func (u *unpacking) small(ctx context.Context, file *container.File) error {
 	data := make([]byte, 0, file.Size+1)
@@ -331,7 +341,7 @@ func (u *unpacking) small(ctx context.Context, file *container.File) error {
 		sums := fetch.NewDigester(u.asked...)
 		_, _ = sums.Write(data) // a digester never fails
 		if err := u.Work.Put(ctx, key, data, bucket.Condition{}); err != nil {
-			u.note(0, checkm.Row{}, err)
+			u.fail(err)
 			return nil
 		}
 		*e = u.entry(file, sums, key)
@@ -447,7 +457,7 @@ func (u *unpacking) look(ctx context.Context, e *aip.Entry, whole io.ReaderAt) {
 // entry is what the ledger has of a file.
 func (u *unpacking) entry(file *container.File, sums *fetch.Digester, key string) aip.Entry {
 	return aip.Entry{
-		URL:       u.Container.URL + "#" + container.Escape(file.Name),
+		URL:       u.Container.URL + "#" + (&url.URL{Fragment: file.Name}).EscapedFragment(),
 		MediaType: defaultType(file.Name),
 		Modified:  file.Modified,
 		RawName:   file.Raw,

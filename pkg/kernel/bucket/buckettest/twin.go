@@ -166,6 +166,7 @@ func (t *Twin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.mu.Unlock()
 	err := t.answer(op, name, q, w, r)
 	if f, ok := err.(*fail); ok {
+		_, _ = io.Copy(io.Discard, r.Body) // else the connection is reset, and the client does not see the answer
 		w.WriteHeader(f.status)
 		if r.Method != http.MethodHead {
 			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s</Message></Error>", f.code, name)
