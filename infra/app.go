@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -111,6 +112,9 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	env[boot.EnvSearch] = jsii.String(p.Settings.SearchDomain)
 	if p.Settings.Resolver || p.Settings.Local {
 		env[boot.EnvResolver] = jsii.String("public")
+	}
+	if len(p.Settings.Sources) > 0 {
+		env[boot.EnvSources] = jsii.String(strings.Join(p.Settings.Sources, ","))
 	}
 	a.newAPI(base.with(env))
 

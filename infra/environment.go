@@ -54,7 +54,8 @@ func tooLarge(template []byte) error {
 		}
 		if t.Resources[id].Type == "AWS::Lambda::Function" && float64(size) > mostEnvironment*(1+tolerance) {
 			return fmt.Errorf("the environment of the function %s would have about %d bytes, and AWS takes %d: use "+
-				"fewer or shorter names in apiKeys, researchProjects, consumerTargets, componentTasks or taskImages",
+				"fewer or shorter names in apiKeys, researchProjects, consumerTargets, sourceBuckets, componentTasks "+
+				"or taskImages",
 				id, size, mostEnvironment)
 		}
 	}

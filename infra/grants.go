@@ -121,7 +121,16 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 	}
 
 	st.grantContent(p.Data)
-	if st.Name == "notify" {
+	if st.fetches() {
+		allow(st.Handler, []string{"secretsmanager:GetSecretValue"},
+			secretsBelow(st.Handler, collection.SourceSecretPrefix))
+		for _, name := range p.Settings.Sources {
+			arn := "arn:" + *awscdk.Aws_PARTITION() + ":s3:::" + name
+			allow(st.Handler, get, jsii.String(arn+"/*"))
+			allow(st.Handler, []string{"s3:ListBucket"}, jsii.String(arn)) // so that a missing object is told as one
+		}
+	}
+	if st.fetches() || st.Name == "notify" {
 		grantSecretsKey(st.Handler, p.Settings.SecretsKey)
 	}
 
@@ -323,6 +332,11 @@ func grantMetrics(f awslambda.Function) {
 	}))
 }
 
+// fetches reports whether a stage requests content from sources.
+func (st *Stage) fetches() bool {
+	return slices.Contains([]string{"unpack", "estimate", "download"}, st.Name)
+}
+
 // grantContent lets each stage do with content what its step does, and no more.
 func (st *Stage) grantContent(d *Data) {
 	f := st.Handler
@@ -345,6 +359,7 @@ func (st *Stage) grantContent(d *Data) {
 		read := []string{"secretsmanager:GetSecretValue"}
 		allow(f, read, secretsBelow(f, collection.SecretPrefix))
 		deny(f, read, secretsBelow(f, collection.TaskSecretPrefix))
+		deny(f, read, secretsBelow(f, collection.SourceSecretPrefix))
 	case "report":
 		grantObjects(f, d.Work, workspace.Batches+"*", get, put) // its pages under way
 		grantObjects(f, d.Work, workspace.Reports+"*", get, put) // also for the mail

@@ -165,7 +165,28 @@ func TestCallbackSecretsAreNotThoseOfTasks(t *testing.T) {
 		}
 	}
 	if !strings.HasPrefix(denied, "runnotify") || !strings.Contains(denied, "secretsmanager:GetSecretValue") ||
-		!strings.Contains(denied, ":secret:archivist/tasks/*") {
+		!strings.Contains(denied, ":secret:archivist/tasks/*") ||
+		!strings.Contains(denied, ":secret:archivist/sources/*") {
 		t.Errorf("denied: %s", denied)
+	}
+}
+
+// TestSourceBuckets: the stages that fetch may read the buckets of the setting, and only these may.
+func TestSourceBuckets(t *testing.T) {
+	s, _ := everything()
+	var who []string
+	for id, r := range of(synth(t, s), "AWS::IAM::Policy") {
+		doc, _ := r.Properties["PolicyDocument"].(map[string]any)
+		for _, st := range list(doc["Statement"]) {
+			if strings.Contains(text(st), ":s3:::digitisation/*") {
+				name, _, _ := strings.Cut(id, "Service")
+				who = append(who, name+" "+text(st["Action"]))
+			}
+		}
+	}
+	slices.Sort(who)
+	want := []string{`rundownload "s3:GetObject"`, `runestimate "s3:GetObject"`, `rununpack "s3:GetObject"`}
+	if !slices.Equal(who, want) {
+		t.Errorf("%q may read the bucket; want %q", who, want)
 	}
 }

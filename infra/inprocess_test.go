@@ -23,11 +23,11 @@ import (
 func everything() (Settings, inprocess.Settings) {
 	s := researched()
 	s.MailFrom, s.Contact, s.Revisions, s.ReplicaBucket = "archive@example.org", "https://example.org", true, "copies"
-	s.Resolver = true
+	s.Resolver, s.Sources = true, []string{"digitisation"}
 	s.Targets = []string{inprocess.ARN("words")}
 	return s, inprocess.Settings{Timing: s.Timing, Limits: s.Limits, NAAN: s.NAAN, Shoulder: s.Shoulder,
 		MailFrom: s.MailFrom, Contact: s.Contact, Targets: s.Targets, Projects: s.Projects, ResearchTimes: s.TimesText,
-		Revisions: true, ReplicaBucket: s.ReplicaBucket, Index: &inprocess.NoIndex{},
+		Revisions: true, ReplicaBucket: s.ReplicaBucket, Sources: s.Sources, Index: &inprocess.NoIndex{},
 		Keys: map[string]api.Access{"secret": {Role: api.Administrator}}}
 }
 

@@ -63,6 +63,8 @@ type Settings struct {
 
 	Resolver bool // ARKs resolve for everybody
 
+	Sources []string // buckets whose objects may be submitted
+
 	Keys []Key // of the API, in addition to that of the deployment
 
 	LogRoleExists bool // the account has a role for the logs of its APIs
@@ -171,7 +173,7 @@ func read(given map[string]any) (s Settings, err error) {
 	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
 	wrong = append(append(wrong, s.checkDomain()), s.people()...)
 	wrong = append(append(wrong, s.checkReplica()), s.readTargets(context("consumerTargets"))...)
-	wrong = append(wrong, s.readTasks(context("componentTasks"))...)
+	wrong = append(append(wrong, s.readSources(context("sourceBuckets"))...), s.readTasks(context("componentTasks"))...)
 	wrong = append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...)
 	wrong = append(wrong, s.readResearch(context("researchProjects"), context("researchTimes"))...)
 	wrong = append(wrong, s.readKeys(context("apiKeys"))...) // after the projects
@@ -218,6 +220,29 @@ func (s *Settings) checkReplica() error {
 			s.ReplicaRegion)
 	}
 	return nil
+}
+
+// mostSources is how many buckets sourceBuckets may name: each is in the policies of three functions.
+const mostSources = 20
+
+// readSources reads the buckets whose objects may be submitted.
+func (s *Settings) readSources(text string) (wrong []error) {
+	if text == "" {
+		return nil
+	}
+
+	s.Sources = strings.Split(text, ",")
+	if len(s.Sources) > mostSources {
+		wrong = append(wrong, fmt.Errorf("sourceBuckets: %d buckets; at most %d are accepted", len(s.Sources),
+			mostSources))
+	}
+	for _, name := range s.Sources {
+		if !bucketName.MatchString(name) {
+			wrong = append(wrong, fmt.Errorf("sourceBuckets: found %q; expected names of buckets, separated by commas",
+				name))
+		}
+	}
+	return wrong
 }
 
 // identity checks whose ARKs are minted: they are permanent. It sets the NAAN of a local

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -88,6 +89,8 @@ func TestWrongSettings(t *testing.T) {
 		{"table", "a b", "name of a table"},
 		{"secretsKey", "alias/x", "ARN"},
 		{"tableStream", "arn:aws:dynamodb:us-east-1:111122223333:table/x/stream/2026-11-22T12:00:00.000", "the table"},
+		{"sourceBuckets", "s3://scans", "names of buckets"},
+		{"sourceBuckets", strings.Repeat("scans,", 20) + "scans", "at most 20"},
 		{"consumerTargets", "my-function", "ARNs of functions"},
 		{"consumerTargets", "arn:aws:lambda:us-east-1:111122223333:function:*", "ARNs of functions"},
 		{"consumerTargets", "https://sqs.us-east-1.amazonaws.com/111122223333/q.fifo", "standard queues"},
@@ -226,7 +229,10 @@ func TestRuntimesAndEndpoints(t *testing.T) {
 	}
 }
 
-// TestSecretsKey: callbacks' secrets may be encrypted by a customer's key, which is used
+// readers are the functions that read secrets: of sources, and of callbacks.
+var readers = regexp.MustCompile(`^run(unpack|estimate|download|notify)Service`)
+
+// TestSecretsKey: secrets of callbacks and sources may be encrypted by a customer's key, which is used
 // through Secrets Manager only ("Secret encryption and decryption in AWS Secrets Manager").
 func TestSecretsKey(t *testing.T) {
 	s := production
@@ -235,8 +241,8 @@ func TestSecretsKey(t *testing.T) {
 		doc := text(p.Properties["PolicyDocument"])
 		is := strings.Contains(doc, `{"Action":"kms:Decrypt","Condition":{"StringEquals":{"kms:ViaService":`) &&
 			strings.Contains(doc, `"Resource":"`+s.SecretsKey+`"`)
-		if strings.Contains(doc, "kms:") != strings.HasPrefix(id, "runnotify") ||
-			is != strings.HasPrefix(id, "runnotify") {
+		reads := readers.MatchString(id)
+		if strings.Contains(doc, "kms:") != reads || is != reads {
 			t.Errorf("%s: %s", id, doc)
 		}
 	}

@@ -19,6 +19,7 @@ func profileOf(b v1.Profile) collection.Profile {
 		RetainUntil:   b.RetainUntil,
 	}
 
+	p.Sources = sourcesOf(b.Sources)
 	p.Containers = (*collection.Containers)(b.Containers)
 	if c := b.Callback; c != nil {
 		p.Callback = collection.Callback{
@@ -47,9 +48,32 @@ func wireProfile(p collection.Profile) v1.Profile {
 		out.LegalHold = &hold
 	}
 
+	out.Sources = wireSources(p.Sources)
 	out.Containers = (*v1.Containers)(p.Containers)
 	if c := p.Callback; c.URL != "" {
 		out.Callback = &v1.Callback{URL: c.URL, Secret: c.Secret, Mode: string(c.Mode)}
+	}
+	return out
+}
+
+func sourcesOf(b *v1.Sources) *collection.Sources {
+	if b == nil {
+		return nil
+	}
+	out := &collection.Sources{Allow: b.Allow, Deny: b.Deny, Buckets: b.Buckets}
+	for _, c := range b.Credentials {
+		out.Credentials = append(out.Credentials, collection.Credential(c))
+	}
+	return out
+}
+
+func wireSources(s *collection.Sources) *v1.Sources {
+	if s == nil {
+		return nil
+	}
+	out := &v1.Sources{Allow: s.Allow, Deny: s.Deny, Buckets: s.Buckets}
+	for _, c := range s.Credentials {
+		out.Credentials = append(out.Credentials, v1.Credential(c))
 	}
 	return out
 }

@@ -193,7 +193,7 @@ func identify(b *ingest.Batch, ids v1.Identifiers) (err error) {
 // without its secrets. A size of 0 is not the same as none: it says that the file is empty. Without a
 // name, the last part of the URL is the file's name, which has to be one that a manifest can have.
 func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
-	if err := source.Check(in.URL); err != nil {
+	if err := source.CheckPayload(in.URL); err != nil {
 		return p, fault.New(fault.Invalid, "payload.url: found %q; %w",
 			ingest.Cut(fetch.Redact(in.URL), 200), err)
 	}
@@ -238,6 +238,10 @@ func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 	profile, _, err := a.Collections.Profile(ctx, b.Collection)
 	if err != nil {
 		return err
+	}
+
+	if why := profile.Refused(b.Payload.URL); why != "" {
+		return fault.New(fault.Invalid, "payload.url: %s", why)
 	}
 
 	if profile.RequireDigest && b.Payload.NeedsDigest() {

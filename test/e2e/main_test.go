@@ -132,7 +132,8 @@ func configure(dir string) error {
 	stack = &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr},
 		Name: "e2e", Port: 4567, Enforce: true, Tags: []string{"crash"},
 		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender,
-			"researchProjects": researchNames, "researchTimes": researchTimes, "revisionQueue": "true"}}
+			"researchProjects": researchNames, "researchTimes": researchTimes, "revisionQueue": "true",
+			"sourceBuckets": sourceBucket}}
 	stack.Env = []string{"EVALUATED=" + evaluated}
 	if *gigabyte {
 		stack.Context["timing"] = "slow"

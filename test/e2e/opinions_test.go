@@ -47,6 +47,7 @@ func (r reviewed) finds(name string, hits ...v1.ResearchHit) (lease string) {
 
 // TestOpinions: two researchers find something else, another one is asked, and a person decides.
 func TestOpinions(t *testing.T) {
+	begin(t)
 	r := reviewed{t}
 	ctx := t.Context()
 	_, err := client.ApplyResearch(ctx, v1.ResearchDefinition{Name: opinions, Quorum: 2,

@@ -46,7 +46,8 @@ func startProcess(ctx context.Context) (stop func() error, err error) {
 	system, err = inprocess.Start(inprocess.Settings{Timing: stack.Context["timing"], Limits: limits, MailFrom: sender,
 		Targets:  strings.Split(stack.Context["consumerTargets"], ","),
 		Projects: strings.Split(researchNames, ","), ResearchTimes: researchTimes, Revisions: true,
-		ReplicaBucket: *replica, Each: time.Second / 2, Window: time.Second / 20, Listen: "127.0.0.1:0",
+		ReplicaBucket: *replica, Sources: []string{sourceBucket},
+		Each: time.Second / 2, Window: time.Second / 20, Listen: "127.0.0.1:0",
 		Log: slog.New(slog.NewJSONHandler(log, nil))})
 	if err != nil {
 		return nil, err

@@ -71,6 +71,8 @@ var suite = []entry{
 	{"TestReindexRestoresRows", "process", "ministack", shares, 9, "a row that does not follow from the storage"},
 	{"TestCallbackModes", "process", "ministack", shares, 6,
 		"a secret that is not found, a signature that is wrong"},
+	{"TestSources", "process", "ministack", shares, 6,
+		"a password that a function may not read, a bucket that is refused"},
 	{"TestProfileSuppressesMail", "process", "", shares, 4, "a mail too many"},
 	{"TestPREMISSamplesAreValid", "process", "", shares, 3, "samples that the published schema refuses"},
 	{"TestPREMISIsValid", "process", "", shares, 3, "PREMIS that the published schema refuses"},
@@ -150,8 +152,8 @@ var suite = []entry{
 
 // soak has the tests that LocalStack's open core plays in make soak only: they take minutes there, and what they are
 // about is played on MiniStack.
-var soak = []string{"TestJobsSurviveSimultaneousFaults", "TestKilledDownloadResumesAtTheLastPart", "TestReplays",
-	"TestRevisionsAreOperated", "TestObjectIsArchive", "TestAdminActionThatTakesLong"}
+var soak = []string{"TestJobsSurviveSimultaneousFaults", "TestReplays", "TestRevisionsAreOperated",
+	"TestObjectIsArchive", "TestAdminActionThatTakesLong"}
 
 // on reports whether a part plays a test on a lane; no part = either.
 func (e *entry) on(lane string, played part) bool {
@@ -207,7 +209,7 @@ func choose() (chosen bool, err error) {
 		err = flag.Set("test.parallel", parallel)
 	}
 	if !set["test.run"] {
-		err = cmp.Or(err, flag.Set("test.run", "^("+strings.Join(names, "|")+")$"))
+		err = cmp.Or(err, flag.Set("test.run", "^(TestSuite|"+strings.Join(names, "|")+")$"))
 	}
 	return set["test.run"] || set["test.skip"], err
 }

@@ -21,8 +21,8 @@ import (
 	"archivist/pkg/ingest/workspace"
 )
 
-// TestKilledUnpackingGoesOn: a container whose function is killed up to three times while it unpacks is downloaded once, and
-// all of its files are there. With -gigabyte it has 50,000 files and 2 GiB.
+// TestKilledUnpackingGoesOn: a container whose function is killed up to three times while it unpacks is downloaded
+// once, and all of its files are there. With -gigabyte it has 50,000 files and 2 GiB.
 func TestKilledUnpackingGoesOn(t *testing.T) {
 	begin(t)
 	files, size, patience := 2100, 10_000, soon

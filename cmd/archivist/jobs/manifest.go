@@ -64,7 +64,7 @@ func (c *manifestCheckCmd) Run(a *command.App) error {
 // of the archive itself, which uses the same code (pkg/formats/checkm). The error is one of reading.
 func checkManifest(in io.Reader, requireDigest bool) (checked, error) {
 	m, problems, err := checkm.Read(in,
-		checkm.Options{RequireDigest: requireDigest, Check: payload.CheckRow}, nil)
+		checkm.Options{RequireDigest: requireDigest, Check: payload.CheckRow(nil)}, nil)
 	return checked{
 		Accepted: len(checkm.Rejected(problems)) == 0,
 		Kind:     m.Kind,

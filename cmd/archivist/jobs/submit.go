@@ -117,8 +117,8 @@ func (s submitted) show(p terminal.Page) {
 
 // request makes the request of the flags. Its errors are those of the command line.
 func (c *SubmitCmd) request() (in v1.BatchRequest, err error) {
-	if source.Check(c.Source) != nil {
-		return in, command.Usage("%q is not an http(s) URL; the archive downloads the content itself, "+
+	if source.CheckPayload(c.Source) != nil {
+		return in, command.Usage("%q is not an http(s) or s3 URL; the archive downloads the content itself, "+
 			"so put it on a web server first", c.Source)
 	}
 

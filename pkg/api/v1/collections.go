@@ -28,6 +28,8 @@ type Profile struct {
 	Callback *Callback `json:"callback,omitempty"`
 	// How containers (zip and tar files) are unpacked. By default their files are kept, and not the container.
 	Containers *Containers `json:"containers,omitempty"`
+	// Where its content may come from. By default from all public addresses, without credentials.
+	Sources *Sources `json:"sources,omitempty"`
 	// Why no content of the collection's objects may be deleted. A legal hold is lifted by an empty text: a profile
 	// that leaves it out, or has another text, is refused with 409.
 	LegalHold *string `json:"legalHold,omitempty" maxLength:"1000" example:"Case 17/2026"`
@@ -46,6 +48,28 @@ type Containers struct {
 	MaxBytes int64 `json:"maxBytes,omitempty" minimum:"0" maximum:"1125899906842624" example:"1099511627776"`
 	// How many times its size its files may have together, if that is more than 64 MiB. By default 200.
 	MaxRatio int64 `json:"maxRatio,omitempty" minimum:"0" maximum:"1100" example:"500"`
+}
+
+// Sources says where the content of a collection may come from. A host is a name or an address, with a port or without;
+// *.example.org are all hosts below example.org. Redirects are followed to allowed hosts only.
+type Sources struct {
+	// The hosts from which content is taken. By default all that deny does not name.
+	Allow []string `json:"allow,omitempty" maxItems:"50" example:"[\"*.example.org\"]"`
+	// The hosts from which no content is taken. By default none.
+	Deny []string `json:"deny,omitempty" maxItems:"50" example:"[\"old.example.org\"]"`
+	// The secrets by which requests to hosts are authorised, by https only. By default there are none.
+	Credentials []Credential `json:"credentials,omitempty" maxItems:"50"`
+	// The S3 buckets whose objects s3 URLs may name. The setting sourceBuckets must have them. By default none.
+	Buckets []string `json:"buckets,omitempty" maxItems:"50" example:"[\"digitisation\"]"`
+}
+
+// Credential is the secret of one host. A secret is JSON: {"host", "username", "password"} or {"host", "token"}. It is
+// sent to the host that it names itself, and to no other one.
+type Credential struct {
+	// The host, with a port or without.
+	Host string `json:"host" maxLength:"253" example:"files.example.org"`
+	// The name of the secret in AWS Secrets Manager. It begins with archivist/sources/.
+	Secret string `json:"secret" maxLength:"512" example:"archivist/sources/files"`
 }
 
 // Callback is a signed request to a depositor's server for each preserved job.

@@ -94,7 +94,8 @@ const (
 	EnvQueue        = "ARCHIVIST_QUEUE"  // URL of the stage's queue
 	EnvLimits       = "ARCHIVIST_LIMITS" // Limits as JSON
 	EnvNAAN         = "ARCHIVIST_NAAN"
-	EnvResolver     = "ARCHIVIST_ARK_RESOLVER" // "public": ARKs resolve for everybody
+	EnvSources      = "ARCHIVIST_SOURCE_BUCKETS" // whose objects may be submitted as s3 URLs, separated by commas
+	EnvResolver     = "ARCHIVIST_ARK_RESOLVER"   // "public": ARKs resolve for everybody
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
 	// EnvAllow is for local stacks only: private networks to download from, e.g.
 	// "127.0.0.0/8".
@@ -265,6 +266,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	}
 
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil,
+		Buckets:  list(s.env(EnvSources)),
 		Consumer: (&consumer.Store{Table: t}).Exists}
 	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root,
 		Work: workspace.Store{Bucket: work}, Fetch: s.fetcher(guard),
@@ -275,6 +277,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		SendMail: (&ses.Mailer{Client: awsses.NewFromConfig(cfg)}).Send,
 		Secret:   (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
 
+	s.stages.S3 = func(name string) http.RoundTripper { return bucket.Bucket{Client: client, Name: name} }
 	s.stages.Identify = s.identifyReceived()
 	s.stages.Serve(s.queue)
 	if s.stages.MailFrom != "" {

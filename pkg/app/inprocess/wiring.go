@@ -235,6 +235,9 @@ func (s *System) newFunctions(timing ingest.Timing) {
 	env := s.newResearch(timing)
 	maps.Copy(env, s.newRevisions(timing))
 	env[boot.EnvKeys], env[boot.EnvResolver] = s.keys(), "public"
+	if len(s.settings.Sources) > 0 {
+		env[boot.EnvSources] = strings.Join(s.settings.Sources, ",")
+	}
 	s.newFunction(fnAPI, 29*time.Second, makers[fnAPI], env)
 }
 

@@ -97,7 +97,7 @@ var ruleCases = []struct {
 		"begins or ends with a slash"},
 	{"a control character", start + strings.Replace(good, "a.txt", "a\x01b", 1) + eof, Error, 5, "control character"},
 	{"a line that is not UTF-8", start + "http://x/\xff\n" + good + eof, Error, 5, "not UTF-8"},
-	{"s3", start + strings.Replace(good, "http://x/a", "s3://bucket/a", 1) + eof, Error, 5, "s3 URLs are not fetched"},
+	{"s3", start + strings.Replace(good, "http://x/a", "s3://bucket", 1) + eof, Error, 5, "expected s3://bucket/key"},
 	{"ftp", start + strings.Replace(good, "http://", "ftp://", 1) + eof, Error, 5, "expected an http"},
 	{"no URL", start + strings.Replace(good, "http://x/a", "", 1) + eof, Error, 5, "expected an http"},
 	{"an algorithm alone", start + strings.Replace(good, md5, "", 1) + eof, Error, 5, "no digest"},

@@ -41,7 +41,7 @@ func (r *reader) row(line string) (Row, bool) {
 	}
 
 	// A row without a URL column has its problem at the beginning of the line.
-	if err := source.Check(row.URL); err != nil && !r.options.Inside {
+	if err := source.CheckPayload(row.URL); err != nil && !r.options.Inside {
 		r.add(Error, max(1, at["fileurl"]), "found %q; %v", shown(row.URL), err)
 	}
 
@@ -111,7 +111,7 @@ func (r *reader) cells(line string) (cells map[string]string, at map[string]int)
 func misdeclared(order, values []string) bool {
 	isURL := func(i int) bool {
 		return i < len(values) &&
-			source.Check(strings.TrimSpace(values[i])) == nil
+			source.CheckPayload(strings.TrimSpace(values[i])) == nil
 	}
 	i := slices.Index(order, "fileurl")
 	return i > 0 && !isURL(i) && isURL(0)

@@ -8,6 +8,7 @@ package collection
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/url"
 	"reflect"
 	"regexp"
@@ -49,6 +50,10 @@ type Profile struct {
 
 	// Containers says how they are unpacked; nil: by the defaults.
 	Containers *Containers `dynamo:"containers,omitempty" json:"containers,omitempty"`
+
+	// Sources says where its content may come from, and with which secrets; nil: from all public addresses, without
+	// any.
+	Sources *Sources `dynamo:"sources,omitempty" json:"sources,omitempty"`
 
 	// LegalHold is why no content of the collection's objects may be deleted; nil: there is no hold. Put needs a "" to
 	// lift one.
@@ -149,6 +154,9 @@ const SecretPrefix = "archivist/"
 // TaskSecretPrefix begins the names of those that tasks of archives may name: no callback is signed with one.
 const TaskSecretPrefix = SecretPrefix + "tasks/"
 
+// SourceSecretPrefix begins the names of those that sources are authorised by: no callback is signed with one.
+const SourceSecretPrefix = SecretPrefix + "sources/"
+
 type row struct {
 	table.Head
 	Number  int64 `dynamo:"version"` // of its events
@@ -166,6 +174,8 @@ type Store struct {
 	NewID func() string
 	// Plain allows callbacks to servers without TLS: on a local stack only.
 	Plain bool
+	// Buckets are those that the deployment may read submitted content from.
+	Buckets []string
 	// Consumer returns an error if there is no consumer of that name. nil: none can be deferred.
 	Consumer func(ctx context.Context, name string) error
 }
@@ -295,7 +305,7 @@ func (s Store) check(name string, p Profile) error {
 			return fault.New(fault.Invalid, "notification: %w", err)
 		}
 	}
-	if err := p.Containers.check(); err != nil {
+	if err := errors.Join(p.Containers.check(), p.Sources.check(s.Buckets)); err != nil {
 		return err
 	}
 	return s.checkCallback(p.Callback)
@@ -356,9 +366,11 @@ func (s Store) checkCallback(c Callback) error {
 			SecretPrefix)
 	}
 
-	if strings.HasPrefix(c.Secret, TaskSecretPrefix) {
-		return fault.New(fault.Invalid, "callback.secret: %q: the secrets below %s are those of tasks of archives; "+
-			"use another name below %s", c.Secret, TaskSecretPrefix, SecretPrefix)
+	for prefix, of := range map[string]string{TaskSecretPrefix: "tasks of archives", SourceSecretPrefix: "sources"} {
+		if strings.HasPrefix(c.Secret, prefix) {
+			return fault.New(fault.Invalid, "callback.secret: %q: the secrets below %s are those of %s; "+
+				"use another name below %s", c.Secret, prefix, of, SecretPrefix)
+		}
 	}
 	return nil
 }

@@ -10,8 +10,30 @@ import (
 	"archivist/pkg/kernel/fetch"
 )
 
-// CheckRow checks that every later step can represent a row of a batch manifest. It is a checkm.Options.Check.
-func CheckRow(r checkm.Row, wrong func(column, why string)) {
+// CheckSource checks that the collection takes content of a row's URL. It makes a checkm.Options.Check. refused returns
+// why a URL is refused, or ""; nil: the collection is not known, and every URL is accepted.
+func CheckSource(refused func(url string) string) func(checkm.Row, func(column, why string)) {
+	return func(r checkm.Row, wrong func(column, why string)) {
+		if refused == nil {
+			return
+		}
+		if why := refused(r.URL); why != "" {
+			wrong("fileUrl", why)
+		}
+	}
+}
+
+// CheckRow checks that every later step can represent a row of a batch manifest, and that the collection takes content
+// of its URL. It makes a checkm.Options.Check; see CheckSource.
+func CheckRow(refused func(url string) string) func(checkm.Row, func(column, why string)) {
+	source := CheckSource(refused)
+	return func(r checkm.Row, wrong func(column, why string)) {
+		source(r, wrong)
+		checkValues(r, wrong)
+	}
+}
+
+func checkValues(r checkm.Row, wrong func(column, why string)) {
 	if _, err := ingest.CleanLocalIDs(r.Local); err != nil {
 		wrong("localIdentifier", err.Error())
 	}

@@ -23,7 +23,7 @@ import (
 // an interrupted transfer (package transfer). A file that cannot be downloaded does not
 // end the download at once: the message names all such files.
 type Download struct {
-	Fetch    *fetch.Client
+	Sources  Sources
 	Work     workspace.Store
 	Now      func() time.Time
 	Parallel int // files at once: each has a part in memory
@@ -46,12 +46,17 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return next, nil
 	}
 
+	client, err := d.Sources.client(ctx, j.Collection)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+
 	a := &attempt{
 		job:      j,
 		parallel: d.Parallel,
 		early:    d.early,
 		Transfer: transfer.Transfer{
-			Fetch: d.Fetch,
+			Fetch: client,
 			Work:  d.Work,
 			Now:   d.Now,
 			Began: d.Now(),
@@ -65,7 +70,7 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return d.container(ctx, claim, a)
 	}
 
-	err := a.segments(ctx)
+	err = a.segments(ctx)
 	j.Checkpoint = a.progress() // also if this try fails
 	var changed *changedError
 	// The order counts: what ends the try hides files that are bad, and these hide that the time is

@@ -11,21 +11,24 @@ import (
 	"time"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/stage"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/bucket/buckettest"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
-// alone is the stage Download with only what its fields name: no table, no storage root.
+// alone is the stage Download with only what its fields name: no rows, no storage root.
 func alone(t *testing.T) stage.Download {
 	server := httptest.NewServer(buckettest.New(t.TempDir()))
 	t.Cleanup(server.Close)
 	allow := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	return stage.Download{Now: time.Now, Parallel: 4,
-		Fetch: fetch.New(fetch.Guard{Allow: allow}, func() float64 { return 0 }),
+		Sources: stage.Sources{Fetch: fetch.New(fetch.Guard{Allow: allow}, func() float64 { return 0 }),
+			Collections: collection.Store{Table: tabletest.Open(t)}},
 		Work: workspace.Store{Bucket: bucket.Bucket{Client: buckettest.Client(server.URL), Name: "work",
 			Limits: bucket.DefaultLimits}}}
 }

@@ -27,11 +27,12 @@ import (
 type Estimate struct {
 	Identity    identity.Resolver
 	Collections collection.Store
-	Payloads    payload.Detector
-	Fetch       *fetch.Client
+	Sources     Sources
 	Work        workspace.Store
 	Now         func() time.Time
 	Parallel    int // sizes that are requested at once
+
+	fetch *fetch.Client // of the job's collection
 }
 
 // Run estimates a job.
@@ -49,10 +50,18 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return next, nil
 	}
 
-	// The job's Done is how many files are counted: the steps before that run once.
+	e.fetch, err = e.Sources.client(ctx, j.Collection)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+	return e.estimate(ctx, claim)
+}
+
+// estimate adds up what the job needs. The job's Done is how many files are counted: the steps before that run once.
+func (e Estimate) estimate(ctx context.Context, claim *queue.Claim) (res ingest.Result, err error) {
+	j := claim.Job
 	manifest := e.Work.Text(workspace.ManifestKey(j))
 	if j.Done == 0 {
-		var res ingest.Result
 		manifest, res, err = e.payload(ctx, claim)
 		if err != nil || res.Outcome != ingest.StepNext {
 			return res, err
@@ -127,7 +136,7 @@ func (e Estimate) manifest(
 ) (manifest ocfl.Text, res ingest.Result, err error) {
 	j := claim.Job
 	t := transfer.Transfer{
-		Fetch: e.Fetch,
+		Fetch: e.fetch,
 		Work:  e.Work,
 		Now:   e.Now,
 		Began: e.Now(),
@@ -188,7 +197,8 @@ func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job,
 		return ingest.Result{}, err
 	}
 
-	m, problems, err := checkm.Read(body, checkm.Options{RequireDigest: profile.RequireDigest}, nil)
+	m, problems, err := checkm.Read(body, checkm.Options{RequireDigest: profile.RequireDigest,
+		Check: payload.CheckSource(profile.Refused)}, nil)
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -207,7 +217,7 @@ func (e Estimate) detect(ctx context.Context, j *ingest.Job,
 	until time.Time) (ingest.Result, error) {
 	p := j.Payload
 	p.Type = "" // a web page is then judged as in Unpack
-	kind, err := e.Payloads.Type(ctx, p, until)
+	kind, err := payload.Detector{Fetch: e.fetch, Now: e.Now}.Type(ctx, p, until)
 	if err != nil {
 		return failed(j, fmt.Errorf("the payload's type cannot be detected: %w", err))
 	}

@@ -31,7 +31,7 @@ func (e Estimate) sizes(ctx context.Context, claim *queue.Claim, manifest ocfl.T
 	defer cancel()
 	a := &asker{
 		Estimate: e,
-		last:     claim.Until.Add(-min(2*e.Fetch.Limits.Small, budget/2)),
+		last:     claim.Until.Add(-min(2*e.fetch.Limits.Small, budget/2)),
 		silent:   map[string]bool{},
 	}
 
@@ -121,7 +121,7 @@ func (a *asker) size(ctx context.Context, row checkm.Row) int64 {
 		return row.Size
 	}
 
-	size, err := a.Fetch.Size(ctx, row.URL)
+	size, err := a.fetch.Size(ctx, row.URL)
 	if err == nil {
 		return size
 	}

@@ -17,6 +17,7 @@ package stage
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,6 @@ import (
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/mail"
-	"archivist/pkg/ingest/payload"
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/reindex"
@@ -55,6 +55,7 @@ type Stages struct {
 	API         string // URL of the API before /v1, for links in mails; "" = no links
 	SendMail    func(ctx context.Context, raw []byte) error
 	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
+	S3          func(bucket string) http.RoundTripper                  // answers requests for s3 URLs of a bucket
 
 	// Identify identifies the formats of received files; nil: their depositors are not told of mismatches.
 	Identify formats.Identify
@@ -65,7 +66,7 @@ type Stages struct {
 // Steps returns every stage's step by the stage's name. A function runs one of them, by the name of
 // its stage.
 func (s *Stages) Steps() map[string]queue.Step {
-	payloads := payload.Detector{Fetch: s.Fetch, Now: s.Now}
+	sources := Sources{Fetch: s.Fetch, Collections: s.Collections, Secret: s.Secret, S3: s.S3}
 	packager := Packager{
 		Root:     s.Root,
 		Work:     s.Work,
@@ -80,22 +81,20 @@ func (s *Stages) Steps() map[string]queue.Step {
 		"unpack": Unpack{
 			Work:        s.Work,
 			Collections: s.Collections,
-			Fetch:       s.Fetch,
-			Payloads:    payloads,
+			Sources:     sources,
 			Now:         s.Now,
 			Log:         s.Queue.Log,
 		}.Run,
 		"estimate": stored.Or(Estimate{
 			Identity:    s.Identity(),
 			Collections: s.Collections,
-			Payloads:    payloads,
-			Fetch:       s.Fetch,
+			Sources:     sources,
 			Work:        s.Work,
 			Now:         s.Now,
 			Parallel:    4 * s.Parallel,
 		}.Run),
 		"download": stored.Or(Download{
-			Fetch:    s.Fetch,
+			Sources:  sources,
 			Work:     s.Work,
 			Now:      s.Now,
 			Parallel: s.Parallel,

@@ -33,10 +33,11 @@ const maxBatchManifest = 5 << 20
 type Unpack struct {
 	Work        workspace.Store
 	Collections collection.Store
-	Fetch       *fetch.Client
-	Payloads    payload.Detector
+	Sources     Sources
 	Now         func() time.Time
 	Log         *slog.Logger
+
+	fetch *fetch.Client // of the batch's collection
 }
 
 // Run unpacks a batch.
@@ -60,6 +61,12 @@ func (u Unpack) forget(ctx context.Context, batch string) {
 func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	if why, err := u.lost(ctx, claim.Batch); err != nil || why != "" {
 		return ingest.Fail(false, why), err
+	}
+
+	var err error
+	u.fetch, err = u.Sources.client(ctx, claim.Batch.Collection)
+	if err != nil {
+		return ingest.Result{}, err
 	}
 
 	kind, err := u.batchType(ctx, claim)
@@ -155,7 +162,7 @@ func (u Unpack) batchType(ctx context.Context, claim *queue.Claim) (string, erro
 		return "", err
 	}
 
-	kind, err := u.Payloads.Type(ctx, p, claim.Until)
+	kind, err := payload.Detector{Fetch: u.fetch, Now: u.Now}.Type(ctx, p, claim.Until)
 	if mayRecover(err) && claim.Batch.Tries >= patience {
 		u.Log.Info("the payload's type could not be detected; its job tries again",
 			"batch", claim.Batch.ID, "error", err)
@@ -228,7 +235,7 @@ func (u Unpack) jobs(
 
 	// The digests of an object's files are in its own manifest, which Estimate checks.
 	options := checkm.Options{RequireDigest: profile.RequireDigest && row != ingest.TypeObjectManifest,
-		Check: payload.CheckRow}
+		Check: payload.CheckRow(profile.Refused)}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
 	refused = payload.Rejected(m, problems, err, kind)
 	if refused == "" && len(rows) > ingest.MaxJobs {
@@ -274,7 +281,7 @@ func (u Unpack) batchManifest(ctx context.Context,
 	p := claim.Batch.Payload
 	inTime, cancel := context.WithTimeout(ctx, claim.Until.Sub(u.Now()))
 	defer cancel()
-	err = u.Fetch.Get(inTime, p.URL, nil, func(body fetch.Stream) (err error) {
+	err = u.fetch.Get(inTime, p.URL, nil, func(body fetch.Stream) (err error) {
 		data, err = io.ReadAll(io.LimitReader(body, maxBatchManifest+1))
 		return err
 	})

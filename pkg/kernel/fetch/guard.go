@@ -13,15 +13,19 @@ type Guard struct {
 	Allow []netip.Prefix // in addition to public ones, e.g. 127.0.0.0/8 locally
 }
 
-// RefusedError reports a source that is not allowed: an address, or a URL of another
-// scheme to which a source redirects.
+// RefusedError reports a source that is not allowed: an address, a URL of another scheme to which a source redirects,
+// or a host that an Access refuses.
 type RefusedError struct {
 	Address netip.Addr
 	Scheme  string
+	Why     string
 }
 
 // Error names what is refused and why.
 func (e *RefusedError) Error() string {
+	if e.Why != "" {
+		return e.Why
+	}
 	if e.Scheme != "" {
 		return fmt.Sprintf("a URL of the scheme %q; only http and https URLs are fetched", e.Scheme)
 	}

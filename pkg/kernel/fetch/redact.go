@@ -99,6 +99,10 @@ func refusal(asked, last string, e *RefusedError) string {
 	switch {
 	case e.Scheme != "":
 		return "redirects to " + e.Error()
+	case e.Why != "" && asked != last:
+		return "redirects to " + last + ": " + e.Error()
+	case e.Why != "":
+		return e.Error()
 	case asked != last && named:
 		return "redirects to " + last + ", whose address is " + e.Error()
 	case asked != last:

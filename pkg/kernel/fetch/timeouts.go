@@ -167,7 +167,7 @@ func (c *Client) do(ctx context.Context, req *http.Request) (*http.Response, err
 	w := watched(ctx, c.Limits)
 	resp, err := c.HTTP.Do(req.WithContext(w.ctx))
 	if err != nil {
-		err = w.cause(err)
+		err = refusedBy(w.cause(err))
 		w.end()
 		return nil, err
 	}
