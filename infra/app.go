@@ -98,6 +98,11 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		base.Env[boot.EnvReplicaRegion] = jsii.String(p.Settings.ReplicaRegion)
 	}
 
+	if p.Settings.EZID != "" {
+		base.Env[boot.EnvEZID] = jsii.String(p.Settings.EZID)
+		base.Env[boot.EnvEZIDTarget] = jsii.String(p.Settings.EZIDTarget)
+	}
+
 	a.newAdmin(base, timing)
 	a.newComponents(base, timing)
 	for _, st := range a.Stages {

@@ -130,6 +130,9 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 			allow(st.Handler, []string{"s3:ListBucket"}, jsii.String(arn)) // so that a missing object is told as one
 		}
 	}
+	if st.Name == "process" {
+		grantEZID(st.Handler, p.Settings)
+	}
 	if st.fetches() || st.Name == "notify" {
 		grantSecretsKey(st.Handler, p.Settings.SecretsKey)
 	}
@@ -197,6 +200,7 @@ func (a *App) grantAdmin(p FunctionProps) {
 		jsii.String(*p.Data.Table.TableArn()+"/index/work"))
 	grantBatches(a.Admin, p.Data) // it compares the index with the rows
 	allow(a.Admin, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
+	grantEZID(a.Admin, p.Settings) // it asks which ARKs are reserved for nothing
 	grantMetrics(a.Admin)
 	// Jobs are started by the scheduler alone: also one that a person requeues waits for its turn.
 	for _, machine := range []*string{a.Machines[queue.MachineBatch].StateMachineArn(), a.adminMachine()} {
@@ -271,6 +275,7 @@ func (a *App) grantConsumer(p FunctionProps) {
 		allow(f, []string{"sqs:SendMessage"}, *jsii.Strings(queues...)...)
 	}
 
+	grantEZID(f, p.Settings)
 	grantMetrics(f)
 	a.wakesItself("ConsumerWakesItself", f)
 }
@@ -332,6 +337,16 @@ func grantMetrics(f awslambda.Function) {
 	}))
 }
 
+// grantEZID lets a function read the secret of EZID's user, if ARKs are registered there.
+func grantEZID(g grantee, s Settings) {
+	if s.EZID == "" {
+		return
+	}
+	// Secrets Manager puts a hyphen and six characters behind the name.
+	allow(g, []string{"secretsmanager:GetSecretValue"}, secretsBelow(g, collection.EZIDSecret+"-"))
+	grantSecretsKey(g, s.SecretsKey)
+}
+
 // fetches reports whether a stage requests content from sources.
 func (st *Stage) fetches() bool {
 	return slices.Contains([]string{"unpack", "estimate", "download"}, st.Name)
@@ -360,6 +375,7 @@ func (st *Stage) grantContent(d *Data) {
 		allow(f, read, secretsBelow(f, collection.SecretPrefix))
 		deny(f, read, secretsBelow(f, collection.TaskSecretPrefix))
 		deny(f, read, secretsBelow(f, collection.SourceSecretPrefix))
+		deny(f, read, secretsBelow(f, collection.EZIDSecret))
 	case "report":
 		grantObjects(f, d.Work, workspace.Batches+"*", get, put) // its pages under way
 		grantObjects(f, d.Work, workspace.Reports+"*", get, put) // also for the mail

@@ -63,6 +63,8 @@ type Settings struct {
 
 	Resolver bool // ARKs resolve for everybody
 
+	EZID, EZIDTarget string // where ARKs are registered, and what they resolve to; "" = nowhere
+
 	Sources []string // buckets whose objects may be submitted
 
 	Keys []Key // of the API, in addition to that of the deployment
@@ -120,9 +122,10 @@ func read(given map[string]any) (s Settings, err error) {
 		Crashes:    context("crashes"), Code: context("code"),
 		SearchDomain: context("searchDomain"),
 		Local:        context("local") == "true", Reserve: context("reserve") == "true",
-		Revisions:     context("revisionQueue") == "true",
-		NoPrograms:    context("taskPrograms") == "none",
-		Resolver:      context("arkResolver") == "public",
+		Revisions:  context("revisionQueue") == "true",
+		NoPrograms: context("taskPrograms") == "none",
+		Resolver:   context("arkResolver") == "public",
+		EZID:       context("ezid"), EZIDTarget: context("ezidTarget"),
 		ReplicaBucket: context("replicaBucket"), ReplicaRegion: context("replicaRegion"),
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 
@@ -161,8 +164,7 @@ func read(given map[string]any) (s Settings, err error) {
 		"secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/…",
 		s.SecretsKey)
 
-	check(s.Crashes == "" || s.Local, "crashes: for local stacks only")
-	check(s.Code == "" || s.Local, "code: for local stacks only")
+	check(s.Crashes+s.Code == "" || s.Local, "crashes, code: for local stacks only")
 	for name, value := range switches {
 		check(cmp.Or(context(name), value) == value, "%s: found %q; expected %s or nothing", name,
 			context(name), value)
@@ -172,10 +174,10 @@ func read(given map[string]any) (s Settings, err error) {
 	s.Tags, err = tags(context("tags"))
 	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
 	wrong = append(append(wrong, s.checkDomain()), s.people()...)
-	wrong = append(append(wrong, s.checkReplica()), s.readTargets(context("consumerTargets"))...)
+	wrong = append(append(wrong, s.checkReplica(), s.checkEZID()), s.readTargets(context("consumerTargets"))...)
 	wrong = append(append(wrong, s.readSources(context("sourceBuckets"))...), s.readTasks(context("componentTasks"))...)
-	wrong = append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...)
-	wrong = append(wrong, s.readResearch(context("researchProjects"), context("researchTimes"))...)
+	wrong = append(append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...),
+		s.readResearch(context("researchProjects"), context("researchTimes"))...)
 	wrong = append(wrong, s.readKeys(context("apiKeys"))...) // after the projects
 	wrong = append(wrong, unknown(given, asked)...)          // after all others
 	slices.SortFunc(wrong,
@@ -218,6 +220,26 @@ func (s *Settings) checkReplica() error {
 		(s.ReplicaBucket == "" || !regionName.MatchString(s.ReplicaRegion)):
 		return fmt.Errorf("replicaRegion: found %q; expected the region of replicaBucket, e.g. eu-west-1",
 			s.ReplicaRegion)
+	}
+	return nil
+}
+
+// siteURL is the address of a site without a path, or with one; what is behind it begins with a slash.
+var siteURL = regexp.MustCompile(`^https://[a-zA-Z0-9.-]+(:[0-9]+)?(/[a-zA-Z0-9._~/-]*)?$`)
+
+// checkEZID checks where ARKs are registered. Locally it may be a server without TLS.
+func (s *Settings) checkEZID() error {
+	fits := func(text string) bool {
+		return siteURL.MatchString(text) || s.Local && siteURL.MatchString(strings.Replace(text, "http:", "https:", 1))
+	}
+	switch {
+	case s.EZID+s.EZIDTarget == "":
+		return nil
+	case !fits(s.EZID):
+		return fmt.Errorf("ezid: found %q; expected the URL of EZID, e.g. https://ezid.cdlib.org", s.EZID)
+	case !fits(s.EZIDTarget):
+		return fmt.Errorf("ezidTarget: found %q; expected the https URL that stands before an ARK where objects are "+
+			"shown, e.g. https://archive.example.org", s.EZIDTarget)
 	}
 	return nil
 }

@@ -51,13 +51,14 @@ var deletions = map[string]deletion{
 	"pkg/kernel/bucket/bucket.go b.Client.DeleteObjects": {1, ""},
 	"pkg/kernel/bucket/bucket.go b.Delete":               {1, ""},
 
-	// Rows and messages.
-	"pkg/api/archives.go a.Revisions.Delete":    {1, ""},
-	"pkg/api/components.go a.Components.Delete": {1, ""},
-	"pkg/api/consumers.go s.Delete":             {1, ""},
-	"pkg/app/boot/research.go q.Delete":         {1, ""},
-	"pkg/events/consumer/install.go s.Delete":   {1, ""},
-	"pkg/research/next.go in.Delete":            {1, ""},
+	// Rows and messages; reservations at EZID.
+	"pkg/ingest/ezid/registry.go r.Client.Delete": {1, ""},
+	"pkg/api/archives.go a.Revisions.Delete":      {1, ""},
+	"pkg/api/components.go a.Components.Delete":   {1, ""},
+	"pkg/api/consumers.go s.Delete":               {1, ""},
+	"pkg/app/boot/research.go q.Delete":           {1, ""},
+	"pkg/events/consumer/install.go s.Delete":     {1, ""},
+	"pkg/research/next.go in.Delete":              {1, ""},
 }
 
 // production are the folders of what is deployed, and of the command line.

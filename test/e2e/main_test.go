@@ -39,6 +39,7 @@ import (
 	"archivist/infra/toolchain"
 	"archivist/localstack"
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ingest/ezid/ezidtest"
 )
 
 // The system under test, and clients of it.
@@ -128,12 +129,13 @@ func configure(dir string) error {
 	if err != nil {
 		return err
 	}
+	registry = ezidtest.Start() // the process ends it
 	crashes, evaluated = filepath.Join(dir, "crashes.json"), filepath.Join(dir, "evaluated.jsonl")
 	stack = &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr},
 		Name: "e2e", Port: 4567, Enforce: true, Tags: []string{"crash"},
 		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender,
 			"researchProjects": researchNames, "researchTimes": researchTimes, "revisionQueue": "true",
-			"sourceBuckets": sourceBucket}}
+			"sourceBuckets": sourceBucket, "ezid": registry.URL, "ezidTarget": target}}
 	stack.Env = []string{"EVALUATED=" + evaluated}
 	if *gigabyte {
 		stack.Context["timing"] = "slow"

@@ -13,6 +13,9 @@ type Profile struct {
 	Priority *int `json:"priority,omitempty" minimum:"0" maximum:"999" example:"5"`
 	// The shoulder of the ARKs that are minted for it. By default that of the archive.
 	Shoulder string `json:"shoulder,omitempty" maxLength:"20" example:"fk4"`
+	// Where its ARKs are registered. ezid: with EZID, which the deployment needs the setting ezid for. By default
+	// nowhere.
+	Register string `json:"register,omitempty" enum:"ezid" example:"ezid"`
 	// Whether files without a digest are refused.
 	RequireDigest bool `json:"requireDigest,omitempty"`
 	// Mail addresses that are notified of each submission, in addition to those of the submission.

@@ -59,6 +59,7 @@ import (
 	"archivist/pkg/events/eventlog"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/ezid"
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/ingest/queue"
@@ -94,6 +95,8 @@ const (
 	EnvQueue        = "ARCHIVIST_QUEUE"  // URL of the stage's queue
 	EnvLimits       = "ARCHIVIST_LIMITS" // Limits as JSON
 	EnvNAAN         = "ARCHIVIST_NAAN"
+	EnvEZID         = "ARCHIVIST_EZID"           // URL of EZID; "" = no ARK is registered there
+	EnvEZIDTarget   = "ARCHIVIST_EZID_TARGET"    // what ARKs registered there resolve to, before the ARK
 	EnvSources      = "ARCHIVIST_SOURCE_BUCKETS" // whose objects may be submitted as s3 URLs, separated by commas
 	EnvResolver     = "ARCHIVIST_ARK_RESOLVER"   // "public": ARKs resolve for everybody
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
@@ -125,6 +128,7 @@ type System struct {
 	queue      *queue.Queue
 	scheduler  *queue.Scheduler
 	stages     *stage.Stages
+	registry   *ezid.Registry // nil: ARKs are registered nowhere
 	api        *api.API
 	executions *stepfunctions.Executions
 	sqs        *awssqs.Client
@@ -266,7 +270,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	}
 
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil,
-		Buckets:  list(s.env(EnvSources)),
+		Buckets: list(s.env(EnvSources)), EZID: s.env(EnvEZID) != "",
 		Consumer: (&consumer.Store{Table: t}).Exists}
 	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root,
 		Work: workspace.Store{Bucket: work}, Fetch: s.fetcher(guard),
@@ -278,6 +282,10 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		Secret:   (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
 
 	s.stages.S3 = func(name string) http.RoundTripper { return bucket.Bucket{Client: client, Name: name} }
+	s.registry = s.newRegistry()
+	if s.registry != nil {
+		s.stages.Register = s.registry.Reserve
+	}
 	s.stages.Identify = s.identifyReceived()
 	s.stages.Serve(s.queue)
 	if s.stages.MailFrom != "" {

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/eventlog"
 	"archivist/pkg/events/target"
+	"archivist/pkg/ingest/ezid"
 	"archivist/pkg/objects/aip"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/views/search"
@@ -121,6 +122,9 @@ func (s *System) install(ctx context.Context) error {
 	err := s.consumerStore().Install(ctx, s.shipped())
 	if !s.revisionQueue() {
 		err = errors.Join(err, s.consumerStore().Uninstall(ctx, revision.VersionsName))
+	}
+	if s.registry == nil {
+		err = errors.Join(err, s.consumerStore().Uninstall(ctx, ezid.Name))
 	}
 	return err
 }

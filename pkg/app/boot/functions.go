@@ -54,6 +54,9 @@ func (s *System) Scheduler() *lambda.Scheduler {
 func (s *System) AdminAction(open OpenIndex) *lambda.AdminAction {
 	check := doctor.Doctor{Queue: s.queue, Reindexer: s.stages.Reindexer(), Work: s.stages.Work,
 		Search: s.searching(open)}
+	if s.registry != nil {
+		check.Registry = s.registry
+	}
 	return &lambda.AdminAction{
 		Admin:   queue.Admin{Queue: s.queue, Checker: check},
 		Budget:  s.queue.Rules.Timing.Admin().Budget,

@@ -7,6 +7,7 @@ import (
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/eventarchive"
 	publisher "archivist/pkg/events/eventbridge"
+	"archivist/pkg/ingest/ezid"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/views/browse"
 	"archivist/pkg/views/derivatives"
@@ -27,6 +28,9 @@ func (s *System) shipped() []consumer.Definition {
 		inventorycache.Definition, component.FollowerDefinition}
 	if s.revisionQueue() {
 		all = append(all, revision.VersionsDefinition)
+	}
+	if s.registry != nil {
+		all = append(all, ezid.Definition)
 	}
 	return all
 }
@@ -66,6 +70,9 @@ func (s *System) handlers(searcher search.Consumer) map[string]consumer.Handler 
 	all[component.FollowerName] = component.Follower{Store: s.components()}
 	if s.revisionQueue() {
 		all[revision.VersionsName] = revision.Versions{Store: s.revisionRows()}
+	}
+	if s.registry != nil {
+		all[ezid.Name] = s.registry
 	}
 
 	// Without the build tag crash this changes nothing.

@@ -59,6 +59,15 @@ type Doctor struct {
 	Reindexer reindex.Reindexer // with the storage root and the inventory
 	Work      workspace.Store
 	Search    search.Consumer // without an index, what can be found is not checked
+	Registry  Registry        // of ARKs; nil: the deployment has none
+}
+
+// Registry is where ARKs are reserved for objects; an ezid.Registry is one.
+type Registry interface {
+	// Left reports whether an ARK is still reserved although nothing will be stored under it.
+	Left(ctx context.Context, ark string) (bool, error)
+	// Free gives up such a reservation.
+	Free(ctx context.Context, ark string) error
 }
 
 var _ queue.Checker = Doctor{}

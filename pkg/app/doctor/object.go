@@ -152,6 +152,27 @@ func checkLocalID(ctx context.Context, x *rowCheck) error {
 	return err
 }
 
+// checkReserved finds an ARK that is reserved at a registry, and that nothing will be stored under. A registry that
+// cannot be asked is a finding, and the run goes on.
+func checkReserved(ctx context.Context, x *rowCheck) error {
+	if x.Registry == nil {
+		return nil
+	}
+
+	ark := strings.TrimPrefix(x.PK, "ARK#")
+	x.subject = ark
+	left, err := x.Registry.Left(ctx, ark)
+	switch {
+	case fault.Is(err, fault.Unavailable), fault.Is(err, fault.Denied):
+		x.add("ark-registry", "archivist consumer show ezid", nil, "it could not be asked for: %v", err)
+		return nil
+	case left:
+		x.add("ark-reserved", "", func(ctx context.Context) error { return x.Registry.Free(ctx, ark) },
+			"it is reserved at EZID, the job that reserved it is over, and nothing is stored under it")
+	}
+	return err
+}
+
 // recordedAs compares the rows of a stored object with it, and returns what is wrong, ""
 // if nothing is. repairable reports whether reindexing corrects it.
 //

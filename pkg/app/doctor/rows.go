@@ -261,7 +261,7 @@ var kinds = []kind{
 	{pk: "OBJECT", sk: "V#", check: checkVersion},
 	{pk: "OBJECT", sk: "BROWSE"},
 	{pk: "LOCAL", sk: "LOCAL", check: checkLocalID},
-	{pk: "ARK", sk: "ARK"},
+	{pk: "ARK", sk: "ARK", check: checkReserved},
 	{pk: "SLOT", check: checkReservation},
 	{pk: "SPACE", check: checkReservation},
 	{pk: "LOCK", check: checkReservation},

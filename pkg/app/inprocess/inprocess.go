@@ -66,7 +66,9 @@ type Settings struct {
 	ResearchTimes string
 	Revisions     bool
 	ReplicaBucket string
-	Sources       []string              // sourceBuckets
+	Sources       []string // sourceBuckets
+	EZID          string
+	EZIDTarget    string
 	Keys          map[string]api.Access // of the API, by their values; nil = calls need none
 
 	// A test makes both small, so that it does not wait, or works in a bubble, where waiting

@@ -198,6 +198,9 @@ func (s *System) deployment() map[string]string {
 		boot.EnvAdminMachine: machineARN(adminMachine),
 		boot.EnvRunMachine:   machineARN(component.Machine)}
 
+	if set.EZID != "" {
+		env[boot.EnvEZID], env[boot.EnvEZIDTarget] = set.EZID, set.EZIDTarget
+	}
 	if set.Revisions {
 		env[boot.EnvTaskMachine] = machineARN(taskMachine)
 	}

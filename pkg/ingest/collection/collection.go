@@ -35,6 +35,9 @@ type Profile struct {
 	// Shoulder of its ARKs. "": that of the archive.
 	Shoulder string `dynamo:"shoulder,omitempty" json:"shoulder,omitempty"`
 
+	// Register says where its ARKs are registered: RegisterEZID, or "" for nowhere.
+	Register string `dynamo:"registered_at,omitempty" json:"register,omitempty"`
+
 	// RequireDigest refuses files without a digest of the depositor.
 	RequireDigest bool `dynamo:"require_digest,omitempty" json:"requireDigest,omitempty"`
 
@@ -119,6 +122,9 @@ func (p Profile) Policy() policy.Collection {
 	return of
 }
 
+// RegisterEZID is a Profile.Register.
+const RegisterEZID = "ezid"
+
 // Suppress says which mails are not sent.
 type Suppress string
 
@@ -157,6 +163,9 @@ const TaskSecretPrefix = SecretPrefix + "tasks/"
 // SourceSecretPrefix begins the names of those that sources are authorised by: no callback is signed with one.
 const SourceSecretPrefix = SecretPrefix + "sources/"
 
+// EZIDSecret is the name of the secret of EZID's user; see fetch.Authorization.
+const EZIDSecret = SecretPrefix + "ezid"
+
 type row struct {
 	table.Head
 	Number  int64 `dynamo:"version"` // of its events
@@ -174,6 +183,8 @@ type Store struct {
 	NewID func() string
 	// Plain allows callbacks to servers without TLS: on a local stack only.
 	Plain bool
+	// EZID is whether the deployment registers ARKs with EZID.
+	EZID bool
 	// Buckets are those that the deployment may read submitted content from.
 	Buckets []string
 	// Consumer returns an error if there is no consumer of that name. nil: none can be deferred.
@@ -305,10 +316,21 @@ func (s Store) check(name string, p Profile) error {
 			return fault.New(fault.Invalid, "notification: %w", err)
 		}
 	}
-	if err := errors.Join(p.Containers.check(), p.Sources.check(s.Buckets)); err != nil {
+	if err := errors.Join(s.checkRegister(p.Register), p.Containers.check(), p.Sources.check(s.Buckets)); err != nil {
 		return err
 	}
 	return s.checkCallback(p.Callback)
+}
+
+// checkRegister refuses a registry that the deployment does not have.
+func (s Store) checkRegister(at string) error {
+	switch {
+	case at != "" && at != RegisterEZID:
+		return fault.New(fault.Invalid, "register: %q: expected %s or nothing", at, RegisterEZID)
+	case at == RegisterEZID && !s.EZID:
+		return fault.New(fault.Invalid, "register: this deployment registers no ARKs; it needs the setting ezid")
+	}
+	return nil
 }
 
 // maxDeferred is how many consumers a profile can defer: each run reads the profile.
@@ -366,10 +388,11 @@ func (s Store) checkCallback(c Callback) error {
 			SecretPrefix)
 	}
 
-	for prefix, of := range map[string]string{TaskSecretPrefix: "tasks of archives", SourceSecretPrefix: "sources"} {
+	for prefix, of := range map[string]string{TaskSecretPrefix: "tasks of archives", SourceSecretPrefix: "sources",
+		EZIDSecret: "EZID"} {
 		if strings.HasPrefix(c.Secret, prefix) {
-			return fault.New(fault.Invalid, "callback.secret: %q: the secrets below %s are those of %s; "+
-				"use another name below %s", c.Secret, prefix, of, SecretPrefix)
+			return fault.New(fault.Invalid, "callback.secret: %q: the secrets whose names begin with %s are those of "+
+				"%s; use another name below %s", c.Secret, prefix, of, SecretPrefix)
 		}
 	}
 	return nil

@@ -35,6 +35,17 @@ func (r Resolver) draw(shoulder, job string, try int) string {
 	return ark.Mint(r.NAAN, shoulder, r.Draw(job, try)).String()
 }
 
+// Drawn reports whether a job's ARK was drawn for it; else its submission named it, or it is that of a stored object.
+func (r Resolver) Drawn(ctx context.Context, j *ingest.Job) (bool, error) {
+	shoulder, err := r.shoulder(ctx, j.Collection)
+	for try := 0; err == nil && try < mostDraws; try++ {
+		if r.draw(shoulder, j.ID, try) == j.Primary {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
 // mint draws an ARK that no other object has, beginning with a try. It returns the try that it took,
 // and whether the ARK must still be reserved. If a reservation has just failed (again), the row of that
 // ARK is there by now: of this job, or of its stored object, which a reindex brings back, it is as good

@@ -35,6 +35,16 @@ func spaceKey(job string) table.Key { return table.Key{PK: spacePK, SK: job} }
 // LockKey is the key of a lock's row, e.g. of "ark#ark:/99999/fk4tq65d6k".
 func LockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "LOCK"} }
 
+// Locked reports whether a job holds a lock.
+func (q *Queue) Locked(ctx context.Context, name string) (bool, error) {
+	var row Reservation
+	err := q.Table.Get(ctx, LockKey(name), &row)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // missingRows are rows that a job should own but that do not exist.
 type missingRows []table.Key
 

@@ -18,6 +18,9 @@ import (
 type Process struct {
 	Packager Packager
 	Identity identity.Registrar
+	// Register reserves the ARK of a job where its collection is registered; drawn says whether it was drawn for the
+	// job. refused is why it cannot be used, "" if it can. nil: the deployment registers nothing.
+	Register func(ctx context.Context, j *ingest.Job, drawn bool) (refused string, err error)
 }
 
 // Run processes a job.
@@ -54,7 +57,28 @@ func (p Process) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, er
 		}
 	}
 
+	if refused, err := p.register(ctx, claim.Job, stored); err != nil || refused != "" {
+		return ingest.Fail(true, refused), err
+	}
 	return p.Packager.write(ctx, claim, stored, pack)
+}
+
+// register reserves the ARK of a new object where its collection is registered. It returns why it cannot be used, or
+// "".
+func (p Process) register(ctx context.Context, j *ingest.Job, stored base) (refused string, err error) {
+	if p.Register == nil || stored.Head > 0 {
+		return "", nil
+	}
+
+	// Also an earlier try of this job may have drawn it.
+	drawn, err := p.Identity.Drawn(ctx, j)
+	if err == nil {
+		refused, err = p.Register(ctx, j, drawn)
+	}
+	if refused != "" {
+		refused += ". Then " + j.Again()
+	}
+	return refused, err
 }
 
 // known finds the object of an update, and returns why there is none, or "". It is asked for under the locks of the

@@ -43,10 +43,13 @@ func (d *deposits) sources(s *collection.Sources) {
 }
 
 // submit submits a payload, and returns its batch when nothing is to be done any more.
-func (d *deposits) submit(p ingest.Payload) ingest.Batch {
+func (d *deposits) submit(p ingest.Payload, how ...func(*ingest.Batch)) ingest.Batch {
 	d.Helper()
-	b, err := d.Machine.Queue.Submit(d.Context(), ingest.Batch{Collection: "bench", Mode: "add", Payload: p}, "", nil,
-		"me")
+	in := ingest.Batch{Collection: "bench", Mode: "add", Payload: p}
+	for _, f := range how {
+		f(&in)
+	}
+	b, err := d.Machine.Queue.Submit(d.Context(), in, "", nil, "me")
 	if err != nil {
 		d.Fatal(err)
 	}

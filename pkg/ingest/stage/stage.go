@@ -57,6 +57,9 @@ type Stages struct {
 	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
 	S3          func(bucket string) http.RoundTripper                  // answers requests for s3 URLs of a bucket
 
+	// Register reserves the ARKs of jobs, see Process; nil: the deployment registers nothing.
+	Register func(ctx context.Context, j *ingest.Job, drawn bool) (refused string, err error)
+
 	// Identify identifies the formats of received files; nil: their depositors are not told of mismatches.
 	Identify formats.Identify
 
@@ -103,7 +106,7 @@ func (s *Stages) Steps() map[string]queue.Step {
 			Space:       s.Queue.Settings.Space,
 			early:       &early{identify: s.Identify},
 		}.Run),
-		"process": stored.Or(Process{Packager: packager, Identity: s.registrar()}.Run),
+		"process": stored.Or(Process{Packager: packager, Identity: s.registrar(), Register: s.Register}.Run),
 		"store": stored.Or(Store{
 			Root:     s.Root,
 			Rooted:   &s.rooted,
