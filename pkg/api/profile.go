@@ -20,6 +20,10 @@ func profileOf(b v1.Profile) collection.Profile {
 		RetainUntil:   b.RetainUntil,
 	}
 
+	if f := b.Formats; f != nil {
+		p.Formats = &collection.Formats{Refuse: f.Refuse, Accept: f.Accept, Warn: f.Warn,
+			Others: collection.Verdict(f.Others)}
+	}
 	p.Sources = sourcesOf(b.Sources)
 	p.Containers = (*collection.Containers)(b.Containers)
 	if c := b.Callback; c != nil {
@@ -50,6 +54,9 @@ func wireProfile(p collection.Profile) v1.Profile {
 		out.LegalHold = &hold
 	}
 
+	if f := p.Formats; f != nil {
+		out.Formats = &v1.Formats{Refuse: f.Refuse, Accept: f.Accept, Warn: f.Warn, Others: string(f.Others)}
+	}
 	out.Sources = wireSources(p.Sources)
 	out.Containers = (*v1.Containers)(p.Containers)
 	if c := p.Callback; c.URL != "" {

@@ -31,6 +31,8 @@ type Profile struct {
 	Callback *Callback `json:"callback,omitempty"`
 	// How containers (zip and tar files) are unpacked. By default their files are kept, and not the container.
 	Containers *Containers `json:"containers,omitempty"`
+	// Which formats of files are taken. By default all.
+	Formats *Formats `json:"formats,omitempty"`
 	// Where its content may come from. By default from all public addresses, without credentials.
 	Sources *Sources `json:"sources,omitempty"`
 	// Why no content of the collection's objects may be deleted. A legal hold is lifted by an empty text: a profile
@@ -51,6 +53,19 @@ type Containers struct {
 	MaxBytes int64 `json:"maxBytes,omitempty" minimum:"0" maximum:"1125899906842624" example:"1099511627776"`
 	// How many times its size its files may have together, if that is more than 64 MiB. By default 200.
 	MaxRatio int64 `json:"maxRatio,omitempty" minimum:"0" maximum:"1100" example:"500"`
+}
+
+// Formats says which formats of files are taken. An entry is an id of PRONOM (fmt/353), UNKNOWN, a media type
+// (image/tiff), or all media types of a kind (image/*). Of several that fit a file, refuse counts first, then accept.
+type Formats struct {
+	// The formats of which a file fails its job. By default none.
+	Refuse []string `json:"refuse,omitempty" maxItems:"200" example:"[\"fmt/899\"]"`
+	// The formats that are taken. By default those that no other list has.
+	Accept []string `json:"accept,omitempty" maxItems:"200" example:"[\"image/*\"]"`
+	// The formats that are taken with a warning. By default none.
+	Warn []string `json:"warn,omitempty" maxItems:"200" example:"[\"UNKNOWN\"]"`
+	// What is done with all others. By default they are accepted.
+	Others string `json:"others,omitempty" enum:"accept,warn,refuse" example:"warn"`
 }
 
 // Sources says where the content of a collection may come from. A host is a name or an address, with a port or without;

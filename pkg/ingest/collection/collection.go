@@ -54,6 +54,9 @@ type Profile struct {
 	// Containers says how they are unpacked; nil: by the defaults.
 	Containers *Containers `dynamo:"containers,omitempty" json:"containers,omitempty"`
 
+	// Formats says which formats of files are taken; nil: all.
+	Formats *Formats `dynamo:"formats,omitempty" json:"formats,omitempty"`
+
 	// Sources says where its content may come from, and with which secrets; nil: from all public addresses, without
 	// any.
 	Sources *Sources `dynamo:"sources,omitempty" json:"sources,omitempty"`
@@ -316,7 +319,8 @@ func (s Store) check(name string, p Profile) error {
 			return fault.New(fault.Invalid, "notification: %w", err)
 		}
 	}
-	if err := errors.Join(s.checkRegister(p.Register), p.Containers.check(), p.Sources.check(s.Buckets)); err != nil {
+	if err := errors.Join(s.checkRegister(p.Register), p.Containers.check(), p.Formats.check(),
+		p.Sources.check(s.Buckets)); err != nil {
 		return err
 	}
 	return s.checkCallback(p.Callback)

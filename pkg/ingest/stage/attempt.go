@@ -262,8 +262,11 @@ func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, e
 	if why != "" {
 		return aip.Entry{}, &changedError{why}
 	}
-	mismatch := a.early.warning(ctx, row.Name, came.Sums.Size, contentAt(a.Work, came.Key, came.Whole()))
-	e, err := describe(row, came, key, mismatch)
+	warning, refused := a.early.judge(ctx, row.Name, came.Sums.Size, contentAt(a.Work, came.Key, came.Whole()))
+	if refused != "" {
+		return aip.Entry{}, &refusedError{refused}
+	}
+	e, err := describe(row, came, key, warning)
 	if err == nil && a.job.Payload.Type == ingest.TypeFile && container.Named(row.Name) != "" {
 		e.Warning, err = stillPacked(ctx, e.Warning, came)
 	}

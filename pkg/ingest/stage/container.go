@@ -17,6 +17,7 @@ import (
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/payload"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/workspace"
@@ -46,18 +47,13 @@ type unpacking struct {
 const mostUnsaved = 256 << 20
 
 // container downloads a container, and unpacks it.
-func (d Download) container(ctx context.Context, claim *queue.Claim, a *attempt) (ingest.Result, error) {
+func (d Download) container(ctx context.Context, claim *queue.Claim, a *attempt,
+	profile collection.Profile) (res ingest.Result, err error) {
 	j := claim.Job
-	profile, _, err := d.Collections.Profile(ctx, j.Collection)
-	if err != nil {
-		return ingest.Result{}, err
-	}
-
 	u := &unpacking{attempt: a, limits: profile.Limits(), keep: profile.KeepsContainers(), space: d.Space}
 	u.side.SetLimit(a.parallel)
 	u.Unpacking, err = a.Work.Unpacking(ctx, j.ID)
 	if err == nil && u.Unpacking == nil {
-		var res ingest.Result
 		if res, err = d.receive(ctx, claim, u); err != nil || res.Outcome != ingest.StepNext {
 			return res, err
 		}
@@ -448,10 +444,14 @@ func (u *unpacking) complete(ctx context.Context) error {
 	return nil
 }
 
-// look adds to a file's warning what its content says against its name. whole is its content if that is in memory.
+// look adds to a file's warning what its content says against its name, or fails the job if the collection refuses its
+// format. whole is its content if that is in memory.
 func (u *unpacking) look(ctx context.Context, e *aip.Entry, whole io.ReaderAt) {
-	mismatch := u.early.warning(ctx, nameOf(*e), e.Size, contentAt(u.Work, e.Source, whole))
-	e.Warning = joined([]string{e.Warning, mismatch})
+	warning, refused := u.early.judge(ctx, nameOf(*e), e.Size, contentAt(u.Work, e.Source, whole))
+	e.Warning = joined([]string{e.Warning, warning})
+	if refused != "" {
+		u.fail(&container.RefusedError{Name: nameOf(*e), Why: refused})
+	}
 }
 
 // entry is what the ledger has of a file.

@@ -8,11 +8,11 @@ import (
 
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/transfer"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/objects/formats"
 )
 
 // Download gets every file that is not there yet, segment by segment, within the
@@ -28,10 +28,9 @@ type Download struct {
 	Now      func() time.Time
 	Parallel int // files at once: each has a part in memory
 
-	Collections collection.Store
-	Space       int64 // of the work bucket, in bytes
+	Space int64 // of the work bucket, in bytes
 
-	early *early // nil: no formats are identified
+	Identify formats.Identify // nil: no formats are identified
 }
 
 // errStopped ends the reading of the rows.
@@ -46,7 +45,7 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return next, nil
 	}
 
-	client, err := d.Sources.client(ctx, j.Collection)
+	client, profile, err := d.Sources.client(ctx, j.Collection)
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -54,7 +53,7 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	a := &attempt{
 		job:      j,
 		parallel: d.Parallel,
-		early:    d.early,
+		early:    &early{identify: d.Identify, policy: profile.Formats},
 		Transfer: transfer.Transfer{
 			Fetch: client,
 			Work:  d.Work,
@@ -67,7 +66,7 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 
 	a.Partly = a.notePartial
 	if j.Payload.Type == ingest.TypeContainer {
-		return d.container(ctx, claim, a)
+		return d.container(ctx, claim, a, profile)
 	}
 
 	err = a.segments(ctx)

@@ -2,10 +2,12 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"sync"
 	"time"
 
+	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/objects/formats"
@@ -13,29 +15,48 @@ import (
 
 // early identifies the formats of files when they are received, so that the depositor is told what the component that
 // identifies them again would find out after the receipt. It is one at a time: a container's entries are in memory.
-// What fails here, or takes too long, is no warning: the component has the last word.
+// What fails here, or takes too long, is no warning: the component has the last word. The policy of the collection
+// decides here: a file that it refuses is not stored.
 type early struct {
 	identify formats.Identify // nil: nothing is identified
+	policy   *collection.Formats
 	mu       sync.Mutex
 }
 
 // earlyTime is for one file.
 const earlyTime = 10 * time.Second
 
-// warning says that the content of a file is not what its name announces, "" if it is, or if that is not known. content
-// opens it.
-func (e *early) warning(ctx context.Context, name string, size int64,
-	content func(context.Context) (io.ReaderAt, error)) (text string) {
+// judge says that the content of a file is not what its name announces, or that the collection does not recommend its
+// format; "" if there is nothing to say. refused is why the collection does not take the file, or "". content opens it.
+// A file that cannot be identified has no known format.
+func (e *early) judge(ctx context.Context, name string, size int64,
+	content func(context.Context) (io.ReaderAt, error)) (warning, refused string) {
 	if e == nil || e.identify == nil {
-		return ""
+		return "", ""
 	}
 
+	matches, err := e.identified(ctx, name, size, content)
+	if err == nil {
+		warning = formats.Mismatch(name, matches)
+	}
+	switch verdict, why := e.policy.Judge(matches); verdict {
+	case collection.Refused:
+		return "", why
+	case collection.Warned:
+		warning = joined([]string{warning, why})
+	}
+	return warning, ""
+}
+
+// identified are the formats of a file.
+func (e *early) identified(ctx context.Context, name string, size int64,
+	content func(context.Context) (io.ReaderAt, error)) (matches []formats.Match, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	// The content is a stranger's, and the library is not ours.
 	defer func() {
-		if recover() != nil {
-			text = ""
+		if p := recover(); p != nil {
+			matches, err = nil, fmt.Errorf("identification: %v", p)
 		}
 	}()
 
@@ -43,14 +64,9 @@ func (e *early) warning(ctx context.Context, name string, size int64,
 	defer cancel()
 	from, err := content(ctx)
 	if err != nil {
-		return ""
+		return nil, err
 	}
-
-	matches, err := e.identify(ctx, name, from, size)
-	if err != nil {
-		return ""
-	}
-	return formats.Mismatch(name, matches)
+	return e.identify(ctx, name, from, size)
 }
 
 // contentAt opens a file of the work bucket, of which ranges are read. whole is its content if that is in memory.

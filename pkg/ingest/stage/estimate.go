@@ -50,7 +50,7 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return next, nil
 	}
 
-	e.fetch, err = e.Sources.client(ctx, j.Collection)
+	e.fetch, _, err = e.Sources.client(ctx, j.Collection)
 	if err != nil {
 		return ingest.Result{}, err
 	}

@@ -50,19 +50,19 @@ type Sources struct {
 	S3          func(bucket string) http.RoundTripper                  // answers requests for s3 URLs of a bucket
 }
 
-// client requests what the profile of a collection allows, and authorises the requests with its secrets. It lasts for
-// one try of a step: a changed profile or secret counts with the next.
-func (s Sources) client(ctx context.Context, collection string) (*fetch.Client, error) {
-	p, _, err := s.Collections.Profile(ctx, collection)
+// client requests what the profile of a collection allows, which it returns, too, and authorises the requests with its
+// secrets. It lasts for one try of a step: a changed profile or secret counts with the next.
+func (s Sources) client(ctx context.Context, name string) (c *fetch.Client, p collection.Profile, err error) {
+	p, _, err = s.Collections.Profile(ctx, name)
 	if err != nil || p.Sources == nil {
-		return s.Fetch, err
+		return s.Fetch, p, err
 	}
 
 	access := p.Access()
 	access.S3 = s.S3
 	a := &authorizer{profile: p, plain: s.Collections.Plain, read: s.Secret, known: map[string]string{}}
 	access.Authorize = a.header
-	return s.Fetch.With(access), nil
+	return s.Fetch.With(access), p, nil
 }
 
 // authorizer reads each secret once.

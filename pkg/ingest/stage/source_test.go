@@ -3,7 +3,9 @@ package stage_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/formats"
 )
 
 // guarded are deposits whose source wants a token, with a bucket from which objects may be submitted.
@@ -143,4 +146,53 @@ func TestSecretOfSource(t *testing.T) {
 	if err != nil || j.State != ingest.Completed {
 		t.Errorf("a secret that could not be read for a while: %v, %s: %s", err, j.State, j.Message)
 	}
+}
+
+// TestFormatPolicy: a file whose format the collection refuses fails its job before anything is stored, also inside of
+// a container; one that it does not recommend is stored with a warning; one that cannot be identified has no known
+// format.
+func TestFormatPolicy(t *testing.T) {
+	d := newDeposits(t)
+	d.Stages.Identify = func(_ context.Context, name string, _ io.ReaderAt, _ int64) ([]formats.Match, error) {
+		switch path.Ext(name) {
+		case ".exe":
+			return []formats.Match{{ID: "fmt/899", Name: "Windows Portable Executable"}}, nil
+		case ".bad":
+			panic("a file that the library cannot read")
+		}
+		return []formats.Match{{ID: "x-fmt/111", MediaType: "text/plain"}}, nil
+	}
+	policy := func(f *collection.Formats) {
+		t.Helper()
+		if err := d.Stages.Collections.Put(t.Context(), "bench", collection.Profile{Formats: f}, "me",
+			time.Now().UnixMilli()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(names ...string) map[string]string {
+		files := map[string]string{}
+		for _, name := range names {
+			files[name] = "content of " + name
+		}
+		return files
+	}
+
+	policy(&collection.Formats{Refuse: []string{"fmt/899"}, Warn: []string{formats.Unknown}})
+	const why = "its format is Windows Portable Executable (fmt/899), which the collection refuses"
+	d.Refused(d.send("a.zip", zipped(of("a.txt", "b.exe", "c.txt"))).ID, "b.exe")
+	d.Refused(d.send("b.zip", zipped(of("a.txt", "b.exe"))).ID, why)
+	d.Refused(d.send("c.tgz", tarred(of("a.exe"))).ID, why)
+	d.files["/one.exe"] = []byte("x")
+	b := d.submit(ingest.Payload{URL: d.Source.URL + "/one.exe", Type: ingest.TypeFile, Filename: "one.exe"})
+	d.Refused(ingest.JobID(b.ID, 1), "file one.exe: "+why)
+	j := d.send("d.zip", zipped(of("a.txt", "b.bad")))
+	d.holds(j, of("a.txt", "b.bad"))
+	if w := j.FileWarnings; len(w) != 1 || !strings.Contains(w[0], "b.bad") ||
+		!strings.Contains(w[0], "not known (UNKNOWN), which the collection does not recommend") {
+		t.Errorf("the warnings are %q", w)
+	}
+
+	policy(&collection.Formats{Accept: []string{"text/*"}, Others: collection.Refused})
+	d.Refused(d.send("e.zip", zipped(of("a.txt", "b.bad"))).ID, "not known (UNKNOWN), which the collection refuses")
+	d.holds(d.send("f.zip", zipped(of("a.txt"))), of("a.txt"))
 }

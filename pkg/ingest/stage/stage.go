@@ -101,10 +101,8 @@ func (s *Stages) Steps() map[string]queue.Step {
 			Work:     s.Work,
 			Now:      s.Now,
 			Parallel: s.Parallel,
-
-			Collections: s.Collections,
-			Space:       s.Queue.Settings.Space,
-			early:       &early{identify: s.Identify},
+			Space:    s.Queue.Settings.Space,
+			Identify: s.Identify,
 		}.Run),
 		"process": stored.Or(Process{Packager: packager, Identity: s.registrar(), Register: s.Register}.Run),
 		"store": stored.Or(Store{

@@ -64,7 +64,7 @@ func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 	}
 
 	var err error
-	u.fetch, err = u.Sources.client(ctx, claim.Batch.Collection)
+	u.fetch, _, err = u.Sources.client(ctx, claim.Batch.Collection)
 	if err != nil {
 		return ingest.Result{}, err
 	}
