@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"io/fs"
 	"path"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ func (a *API) objects(h huma.API) {
 	get(a, h, path+"/versions", "listVersions", "List an object's versions", a.versions)
 	get(a, h, path+"/versions/{n}/files", "listFiles", "List a version's files", a.files)
 	redirect(a, h, path+"/versions/{n}/content", "getContent", "Get a file's content", a.content)
+	redirect(a, h, path+"/stored", "getStored", "Get a stored file of an object", a.storedFile)
 }
 
 // object is an object, as its row is now.
@@ -106,6 +108,36 @@ func (a *API) content(ctx context.Context, in *ContentInput) (string, error) {
 	}
 
 	a.disseminated(ctx, o, in.Version, in.Path)
+	return to, nil
+}
+
+// storedFile is the URL of a file as it is in the storage root: an inventory, its sidecar, or content under the path
+// that inventories name. Nothing of a withdrawn object is given out.
+func (a *API) storedFile(ctx context.Context, in *StoredInput) (string, error) {
+	o, err := a.Inventory.Object(ctx, in.ark())
+	if err == nil {
+		err = o.Open()
+	}
+	if err != nil {
+		return "", err
+	}
+
+	if !fs.ValidPath(in.Path) || in.Path == "." {
+		return "", fault.New(fault.Invalid, "path: %q: expected a path below the object's place in the storage root, "+
+			"e.g. inventory.json", ingest.Cut(in.Path, 200))
+	}
+
+	to, err := a.Root.Bucket.Presign(ctx, ocfl.Prefix(o.ARK)+in.Path, path.Base(in.Path), contentFor)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "%s has no stored file %q", o.ARK, in.Path)
+	}
+	if err != nil {
+		return "", err
+	}
+
+	if version, is := ocfl.VersionOf(in.Path); is {
+		a.disseminated(ctx, o, version, in.Path)
+	}
 	return to, nil
 }
 

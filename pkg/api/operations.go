@@ -190,6 +190,11 @@ var operations = map[string]about{
 		redirect: "application/octet-stream",
 		description: "The content of a file: a redirect to the storage. The depositor's files of a withdrawn object " +
 			"are refused with 403; `detail` has the reason."},
+	"getStored": {tag: "Objects", refusals: []problemType{notFound},
+		redirect: "application/octet-stream",
+		description: "A file as it is in the storage root (OCFL 1.1): a redirect to the storage. `path` is below the " +
+			"object's place there, e.g. `v1/inventory.json`, or a content path of an inventory. A withdrawn object " +
+			"is refused with 403."},
 	"listObjectEvents": {tag: "Objects", refusals: []problemType{notFound},
 		answer: events(v1.EventObjectCreate, "Object",
 			`{"version": 1, "versions": 1, "localIds": ["map-1851"], "job": "`+jobID+`"}`),

@@ -39,6 +39,12 @@ type ContentInput struct {
 	Path string `query:"path" required:"true"`
 }
 
+// StoredInput names a file of an object in the storage root.
+type StoredInput struct {
+	ARKInput
+	Path string `query:"path" required:"true" maxLength:"1024"`
+}
+
 // FilesInput names a version and a page of its files.
 type FilesInput struct {
 	VersionInput

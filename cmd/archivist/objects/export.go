@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,7 @@ type objectExportCmd struct {
 	ARK        string `arg:"" optional:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
 	Collection string `short:"c" help:"All objects of this collection, in place of one." placeholder:"NAME"`
 	Number     int    `short:"n" name:"number" help:"Version; the newest if it is left out." placeholder:"N"`
-	As         string `enum:"bag" default:"bag" help:"Format: bag (BagIt 1.0)."`
+	As         string `enum:"bag,zip,ocfl" default:"bag" help:"bag (BagIt 1.0), zip (a bag), or ocfl (all versions)."`
 	Dir        string `short:"o" default:"." help:"Folder in which each object gets a folder of its own."`
 }
 
@@ -31,7 +32,11 @@ func (objectExportCmd) Prints() any { return exported{} }
 func (objectExportCmd) Help() string {
 	return `Each object becomes a bag (BagIt 1.0, RFC 8493), in a folder with the name of its ARK: data/ has the files of the
 version, with each digest that the archive has of all of them; bag-info.txt the identifiers and the title;
-metadata/premis.xml the permanent record of the object. Each bag is checked when it is complete.
+metadata/premis.xml the permanent record of the object. Each bag is checked when it is complete. With --as zip it is then
+put into a zip file, which is read again, and the folder is removed.
+
+With --as ocfl the folder of -o becomes a storage root of OCFL 1.1: each object with all its versions, byte by byte as it
+is stored. Each file is compared with its digest in the inventory, and the inventories with the archive's record of them.
 
 The same command again goes on: a file that is there with its digest is not downloaded again. If an object cannot be
 exported, the others are, and the command ends with the error.`
@@ -55,6 +60,8 @@ func (c *objectExportCmd) Run(a *command.App) error {
 		return command.Usage("name an object by its ARK, or a collection by -c")
 	case c.Collection != "" && c.Number != 0:
 		return command.Usage("-n is for one object")
+	case c.As == "ocfl" && c.Number != 0:
+		return command.Usage("-n is not for --as ocfl, which has all versions")
 	case c.Collection != "":
 		list, err := a.Client.Objects(a.Ctx, v1.Filter{Collection: c.Collection})
 		if err != nil {
@@ -69,7 +76,7 @@ func (c *objectExportCmd) Run(a *command.App) error {
 	var done []exported
 	var failed []error
 	for _, ark := range arks {
-		one, err := c.export(a, ark)
+		one, err := c.one(a, ark)
 		if a.Ctx.Err() != nil {
 			return a.Ctx.Err()
 		}
@@ -95,7 +102,7 @@ var exportedColumns = []terminal.Column[exported]{
 	{Title: "version", Text: func(e exported) string { return command.VersionText(e.Version) }},
 	{Title: "files", Text: func(e exported) string { return fmt.Sprint(e.Files) }},
 	{Title: "size", Text: func(e exported) string { return terminal.Size(e.Bytes) }},
-	{Title: "folder", Text: func(e exported) string {
+	{Title: "folder or file", Text: func(e exported) string {
 		if e.Error != "" {
 			return "not exported"
 		}
@@ -106,6 +113,17 @@ var exportedColumns = []terminal.Column[exported]{
 // folderOf is the name of the folder of an object: that of its ARK, with characters that every file system can hold.
 func folderOf(ark string) string {
 	return strings.NewReplacer("/", "_", ":", "_").Replace(strings.Replace(ark, ":/", "_", 1))
+}
+
+// one exports one object.
+func (c *objectExportCmd) one(a *command.App, ark string) (exported, error) {
+	switch c.As {
+	case "ocfl":
+		return c.ocfl(a, ark)
+	case "zip":
+		return c.zip(a, ark)
+	}
+	return c.export(a, ark)
 }
 
 // export writes the bag of one object, and checks it.
@@ -179,8 +197,13 @@ func (c *objectExportCmd) describe(a *command.App, out exported, o v1.Object, pa
 
 // check reads a bag as others do.
 func (c *objectExportCmd) check(a *command.App, out exported) error {
+	return checkBag(a, out.Folder, os.DirFS(out.Folder))
+}
+
+// checkBag reads a bag in a file system, whose name is for messages.
+func checkBag(a *command.App, name string, bag fs.FS) error {
 	line := a.StatusTo(io.Discard)
-	report, err := bagit.Check(a.Ctx, os.DirFS(out.Folder), func(files, of int, size int64) {
+	report, err := bagit.Check(a.Ctx, bag, func(files, of int, size int64) {
 		line.Show(fmt.Sprintf("checked %d of %s, %s", files, terminal.Count(of, "file"), terminal.Size(size)), false)
 	})
 	line.End()
@@ -189,7 +212,7 @@ func (c *objectExportCmd) check(a *command.App, out exported) error {
 	}
 	if len(report.Problems) > 0 {
 		return fault.New(fault.Conflict, "%s is no valid bag: %s. Remove what does not belong there, and export again",
-			out.Folder, report.Problems[0])
+			name, report.Problems[0])
 	}
 	return nil
 }

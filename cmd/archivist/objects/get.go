@@ -167,6 +167,8 @@ type getting struct {
 	app    *command.App
 	object v1.Object
 	line   *terminal.Status
+
+	stored bool // the paths are those of stored files, whose sizes are not known
 }
 
 // all writes files, and continues after a failure, but not after an interrupt. Each file that was tried has an
@@ -242,7 +244,7 @@ func (g getting) isThere(to string, f v1.File) (bool, error) {
 	}
 
 	isFile := info.Mode().IsRegular()
-	if isFile && info.Size() == f.Size {
+	if isFile && (g.stored || info.Size() == f.Size) {
 		sum, err := sumOf(to)
 		if err != nil {
 			return false, err
@@ -301,7 +303,7 @@ func (g getting) download(f v1.File, title string) (name string, err error) {
 // copyTo copies a file's content and checks its digest. After an error, what was written is not the stored
 // content: on the standard output it cannot be taken back, so the exit code says it.
 func (g getting) copyTo(to io.Writer, f v1.File) error {
-	body, err := g.app.Client.Content(g.app.Ctx, g.object.ARK, g.Number, f.Path)
+	body, err := g.open(f)
 	if err != nil {
 		return err
 	}
@@ -320,6 +322,13 @@ func (g getting) copyTo(to io.Writer, f v1.File) error {
 			"report it to the archive's operator", f.Path, got, f.Digests["sha512"])
 	}
 	return nil
+}
+
+func (g getting) open(f v1.File) (io.ReadCloser, error) {
+	if g.stored {
+		return g.app.Client.Stored(g.app.Ctx, g.object.ARK, f.Path)
+	}
+	return g.app.Client.Content(g.app.Ctx, g.object.ARK, g.Number, f.Path)
 }
 
 // place moves a file to its final path, and makes its folders. An existing file is replaced.

@@ -126,6 +126,11 @@ func (c *Client) Content(ctx context.Context, ark string, version int,
 	return c.stream(ctx, versionPath(ark, version)+"/content?path="+url.QueryEscape(path))
 }
 
+// Stored streams a file of an object as it is in the storage root. path is below the object's place there.
+func (c *Client) Stored(ctx context.Context, ark, path string) (io.ReadCloser, error) {
+	return c.stream(ctx, ObjectPath(ark)+"/stored?path="+url.QueryEscape(path))
+}
+
 // Queue returns a summary of the queue.
 func (c *Client) Queue(ctx context.Context) (Queue, error) {
 	return get[Queue](ctx, c, "/v1/queue")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"archivist/pkg/formats/ocflspec"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/spill"
@@ -259,7 +260,7 @@ func (r Root) says(ctx context.Context, key, digest string) (bool, error) {
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
-	return string(text) == string(sidecar(digest)), err
+	return string(text) == string(Sidecar(digest)), err
 }
 
 // note adds a key to the damage of its kind and job. Memory stays bounded: only the first keys are
@@ -299,6 +300,6 @@ func Folder(key string) string { return objectFolder.FindString(key) }
 
 // IsOwn reports whether a key is one of the storage root's own files. They belong to no object.
 func IsOwn(key string) bool {
-	_, own := rootFiles()[key]
+	_, own := ocflspec.RootFiles()[key]
 	return own
 }

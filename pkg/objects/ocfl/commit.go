@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"archivist/pkg/formats/ocflspec"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
@@ -71,10 +72,6 @@ func (r Root) digest(ctx context.Context, key string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// declarationText is what follows "0=" in the name of the declaration, with a newline (OCFL 1.1,
-// section 3.2).
-const declarationText = "ocfl_object_1.1\n"
-
 // SHA512 is the digest of a text, as in an inventory.
 func SHA512(text []byte) string {
 	sum := sha512.Sum512(text)
@@ -87,7 +84,7 @@ func (r Root) Declare(ctx context.Context, id string) error { return r.declare(c
 
 // declare writes the declaration of the object at a prefix.
 func (r Root) declare(ctx context.Context, prefix string) error {
-	return r.Bucket.Put(ctx, prefix+objectDeclaration, []byte(declarationText), bucket.Condition{})
+	return r.Bucket.Put(ctx, prefix+objectDeclaration, []byte(ocflspec.DeclarationText), bucket.Condition{})
 }
 
 // Undeclare removes the declaration of an object of which nothing was ever committed.

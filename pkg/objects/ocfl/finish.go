@@ -56,7 +56,7 @@ func (r Root) Finish(ctx context.Context, id string, o Owner,
 	// The condition is the sidecar that was read before the inventory: if another worker has
 	// finished a later version meanwhile, this write fails instead of putting the older digest
 	// back.
-	return n.digest, r.Bucket.Put(ctx, n.prefix+sidecarName, sidecar(n.digest),
+	return n.digest, r.Bucket.Put(ctx, n.prefix+sidecarName, Sidecar(n.digest),
 		bucket.Condition{Absent: n.side.etag == "", ETag: n.side.etag})
 }
 
@@ -111,7 +111,7 @@ func (r Root) published(ctx context.Context, id string, just *Published) (n newe
 // side is the sidecar of the root inventory; there is none without an ETag.
 type side struct{ text, etag string }
 
-func (s side) says(digest string) bool { return s.text == string(sidecar(digest)) }
+func (s side) says(digest string) bool { return s.text == string(Sidecar(digest)) }
 
 // sidecarText matches a sidecar of an inventory with a sha512 (OCFL 1.1, section 3.6).
 var sidecarText = regexp.MustCompile(`^[0-9a-f]{128}[ \t]+inventory\.json\n?$`)
@@ -191,7 +191,7 @@ func (r Root) versionInventory(ctx context.Context, v Verdict) error {
 	}
 
 	if !same {
-		err := r.Bucket.Put(ctx, i.Sidecar, sidecar(v.Object.Digest), bucket.Condition{})
+		err := r.Bucket.Put(ctx, i.Sidecar, Sidecar(v.Object.Digest), bucket.Condition{})
 		if err != nil {
 			return err
 		}

@@ -28,23 +28,21 @@
 package ocfl
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
+
+	"archivist/pkg/formats/ocflspec"
 )
 
 // Names that the specification fixes (OCFL 1.1, sections 3.2 and 4).
 const (
-	rootDeclaration   = "0=ocfl_1.1"
-	objectDeclaration = "0=ocfl_object_1.1"
-	inventoryName     = "inventory.json"
-	sidecarName       = "inventory.json.sha512"
+	objectDeclaration = ocflspec.ObjectDeclaration
+	inventoryName     = ocflspec.InventoryName
+	sidecarName       = ocflspec.SidecarName
 	specification     = "https://ocfl.io/1.1/spec/#inventory"
-	layoutExtension   = "0003-hash-and-id-n-tuple-storage-layout"
 )
 
 // User is the submitter of a version. Address is a URI, such as a mailto: (OCFL 1.1, section
@@ -123,18 +121,4 @@ func writer(path string) (version int, folder string) {
 		return 0, ""
 	}
 	return version, folder
-}
-
-// rootFiles are the files of an empty storage root. The names of the layout and of its settings are
-// those of the specification (OCFL 1.1, sections 4.1 and 4.4).
-func rootFiles() map[string][]byte {
-	layout, _ := json.MarshalIndent(map[string]string{"extension": layoutExtension,
-		"description": "sha256 of the object's id in three tuples of three characters, then the encoded id"}, "", "  ")
-	config, _ := json.MarshalIndent(map[string]any{"extensionName": layoutExtension,
-		"digestAlgorithm": "sha256", "tupleSize": 3, "numberOfTuples": 3}, "", "  ")
-	return map[string][]byte{
-		rootDeclaration:    []byte("ocfl_1.1\n"),
-		"ocfl_layout.json": append(bytes.TrimSpace(layout), '\n'),
-		"extensions/" + layoutExtension + "/config.json": append(bytes.TrimSpace(config), '\n'),
-	}
 }

@@ -92,7 +92,7 @@ func TestLateSidecar(t *testing.T) {
 	}
 	f.check(t, []map[string]string{{"producer/a": "one"}, {"producer/a": "two"}})
 	stored, err := f.root.Head(ctx, id)
-	if err != nil || string(f.read(t, sidecarName)) != string(sidecar(stored.Digest)) {
+	if err != nil || string(f.read(t, sidecarName)) != string(Sidecar(stored.Digest)) {
 		t.Errorf("the sidecar is %s, %v", f.read(t, sidecarName), err)
 	}
 }
@@ -129,11 +129,11 @@ func TestWrongSidecarOfVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := Prefix(id) + "v1/" + sidecarName
-	if err := f.root.Bucket.Put(t.Context(), key, sidecar("0000"), bucket.Condition{}); err != nil {
+	if err := f.root.Bucket.Put(t.Context(), key, Sidecar("0000"), bucket.Condition{}); err != nil {
 		t.Fatal(err)
 	}
 	digest, err := f.root.Finish(t.Context(), id, owner(), nil)
-	if got := string(f.read(t, "v1/"+sidecarName)); err != nil || got != string(sidecar(digest)) {
+	if got := string(f.read(t, "v1/"+sidecarName)); err != nil || got != string(Sidecar(digest)) {
 		t.Errorf("the sidecar is %s, %v", got, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"archivist/pkg/formats/ocflspec"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -163,7 +164,7 @@ type Structure struct{ Key, Digest, Sidecar string }
 
 // Declaration is the declaration of an object.
 func Declaration(id string) Structure {
-	return Structure{Key: Prefix(id) + objectDeclaration, Digest: SHA512([]byte(declarationText))}
+	return Structure{Key: Prefix(id) + objectDeclaration, Digest: SHA512([]byte(ocflspec.DeclarationText))}
 }
 
 // Inventory is the inventory of version n of an object, 0 for the root inventory.
@@ -182,7 +183,7 @@ func IsInventory(key string) bool {
 }
 
 // Sidecar is the text of the sidecar of an inventory with a sha512.
-func Sidecar(digest string) []byte { return sidecar(digest) }
+func Sidecar(digest string) []byte { return ocflspec.Sidecar(digest) }
 
 // VersionOf is the version that added the content at a path below an object's prefix. ok is false
 // of a path that is no content, or that another software wrote.

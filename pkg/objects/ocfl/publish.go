@@ -78,7 +78,7 @@ func (r Root) Publish(ctx context.Context, p Prepared, text Text, o Owner) (*Pub
 	}
 
 	// Before the commit: after it, a crash leaves nothing but the root's sidecar to be written.
-	err = r.Bucket.Put(ctx, version+sidecarName, sidecar(p.Digest), bucket.Condition{Absent: true})
+	err = r.Bucket.Put(ctx, version+sidecarName, Sidecar(p.Digest), bucket.Condition{Absent: true})
 	if err != nil && !fault.Is(err, fault.Stale) { // an older one is replaced by Finish
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (r Root) finishBefore(ctx context.Context, p Prepared, o Owner) (*side, err
 		return nil, err
 	}
 
-	if now.text == string(sidecar(p.After)) {
+	if now.text == string(Sidecar(p.After)) {
 		// Both are written in the same parts. Another ETag can be of the same bytes: Finish compares the digests.
 		own, err := r.Bucket.Head(ctx, Inventory(p.ID, p.Number-1).Key)
 		if err == nil && own.ETag == p.Follows {
@@ -266,6 +266,3 @@ func (o Owner) ended(ctx context.Context, job string) (bool, error) {
 	}
 	return o.Ended(ctx, job)
 }
-
-// sidecar is the text of a sidecar (OCFL 1.1, section 3.6).
-func sidecar(digest string) []byte { return []byte(digest + " " + inventoryName + "\n") }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"archivist/pkg/formats/ocflspec"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 )
@@ -31,7 +32,7 @@ type Root struct {
 // them in order: if the last one is there, all are. A Stale of one file is no error: another
 // process writes the same.
 func (r Root) Init(ctx context.Context) error {
-	files := rootFiles()
+	files := ocflspec.RootFiles()
 	keys := slices.Sorted(maps.Keys(files))
 	if _, err := r.Bucket.Head(ctx, keys[len(keys)-1]); err == nil {
 		return nil
