@@ -103,6 +103,10 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 		base.Env[boot.EnvEZIDTarget] = jsii.String(p.Settings.EZIDTarget)
 	}
 
+	if p.Settings.Scanner != "" {
+		base.Env[boot.EnvScanner] = jsii.String(p.Settings.Scanner)
+	}
+
 	a.newAdmin(base, timing)
 	a.newComponents(base, timing)
 	for _, st := range a.Stages {

@@ -130,6 +130,9 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 			allow(st.Handler, []string{"s3:ListBucket"}, jsii.String(arn)) // so that a missing object is told as one
 		}
 	}
+	if st.Name == "download" && p.Settings.Scanner != "" {
+		allow(st.Handler, []string{"lambda:InvokeFunction"}, jsii.String(p.Settings.Scanner))
+	}
 	if st.Name == "process" {
 		grantEZID(st.Handler, p.Settings)
 	}

@@ -25,10 +25,11 @@ func everything() (Settings, inprocess.Settings) {
 	s.MailFrom, s.Contact, s.Revisions, s.ReplicaBucket = "archive@example.org", "https://example.org", true, "copies"
 	s.Resolver, s.Sources = true, []string{"digitisation"}
 	s.EZID, s.EZIDTarget = "https://ezid.example.org", "https://example.org"
+	s.Scanner = inprocess.ARN("scanner")
 	s.Targets = []string{inprocess.ARN("words")}
 	return s, inprocess.Settings{Timing: s.Timing, Limits: s.Limits, NAAN: s.NAAN, Shoulder: s.Shoulder,
 		MailFrom: s.MailFrom, Contact: s.Contact, Targets: s.Targets, Projects: s.Projects, ResearchTimes: s.TimesText,
-		Revisions: true, ReplicaBucket: s.ReplicaBucket, Sources: s.Sources, EZID: s.EZID,
+		Revisions: true, ReplicaBucket: s.ReplicaBucket, Sources: s.Sources, EZID: s.EZID, Scanner: s.Scanner,
 		EZIDTarget: s.EZIDTarget, Index: &inprocess.NoIndex{},
 		Keys: map[string]api.Access{"secret": {Role: api.Administrator}}}
 }

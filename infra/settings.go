@@ -65,6 +65,8 @@ type Settings struct {
 
 	EZID, EZIDTarget string // where ARKs are registered, and what they resolve to; "" = nowhere
 
+	Scanner string // ARN of the function that scans files for viruses; "" = none
+
 	Sources []string // buckets whose objects may be submitted
 
 	Keys []Key // of the API, in addition to that of the deployment
@@ -125,7 +127,7 @@ func read(given map[string]any) (s Settings, err error) {
 		Revisions:  context("revisionQueue") == "true",
 		NoPrograms: context("taskPrograms") == "none",
 		Resolver:   context("arkResolver") == "public",
-		EZID:       context("ezid"), EZIDTarget: context("ezidTarget"),
+		EZID:       context("ezid"), EZIDTarget: context("ezidTarget"), Scanner: context("scanFunction"),
 		ReplicaBucket: context("replicaBucket"), ReplicaRegion: context("replicaRegion"),
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 
@@ -172,9 +174,9 @@ func read(given map[string]any) (s Settings, err error) {
 
 	// Each group of settings has a function; nil errors are left out by Join.
 	s.Tags, err = tags(context("tags"))
-	wrong = append(append(wrong, err), s.identity(context("testArks") == "true"))
-	wrong = append(append(wrong, s.checkDomain()), s.people()...)
-	wrong = append(append(wrong, s.checkReplica(), s.checkEZID()), s.readTargets(context("consumerTargets"))...)
+	wrong = append(append(wrong, err, s.identity(context("testArks") == "true"), s.checkDomain()), s.people()...)
+	wrong = append(append(wrong, s.checkReplica(), s.checkEZID(), s.checkScanner()),
+		s.readTargets(context("consumerTargets"))...)
 	wrong = append(append(wrong, s.readSources(context("sourceBuckets"))...), s.readTasks(context("componentTasks"))...)
 	wrong = append(append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...),
 		s.readResearch(context("researchProjects"), context("researchTimes"))...)
@@ -242,6 +244,14 @@ func (s *Settings) checkEZID() error {
 			"shown, e.g. https://archive.example.org", s.EZIDTarget)
 	}
 	return nil
+}
+
+// checkScanner checks that the virus scanner is a function.
+func (s *Settings) checkScanner() error {
+	if s.Scanner == "" || functionARN.MatchString(s.Scanner) {
+		return nil
+	}
+	return fmt.Errorf("scanFunction: found %q; expected the ARN of a function", s.Scanner)
 }
 
 // mostSources is how many buckets sourceBuckets may name: each is in the policies of three functions.

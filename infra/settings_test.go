@@ -90,6 +90,7 @@ func TestWrongSettings(t *testing.T) {
 		{"secretsKey", "alias/x", "ARN"},
 		{"tableStream", "arn:aws:dynamodb:us-east-1:111122223333:table/x/stream/2026-11-22T12:00:00.000", "the table"},
 		{"ezid", "ezid.cdlib.org", "URL of EZID"},
+		{"scanFunction", "clamav", "ARN of a function"},
 		{"sourceBuckets", "s3://scans", "names of buckets"},
 		{"sourceBuckets", strings.Repeat("scans,", 20) + "scans", "at most 20"},
 		{"consumerTargets", "my-function", "ARNs of functions"},

@@ -135,6 +135,8 @@ type Job struct {
 	Bytes    int64  `dynamo:"bytes,omitempty"`        // their size, once downloaded
 	// Unpacked is the container that the files come from, once it is unpacked; nil if the payload is none.
 	Unpacked *Container `dynamo:"unpacked,omitempty"`
+	// Scanned is which virus scanners have found nothing in how many files.
+	Scanned Scanned `dynamo:"scanned,omitempty"`
 	// Merged is what an update has made of the files of the newest version; nil if the job's files are the version's.
 	Merged  *Merged `dynamo:"merged,omitempty"`
 	Fetched int64   `dynamo:"fetched_ms,omitempty"` // when the download ended
@@ -159,6 +161,26 @@ type Job struct {
 	ObjectVersion int    `dynamo:"ocfl_version,omitempty"`
 	NoChange      bool   `dynamo:"no_change,omitempty"`
 	Inventory     string `dynamo:"inventory_digest,omitempty"` // sha512 of the committed inventory
+}
+
+// Scanned counts the files in which scanners have found no virus, by what the scanners say of themselves.
+type Scanned map[string]int
+
+// mostScanners is how many are told apart: the signatures of a scanner change while a job runs.
+const mostScanners = 10
+
+// Add counts a file; "" is one that was not scanned.
+func (s *Scanned) Add(scanner string) {
+	if scanner == "" {
+		return
+	}
+	if *s == nil {
+		*s = Scanned{}
+	}
+	if _, known := (*s)[scanner]; !known && len(*s) >= mostScanners {
+		scanner = "others"
+	}
+	(*s)[scanner]++
 }
 
 // Merged is the version of an update.

@@ -47,7 +47,7 @@ func startProcess(ctx context.Context) (stop func() error, err error) {
 		Targets:  strings.Split(stack.Context["consumerTargets"], ","),
 		Projects: strings.Split(researchNames, ","), ResearchTimes: researchTimes, Revisions: true,
 		ReplicaBucket: *replica, Sources: []string{sourceBucket},
-		EZID: registry.URL, EZIDTarget: target,
+		EZID: registry.URL, EZIDTarget: target, Scanner: inprocess.ARN(scannerLambda),
 		Each: time.Second / 2, Window: time.Second / 20, Listen: "127.0.0.1:0",
 		Log: slog.New(slog.NewJSONHandler(log, nil))})
 	if err != nil {

@@ -31,6 +31,8 @@ type Profile struct {
 	Callback *Callback `json:"callback,omitempty"`
 	// How containers (zip and tar files) are unpacked. By default their files are kept, and not the container.
 	Containers *Containers `json:"containers,omitempty"`
+	// Whether each file is scanned for viruses before it is stored. The deployment needs the setting scanFunction.
+	Scan bool `json:"scan,omitempty"`
 	// Which formats of files are taken. By default all.
 	Formats *Formats `json:"formats,omitempty"`
 	// Where its content may come from. By default from all public addresses, without credentials.

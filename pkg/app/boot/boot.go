@@ -97,6 +97,7 @@ const (
 	EnvNAAN         = "ARCHIVIST_NAAN"
 	EnvEZID         = "ARCHIVIST_EZID"           // URL of EZID; "" = no ARK is registered there
 	EnvEZIDTarget   = "ARCHIVIST_EZID_TARGET"    // what ARKs registered there resolve to, before the ARK
+	EnvScanner      = "ARCHIVIST_SCAN_FUNCTION"  // ARN of the virus scanner; "" = there is none
 	EnvSources      = "ARCHIVIST_SOURCE_BUCKETS" // whose objects may be submitted as s3 URLs, separated by commas
 	EnvResolver     = "ARCHIVIST_ARK_RESOLVER"   // "public": ARKs resolve for everybody
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
@@ -271,6 +272,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 
 	profiles := collection.Store{Table: t, NewID: newID, Plain: cfg.BaseEndpoint != nil,
 		Buckets: list(s.env(EnvSources)), EZID: s.env(EnvEZID) != "",
+		Scanner:  s.env(EnvScanner) != "",
 		Consumer: (&consumer.Store{Table: t}).Exists}
 	s.stages = &stage.Stages{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root,
 		Work: workspace.Store{Bucket: work}, Fetch: s.fetcher(guard),
@@ -282,6 +284,11 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		Secret:   (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
 
 	s.stages.S3 = func(name string) http.RoundTripper { return bucket.Bucket{Client: client, Name: name} }
+	if to := s.env(EnvScanner); to != "" {
+		s.stages.Scan = func(ctx context.Context, in stage.ScanRequest) (out stage.ScanAnswer, err error) {
+			return out, s.functions.Call(ctx, to, in, &out)
+		}
+	}
 	s.registry = s.newRegistry()
 	if s.registry != nil {
 		s.stages.Register = s.registry.Reserve

@@ -69,6 +69,7 @@ type Settings struct {
 	Sources       []string // sourceBuckets
 	EZID          string
 	EZIDTarget    string
+	Scanner       string                // scanFunction
 	Keys          map[string]api.Access // of the API, by their values; nil = calls need none
 
 	// A test makes both small, so that it does not wait, or works in a bubble, where waiting

@@ -201,6 +201,9 @@ func (s *System) deployment() map[string]string {
 	if set.EZID != "" {
 		env[boot.EnvEZID], env[boot.EnvEZIDTarget] = set.EZID, set.EZIDTarget
 	}
+	if set.Scanner != "" {
+		env[boot.EnvScanner] = set.Scanner
+	}
 	if set.Revisions {
 		env[boot.EnvTaskMachine] = machineARN(taskMachine)
 	}

@@ -54,6 +54,9 @@ type Profile struct {
 	// Containers says how they are unpacked; nil: by the defaults.
 	Containers *Containers `dynamo:"containers,omitempty" json:"containers,omitempty"`
 
+	// Scan has each file scanned for viruses before it is stored.
+	Scan bool `dynamo:"scanned_files,omitempty" json:"scan,omitempty"`
+
 	// Formats says which formats of files are taken; nil: all.
 	Formats *Formats `dynamo:"formats,omitempty" json:"formats,omitempty"`
 
@@ -188,6 +191,8 @@ type Store struct {
 	Plain bool
 	// EZID is whether the deployment registers ARKs with EZID.
 	EZID bool
+	// Scanner is whether the deployment has a virus scanner.
+	Scanner bool
 	// Buckets are those that the deployment may read submitted content from.
 	Buckets []string
 	// Consumer returns an error if there is no consumer of that name. nil: none can be deferred.
@@ -319,16 +324,18 @@ func (s Store) check(name string, p Profile) error {
 			return fault.New(fault.Invalid, "notification: %w", err)
 		}
 	}
-	if err := errors.Join(s.checkRegister(p.Register), p.Containers.check(), p.Formats.check(),
+	if err := errors.Join(s.checkDeployed(p), p.Containers.check(), p.Formats.check(),
 		p.Sources.check(s.Buckets)); err != nil {
 		return err
 	}
 	return s.checkCallback(p.Callback)
 }
 
-// checkRegister refuses a registry that the deployment does not have.
-func (s Store) checkRegister(at string) error {
-	switch {
+// checkDeployed refuses what the deployment does not have: a registry, a scanner.
+func (s Store) checkDeployed(p Profile) error {
+	switch at := p.Register; {
+	case p.Scan && !s.Scanner:
+		return fault.New(fault.Invalid, "scan: this deployment has no virus scanner; it needs the setting scanFunction")
 	case at != "" && at != RegisterEZID:
 		return fault.New(fault.Invalid, "register: %q: expected %s or nothing", at, RegisterEZID)
 	case at == RegisterEZID && !s.EZID:

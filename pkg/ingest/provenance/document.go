@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"mime"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,6 +174,11 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 	add(premis.Event{Type: "message digest calculation"}, j.Fetched,
 		"Digests computed over the %d bytes received: SHA-256, SHA-512 and CRC-64/NVME of each file, "+
 			"and its digest in the algorithm used by the depositor, if any.", j.Bytes)
+
+	for _, scanner := range slices.Sorted(maps.Keys(j.Scanned)) {
+		add(premis.Event{Type: "virus check"}, j.Fetched, "No virus was found in %d of %d files by %s.",
+			j.Scanned[scanner], j.Files, scanner)
+	}
 
 	// Only what the depositor said can be checked: without that there is no such event.
 	if j.Checked > 0 {

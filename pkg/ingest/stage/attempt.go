@@ -30,6 +30,7 @@ type attempt struct {
 	job      *ingest.Job
 	parallel int
 	early    *early
+	scanner  *scanner // nil: no files are scanned
 
 	own  bool // this try wrote the whole ledger
 	came tally
@@ -267,6 +268,12 @@ func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, e
 		return aip.Entry{}, &refusedError{refused}
 	}
 	e, err := describe(row, came, key, warning)
+	if err == nil {
+		refused, err = a.scanner.check(ctx, &e)
+	}
+	if refused != "" {
+		return aip.Entry{}, &refusedError{refused}
+	}
 	if err == nil && a.job.Payload.Type == ingest.TypeFile && container.Named(row.Name) != "" {
 		e.Warning, err = stillPacked(ctx, e.Warning, came)
 	}

@@ -449,9 +449,21 @@ func (u *unpacking) complete(ctx context.Context) error {
 func (u *unpacking) look(ctx context.Context, e *aip.Entry, whole io.ReaderAt) {
 	warning, refused := u.early.judge(ctx, nameOf(*e), e.Size, contentAt(u.Work, e.Source, whole))
 	e.Warning = joined([]string{e.Warning, warning})
+	if refused == "" {
+		refused = u.scan(ctx, e)
+	}
 	if refused != "" {
 		u.fail(&container.RefusedError{Name: nameOf(*e), Why: refused})
 	}
+}
+
+// scan has a file scanned. A scanner that does not answer ends the try.
+func (u *unpacking) scan(ctx context.Context, e *aip.Entry) (refused string) {
+	refused, err := u.scanner.check(ctx, e)
+	if err != nil {
+		u.fail(err)
+	}
+	return refused
 }
 
 // entry is what the ledger has of a file.
@@ -482,6 +494,12 @@ func (u *unpacking) last(ctx context.Context) error {
 		if name := nameOf(u.Container); u.reader.Taken(name) {
 			return &container.RefusedError{Name: name, Why: "it has the name of the container, which the collection " +
 				"keeps. Submit the container under another file name"}
+		}
+		if why := u.scan(ctx, &u.Container); why != "" {
+			return &container.RefusedError{Name: nameOf(u.Container), Why: why}
+		}
+		if u.err != nil {
+			return u.err
 		}
 		u.got++
 		u.Files = append(u.Files, &u.Container)

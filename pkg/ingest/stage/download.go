@@ -31,6 +31,8 @@ type Download struct {
 	Space int64 // of the work bucket, in bytes
 
 	Identify formats.Identify // nil: no formats are identified
+	// Scan has files scanned for viruses, for collections that want it; nil: the deployment has no scanner.
+	Scan func(ctx context.Context, in ScanRequest) (ScanAnswer, error)
 }
 
 // errStopped ends the reading of the rows.
@@ -62,6 +64,14 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 			Until: claim.Until,
 			First: j.FirstTry(),
 		},
+	}
+
+	if profile.Scan {
+		if d.Scan == nil {
+			return ingest.Result{}, errors.New("the collection wants its files scanned for viruses, and the " +
+				"deployment has no scanner (setting scanFunction)")
+		}
+		a.scanner = &scanner{d.Scan, d.Work, j}
 	}
 
 	a.Partly = a.notePartial
@@ -145,6 +155,7 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 
 	j.Bytes, j.Warned, j.Checked, j.Fetched = a.came.bytes, a.came.warned, a.came.checked,
 		d.Now().UnixMilli()
+	j.Scanned = a.came.scanned
 	j.FileWarnings = a.came.warnings.List("the receipt has them")
 	if a.came.files != j.Files {
 		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d",

@@ -89,6 +89,7 @@ type tally struct {
 	files, warned, checked int
 	bytes                  int64
 	warnings               ingest.Warnings
+	scanned                ingest.Scanned
 }
 
 // add counts a file of the ledger.
@@ -98,6 +99,7 @@ func (t *tally) add(e aip.Entry) {
 	if e.Given != "" {
 		t.checked++
 	}
+	t.scanned.Add(e.Scanner)
 	if e.Warning != "" {
 		t.warned++
 		t.warnings.Add("file " + strings.TrimPrefix(e.Path, "producer/") + ": " + e.Warning)

@@ -57,6 +57,9 @@ type Stages struct {
 	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
 	S3          func(bucket string) http.RoundTripper                  // answers requests for s3 URLs of a bucket
 
+	// Scan has a file scanned for viruses, see Download; nil: the deployment has no scanner.
+	Scan func(ctx context.Context, in ScanRequest) (ScanAnswer, error)
+
 	// Register reserves the ARKs of jobs, see Process; nil: the deployment registers nothing.
 	Register func(ctx context.Context, j *ingest.Job, drawn bool) (refused string, err error)
 
@@ -103,6 +106,7 @@ func (s *Stages) Steps() map[string]queue.Step {
 			Parallel: s.Parallel,
 			Space:    s.Queue.Settings.Space,
 			Identify: s.Identify,
+			Scan:     s.Scan,
 		}.Run),
 		"process": stored.Or(Process{Packager: packager, Identity: s.registrar(), Register: s.Register}.Run),
 		"store": stored.Or(Store{

@@ -21,6 +21,8 @@ type Entry struct {
 	Warning   string `json:"warning,omitempty"`
 	// RawName are the bytes of its name in the container that it comes from, percent-encoded; "" if they are its path.
 	RawName string `json:"rawName,omitempty"`
+	// Scanner is what has found no virus in it, "" if it was not scanned. Lists of stored files do not have it.
+	Scanner string `json:"scanner,omitempty"`
 }
 
 // WriteList writes a list of files, without their keys in the work bucket: these files are
@@ -32,7 +34,7 @@ func WriteList(w io.Writer, entries iter.Seq2[Entry, error]) error {
 		if err != nil {
 			return err
 		}
-		e.Source = ""
+		e.Source, e.Scanner = "", ""
 		if err := enc.Encode(e); err != nil {
 			return err
 		}
