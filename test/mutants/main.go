@@ -43,6 +43,7 @@ var more = map[string][]string{
 		"./test/merritt",
 		"./test/property",
 	},
+	"pkg/ingest/ezid": {"./pkg/ingest/stage -run EZID|ForeignReservation"},
 	"pkg/ingest/stage": {
 		"./test/property",
 		"./test/storagesim -run TestSimulation -for 20s",

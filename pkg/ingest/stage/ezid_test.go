@@ -103,7 +103,7 @@ func (r registered) withdraw(ark string) {
 		r.Fatal(err)
 	}
 	o.Withdrawal = &inventory.Decision{Reason: "test", At: "2026-11-29T00:00:00Z"}
-	tx := r.Inventory.Table.Begin("withdraw")
+	tx := r.Inventory.Table.Begin("withdraw" + ark)
 	tx.Save(o)
 	if err := tx.Commit(r.Context()); err != nil {
 		r.Fatal(err)
@@ -128,14 +128,16 @@ func (r registered) unused(ark string) {
 	r.Fatalf("%s is never reserved", ark)
 }
 
-// play plays the life of ARKs: one of an object that is described anew and withdrawn, one of an object, one that is
-// never used. It returns what EZID should have in the end.
+// play plays the life of ARKs: of an object that is withdrawn once it is public, of one that is withdrawn before, of
+// one that is neither, and one that is never used. It returns what EZID should have in the end.
 func (r registered) play() map[string]map[string]string {
 	r.Helper()
 	const never = "ark:/99999/fk4tq65d6k"
-	first, second := r.deposit("One: 100%"), r.deposit("Two")
+	first, early, second := r.deposit("One: 100%"), r.deposit("Early"), r.deposit("Two")
+	r.withdraw(early.Primary)
 	r.unused(never)
 	r.handle("Object", first.Primary)
+	r.handle("Object", early.Primary)
 	r.handle("Object", second.Primary)
 	r.withdraw(first.Primary)
 	r.handle("Object", first.Primary)
@@ -145,7 +147,7 @@ func (r registered) play() map[string]map[string]string {
 			"_owner": "archive", "archivist.job": j.ID, "erc": "who: (:unkn)\nwhat: " + title + "\nwhen: (:unkn)"}
 	}
 	return map[string]map[string]string{first.Primary: is(first, ezid.Unavailable, "One: 100%"),
-		second.Primary: is(second, "public", "Two")}
+		early.Primary: is(early, ezid.Unavailable, "Early"), second.Primary: is(second, "public", "Two")}
 }
 
 func (r registered) compare(want map[string]map[string]string) {
@@ -169,7 +171,7 @@ func TestEZID(t *testing.T) {
 	}
 	r.handle("Job", "GONE-00001", "ark:/99999/fk4tq65d6k")
 	r.compare(want)
-	if again := r.server.Calls()[calls:]; len(again) != 3 || strings.Contains(fmt.Sprint(again), "PUT") {
+	if again := r.server.Calls()[calls:]; len(again) != 4 || strings.Contains(fmt.Sprint(again), "PUT") {
 		t.Errorf("what was right already was changed: %v", again)
 	}
 
@@ -198,7 +200,7 @@ func TestEZIDFails(t *testing.T) {
 	r.server.Fail(nil)
 	r.play()
 	calls := len(r.server.Calls())
-	if calls < 11 {
+	if calls < 15 {
 		t.Fatalf("only %d calls", calls)
 	}
 	for _, failure := range ezidtest.Failures {
