@@ -207,6 +207,7 @@ var golden = map[string]commandLine{
 	"job-show-unknown":    {"job show " + batch1 + "-00099", "id"},
 	"job-watch":           {"job watch " + job1, "id,state"},
 	"bag-check":           {"bag check delivery", "valid,version,files,problems"},
+	"bag-check-profile":   {"bag check delivery --bagit-profile profile.json", "valid,problems"},
 	"bag-check-invalid":   {"bag check holey", "valid,problems"},
 	"manifest-check":      {"manifest check -", "accepted,kind,rows"},
 	"object-files":        {"object files " + ark1, "path,size,mediaType"},
@@ -366,6 +367,8 @@ func bags(t *testing.T) {
 			"220e610c1e7a7cb55b1bf9c47571fdd866df2fbd603713c3157f5506ad01a495  data/map.txt\n")
 	}
 	commandtest.Write(t, "holey/data/map.txt", "Another.\n")
+	commandtest.Write(t, "profile.json", `{"BagIt-Profile-Info": {"BagIt-Profile-Identifier": "https://example.org/p"},
+		"Accept-BagIt-Version": ["1.0"], "Manifests-Required": ["md5"]}`)
 	commandtest.Write(t, "holey/data/Thumbs.db", "")
 }
 

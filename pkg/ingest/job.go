@@ -217,9 +217,10 @@ type Container struct {
 // Bag is a bag that was validated (RFC 8493).
 type Bag struct {
 	Version    string   `dynamo:"bag_version"`
-	Algorithms []string `dynamo:"bag_algorithms"` // of its manifests
-	Files      int      `dynamo:"bag_files"`      // of the payload
-	Info       Metadata `dynamo:"bag_info"`       // what bag-info.txt says
+	Algorithms []string `dynamo:"bag_algorithms"`         // of its manifests
+	Files      int      `dynamo:"bag_files"`              // of the payload
+	Profiles   []string `dynamo:"bag_profiles,omitempty"` // URLs of the BagIt profiles that it conforms to
+	Info       Metadata `dynamo:"bag_info"`               // what bag-info.txt says
 }
 
 // Healed are the stored files that the job found damaged or missing, and that the bytes of its

@@ -24,7 +24,8 @@ type BagCmd struct {
 
 // bagCheckCmd needs no API: a bag is checked where it is.
 type bagCheckCmd struct {
-	Path string `arg:"" help:"Folder of the bag, or a zip with its folder."`
+	Path    string `arg:"" help:"Folder of the bag, or a zip with its folder."`
+	Profile string `name:"bagit-profile" placeholder:"FILE" help:"BagIt profile (JSON) that the bag must conform to."`
 }
 
 func (bagCheckCmd) Offline() {}
@@ -36,7 +37,7 @@ func (bagCheckCmd) Help() string {
 	return `Bags of BagIt 0.93 to 0.97 and 1.0 (RFC 8493) are checked: each file of the payload is listed and has the digests
 that all manifests say, nothing that is listed is missing, and so with the tag files; Payload-Oxum is compared.
 Warnings are of what other tools, or other systems, may read differently. A bag whose files are to be fetched is
-not complete.`
+not complete. With --bagit-profile the bag must also be as the profile says (BagIt Profiles Specification 1.3.0).`
 }
 
 // bagChecked is the result of a check. Problems make a bag invalid, warnings do not.
@@ -75,6 +76,10 @@ func (c *bagCheckCmd) Run(a *command.App) error {
 		return fault.New(fault.Invalid, "%s: %w", c.Path, err)
 	}
 
+	if err := c.conforms(report); err != nil {
+		return err
+	}
+
 	out := bagChecked{Valid: len(report.Problems) == 0, Version: report.Version,
 		Algorithms: slices.Concat([]string{}, report.Algorithms), // never nil: it is [] in JSON
 		Files:      report.Files, Bytes: report.Bytes,
@@ -85,6 +90,31 @@ func (c *bagCheckCmd) Run(a *command.App) error {
 	if !out.Valid {
 		return command.ErrReported
 	}
+	return nil
+}
+
+// conforms adds to a report what is not as the profile says.
+func (c *bagCheckCmd) conforms(report *bagit.Report) error {
+	if c.Profile == "" {
+		return nil
+	}
+
+	in, err := os.Open(c.Profile)
+	if err != nil {
+		return fault.New(fault.Invalid, "%w", err)
+	}
+	defer in.Close()
+
+	p, err := bagit.ReadProfile(in)
+	if err != nil {
+		return fault.New(fault.Invalid, "%s: %w", c.Profile, err)
+	}
+
+	kind := ""
+	if info, err := os.Stat(c.Path); err == nil && !info.IsDir() {
+		kind = "zip"
+	}
+	report.Problems = append(report.Problems, p.Check(report, kind)...)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -50,6 +51,7 @@ type Report struct {
 	Files      int
 	Bytes      int64
 	Info       []Field // in their order
+	TagFiles   []string
 	Problems   []Problem
 	Warnings   []Problem
 }
@@ -104,6 +106,12 @@ func Check(ctx context.Context, bag fs.FS, progress Progress) (*Report, error) {
 		}
 		if c.version == (version{}) {
 			return &c.Report, nil // without it nothing else can be read, and it may be no bag at all
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(c.present)) {
+		if !strings.HasPrefix(name, payload+"/") {
+			c.TagFiles = append(c.TagFiles, name)
 		}
 	}
 

@@ -4,10 +4,12 @@ import (
 	"archive/zip"
 	"crypto/sha512"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -37,6 +39,7 @@ func TestConformance(t *testing.T) {
 	}
 
 	count := map[string]int{}
+	rows := []string{}
 	for _, bag := range bags {
 		verdict := path.Base(path.Dir(bag))
 		in, err := fs.Sub(suite, bag)
@@ -56,10 +59,53 @@ func TestConformance(t *testing.T) {
 		if valid != (verdict == "valid" || verdict == "warning") || verdict == "warning" && !warned {
 			t.Errorf("%s: problems %v, warnings %v", bag, report.Problems, report.Warnings)
 		}
+		rows = append(rows, row(bag, verdict, report))
 	}
+	table(t, rows)
 	want := map[string]int{"valid": 27, "warning": 6, "invalid": 15, "linux-only": 6, "windows-only": 6}
 	if fmt.Sprint(count) != fmt.Sprint(want) {
 		t.Errorf("checked %v, want %v", count, want)
+	}
+}
+
+// verdicts is the table of what the suite and this package say of each of its bags.
+const verdicts = "../../../bench/BAGIT.md"
+
+var update = flag.Bool("update", false, "write "+verdicts)
+
+// row is a line of the table. Bags that only some systems can hold are not valid on the others; here they are read from
+// a zip file, which can hold all.
+func row(bag, expected string, r *bagit.Report) string {
+	is, says := "valid", ""
+	switch {
+	case len(r.Problems) > 0:
+		is, says = "invalid", r.Problems[0].String()
+	case len(r.Warnings) > 0:
+		is, says = "warning", r.Warnings[0].String()
+	}
+	says = strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(says)
+	if runes := []rune(says); len(runes) > 150 {
+		says = string(runes[:150]) + "…"
+	}
+	return fmt.Sprintf("| `%s` | %s | %s | %s |\n", bag, expected, is, says)
+}
+
+// table compares the table with that of the repository, or writes it.
+func table(t *testing.T, rows []string) {
+	t.Helper()
+	slices.Sort(rows)
+	text := "# The conformance suite of BagIt\n\nThe verdicts on the bags of [LibraryOfCongress/bagit-conformance-suite]" +
+		"(https://github.com/LibraryOfCongress/bagit-conformance-suite), by\n`go test ./pkg/formats/bagit -run " +
+		"TestConformance`, which compares them with this table. What is `linux-only` or\n`windows-only` is invalid: " +
+		"its paths lead out of the bag on some system.\n\n| bag | the suite says | Archivist says | first problem or " +
+		"warning |\n|---|---|---|---|\n" + strings.Join(rows, "")
+	if *update {
+		if err := os.WriteFile(verdicts, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if is, err := os.ReadFile(verdicts); err != nil || string(is) != text {
+		t.Errorf("%s is not as the verdicts are (%v); -update writes it", verdicts, err)
 	}
 }
 

@@ -208,9 +208,13 @@ func received(j *ingest.Job, add func(e premis.Event, at int64, detail string, a
 	}
 	add(premis.Event{Type: "unpacking"}, j.Fetched, "%s", unpacked(j, c))
 	if b := c.Bag; b != nil {
+		conforms := ""
+		if len(b.Profiles) > 0 {
+			conforms = " It conforms to the BagIt profile " + strings.Join(b.Profiles, " and ") + "."
+		}
 		add(premis.Event{Type: "validation"}, j.Fetched, "The files are a bag of BagIt %s. It is complete and valid: "+
-			"the %d files of its payload have the digests in its manifests (%s).", b.Version, b.Files,
-			strings.Join(b.Algorithms, ", "))
+			"the %d files of its payload have the digests in its manifests (%s).%s", b.Version, b.Files,
+			strings.Join(b.Algorithms, ", "), conforms)
 	}
 }
 

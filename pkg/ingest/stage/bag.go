@@ -11,6 +11,8 @@ import (
 	"archivist/pkg/formats/bagit"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/objects/aip"
 )
 
@@ -43,12 +45,13 @@ func (u *unpacking) bag(ctx context.Context) (refused string, err error) {
 	}
 
 	if n := len(report.Problems); n > 0 {
-		shown := make([]string, min(n, maxProblems))
-		for i := range shown {
-			shown[i] = ingest.Cut(report.Problems[i].String(), maxProblem)
-		}
 		return fmt.Sprintf("the bag is not valid (%s): %s. Correct it, then submit it again; to preserve it as it is, "+
-			"submit it with the type file", ingest.Counted(n, "problem"), strings.Join(shown, "; ")), nil
+			"submit it with the type file", ingest.Counted(n, "problem"), shown(report.Problems)), nil
+	}
+
+	profiles, refused, err := u.conforms(ctx, report)
+	if err != nil || refused != "" {
+		return refused, err
 	}
 
 	for _, w := range report.Warnings {
@@ -58,9 +61,60 @@ func (u *unpacking) bag(ctx context.Context) (refused string, err error) {
 		Version:    report.Version,
 		Algorithms: report.Algorithms,
 		Files:      report.Files,
+		Profiles:   profiles,
 		Info:       described(report.Info),
 	}
 	return "", nil
+}
+
+// maxProfiles is how many of the profiles that a bag names are fetched.
+const maxProfiles = 5
+
+// conforms checks a bag by the profiles that it names, and returns those that it conforms to. A profile that is not
+// there any more, or at a host that the collection refuses, is a warning: the content does not depend on it.
+func (u *unpacking) conforms(ctx context.Context, report *bagit.Report) (to []string, refused string, err error) {
+	for i, at := range report.Profiles() {
+		if i == maxProfiles {
+			warnOnce(u.job, fmt.Sprintf("bag: it names more than %d profiles; the others were not checked",
+				maxProfiles))
+			break
+		}
+
+		var p *bagit.Profile
+		_, err := u.Fetch.IfChanged(ctx, at, fetch.Validators{}, bagit.MaxProfile,
+			func(_ fetch.Document, r io.Reader) (err error) {
+				p, err = bagit.ReadProfile(r)
+				if err != nil {
+					err = fault.New(fault.Invalid, "%w", err)
+				}
+				return err
+			})
+		switch {
+		case fault.Is(err, fault.Invalid):
+			warnOnce(u.job, ingest.Cut(fmt.Sprintf("bag: the profile %s was not checked: %v", fetch.Redact(at), err),
+				maxProblem))
+			continue
+		case err != nil:
+			return to, "", fmt.Errorf("the profile %s of the bag: %v", fetch.Redact(at), err)
+		}
+
+		if problems := p.Check(report, string(u.Kind)); len(problems) > 0 {
+			return to, fmt.Sprintf("the bag does not conform to %s (%s): %s. Correct it, then submit it again; to "+
+				"preserve it as it is, submit it with the type file", fetch.Redact(at), ingest.Counted(len(problems), "problem"),
+				shown(problems)), nil
+		}
+		to = append(to, fetch.Redact(at))
+	}
+	return to, "", nil
+}
+
+// shown are the first problems of a bag.
+func shown(problems []bagit.Problem) string {
+	texts := make([]string, min(len(problems), maxProblems))
+	for i := range texts {
+		texts[i] = ingest.Cut(problems[i].String(), maxProblem)
+	}
+	return strings.Join(texts, "; ")
 }
 
 // described is what bag-info.txt says of the content. Its other fields are about the bag.

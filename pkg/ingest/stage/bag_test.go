@@ -5,9 +5,11 @@ import (
 	"crypto/sha512"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/ingest"
 )
@@ -114,5 +116,70 @@ func TestBagsThatAreNotValid(t *testing.T) {
 				t.Errorf("%s: %s: %s; expected %q", kind, j.State, j.Message, says)
 			}
 		}
+	}
+}
+
+// TestBagProfile: a bag must be as the profiles that it names say; one that is not there any more is a warning, and one
+// that cannot be fetched now is fetched again.
+func TestBagProfile(t *testing.T) {
+	d, now := newDeposits(t), time.Now()
+	d.clock(&now)
+	at := d.Source.URL + "/profile.json"
+	profile := func(more string) {
+		d.files["/profile.json"] = []byte(`{"BagIt-Profile-Info": {"BagIt-Profile-Identifier": "` + at +
+			`"}, "Accept-BagIt-Version": ["1.0"]` + more + "}")
+	}
+	bag := func() []byte {
+		files := bagged("delivery/", letters)
+		info := files["delivery/bag-info.txt"] + "BagIt-Profile-Identifier: " + at + "\n"
+		files["delivery/bag-info.txt"] = info
+		files["delivery/tagmanifest-md5.txt"] = fmt.Sprintf("%x  bag-info.txt\n", md5.Sum([]byte(info)))
+		return zipped(files)
+	}
+
+	profile(`, "Manifests-Required": ["sha512"], "Accept-Serialization": ["application/zip"]`)
+	j := d.send("a.zip", bag())
+	if j.State != ingest.Completed || !slices.Equal(j.Unpacked.Bag.Profiles, []string{at}) {
+		t.Fatalf("%s: %s: %+v", j.State, j.Message, j.Unpacked)
+	}
+	if text := d.premis(j); !strings.Contains(text, "It conforms to the BagIt profile "+at) {
+		t.Errorf("the PREMIS document does not name the profile: %s", text)
+	}
+
+	profile(`, "Bag-Info": {"Contact-Name": {"required": true}}, "Serialization": "forbidden"`)
+	j = d.send("b.zip", bag())
+	d.Refused(j.ID, "the bag does not conform to "+at+" (2 problems)")
+	d.Refused(j.ID, "bag-info.txt: the profile requires the field Contact-Name")
+
+	for path, says := range map[string]string{"": "404 Not Found", "<html>": "it is not a BagIt profile"} {
+		delete(d.files, "/profile.json")
+		if path != "" {
+			d.files["/profile.json"] = []byte(path)
+		}
+		j := d.send("c.zip", bag())
+		warned := strings.Join(j.FileWarnings, "; ")
+		if j.State != ingest.Completed || len(j.Unpacked.Bag.Profiles) > 0 ||
+			!strings.Contains(warned, "was not checked") || !strings.Contains(warned, says) {
+			t.Errorf("%s: %s: %s", j.State, j.Message, warned)
+		}
+	}
+
+	profile("")
+	open, down := d.Source.Config.Handler, true
+	d.Source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down && r.URL.Path == "/profile.json" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		open.ServeHTTP(w, r)
+	})
+	id := d.send("d.zip", bag()).ID
+	if is := d.Job(id); is.State != ingest.Downloading || !strings.Contains(is.Message, "503") {
+		t.Errorf("%s: %s", is.State, is.Message)
+	}
+	down, now = false, now.Add(time.Hour)
+	d.Drive()
+	if is := d.Job(id); is.State != ingest.Completed || len(is.Unpacked.Bag.Profiles) != 1 {
+		t.Errorf("%s: %s", is.State, is.Message)
 	}
 }
