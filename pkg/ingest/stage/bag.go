@@ -100,8 +100,8 @@ func (u *unpacking) conforms(ctx context.Context, report *bagit.Report) (to []st
 
 		if problems := p.Check(report, string(u.Kind)); len(problems) > 0 {
 			return to, fmt.Sprintf("the bag does not conform to %s (%s): %s. Correct it, then submit it again; to "+
-				"preserve it as it is, submit it with the type file", fetch.Redact(at), ingest.Counted(len(problems), "problem"),
-				shown(problems)), nil
+				"preserve it as it is, submit it with the type file", fetch.Redact(at),
+				ingest.Counted(len(problems), "problem"), shown(problems)), nil
 		}
 		to = append(to, fetch.Redact(at))
 	}
