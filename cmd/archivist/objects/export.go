@@ -87,6 +87,11 @@ func (c *objectExportCmd) Run(a *command.App) error {
 		done = append(done, one)
 	}
 
+	return c.report(a, done, failed)
+}
+
+// report prints what was exported, and returns what was not.
+func (c *objectExportCmd) report(a *command.App, done []exported, failed []error) error {
 	if err := a.Print(done, func(p terminal.Page) { terminal.Table(p, done, exportedColumns...) }); err != nil {
 		return err
 	}

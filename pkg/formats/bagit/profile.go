@@ -159,14 +159,21 @@ func (p *Profile) tagFiles(r *Report, add func(file, reason string, args ...any)
 	}
 
 	for _, name := range r.TagFiles {
-		switch {
-		case name == fetchFile && p.AllowFetch != nil && !*p.AllowFetch:
-			add(name, "does not allow it")
-		case name == declarationFile || name == infoFile || name == fetchFile || manifestNames.MatchString(name):
-		case p.TagFilesAllowed != nil && !slices.ContainsFunc(p.TagFilesAllowed, pattern(name)):
+		if !p.allows(name) {
 			add(name, "does not allow it")
 		}
 	}
+}
+
+// allows reports whether a tag file may be there. Those of BagIt itself are not in the list.
+func (p *Profile) allows(name string) bool {
+	switch {
+	case name == fetchFile:
+		return p.AllowFetch == nil || *p.AllowFetch
+	case name == declarationFile || name == infoFile || manifestNames.MatchString(name):
+		return true
+	}
+	return p.TagFilesAllowed == nil || slices.ContainsFunc(p.TagFilesAllowed, pattern(name))
 }
 
 // pattern matches a name by patterns, in which a star stands for any characters.

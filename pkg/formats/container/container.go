@@ -168,6 +168,9 @@ type Reader struct {
 	source *source
 	state  State
 	names  *checkm.Names
+
+	// Warning is about the container itself, "" for none. Its files are all there.
+	Warning string
 }
 
 // Open opens a container of a size, in bytes. With a state, it goes on where that was saved.
@@ -259,6 +262,9 @@ func (r *Reader) Next() (*File, error) {
 // admit checks a file against the limits and the files before.
 func (r *Reader) admit(f *File) error {
 	if why := checkm.BadName(f.Name); why != "" {
+		if f.Name == "" {
+			return refuse("", "an entry has no name")
+		}
 		return refuse(f.Name, "its name %s", why)
 	}
 

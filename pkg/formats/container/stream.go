@@ -134,6 +134,8 @@ func (s *gunzip) header() error {
 
 	b, err := s.in.bytes(10)
 	switch {
+	case err == errCut && s.state.Members > 0:
+		return corrupt("behind the end of its gzip data is something else, or it was cut there")
 	case err != nil:
 		return err
 	case b[0] == 0x1f && b[1] == 0x8b && b[2] == 8:

@@ -124,11 +124,19 @@ func (t *tarFiles) entry() (*tar.Header, error) {
 	case err == io.EOF:
 		return nil, t.end()
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errCut
+		return nil, cutAt(begin)
 	case err != nil && !errors.Is(err, tar.ErrInsecurePath): // names are judged by us
 		return nil, corrupt("the header at byte %d is not one of a tar file, or is damaged: %v", begin, err)
 	}
 	return h, nil
+}
+
+// cutAt is the error of a header that ends too early.
+func cutAt(begin int64) error {
+	if begin == 0 {
+		return corrupt("it is no tar file, or was cut in its first header")
+	}
+	return errCut
 }
 
 // end reads the rest behind the end mark, which can only fill up the last block of a tape.

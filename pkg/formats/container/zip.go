@@ -41,9 +41,13 @@ func (r *Reader) openZip() (*zipFiles, error) {
 	dir, err := zip.NewReader(r.source, r.size)
 	r.source.most = 0
 	switch {
-	case errors.Is(err, zip.ErrFormat):
+	case errors.Is(err, zip.ErrFormat), errors.Is(err, io.ErrUnexpectedEOF) && r.source.err == nil:
 		return nil, corrupt("it is not a complete zip file: its directory, which is at its end, is missing or damaged")
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // names are judged below
+		return nil, err
+	}
+
+	if err := r.trailing(int64(len(dir.Comment))); err != nil {
 		return nil, err
 	}
 
@@ -68,6 +72,19 @@ func (r *Reader) openZip() (*zipFiles, error) {
 		z.files = append(z.files, zipFile{f, file})
 	}
 	return z, r.check(z)
+}
+
+// trailing warns of what is behind the end of a zip file: its last part, of 22 bytes and a comment (APPNOTE 6.3.10,
+// section 4.3.16).
+func (r *Reader) trailing(comment int64) error {
+	var end [4]byte
+	if _, err := r.source.ReadAt(end[:], r.size-22-comment); err != nil {
+		return err
+	}
+	if string(end[:]) != "PK\x05\x06" {
+		r.Warning = "it goes on behind its end; what is there was not unpacked"
+	}
+	return nil
 }
 
 // check checks the whole directory before the first file is read.

@@ -156,7 +156,7 @@ var hostileZips = []struct {
 	{what: "parent in another spelling", says: `segment ".."`, entries: []entry{{name: "./../evil"}}},
 	{what: "NUL", says: "U+0000", entries: []entry{{name: "a.txt\x00.exe"}}},
 	{what: "line break", says: "U+000A", entries: []entry{{name: "a\nb"}}},
-	{what: "no name", says: "is empty", entries: []entry{{name: ""}}},
+	{what: "no name", says: "has no name", entries: []entry{{name: ""}}},
 	{what: "long name", says: "at most 4096", entries: []entry{{name: strings.Repeat("a/", 2100) + "b"}}},
 	{what: "double slash", says: "", entries: []entry{{name: "a//b"}, {name: "a/b"}}},
 	{what: "same name", says: "the same name", entries: []entry{{name: "a"}, {name: "a"}}},

@@ -144,11 +144,7 @@ func (c *Client) once(req *http.Request, asked string) ([]anvl.Element, error) {
 	direct.Timeout = timeout
 	resp, err := direct.Do(req)
 	if err != nil {
-		var u *url.Error
-		if errors.As(err, &u) && fault.Of(u.Err) != "" {
-			return nil, u.Err // of the secret
-		}
-		return nil, err
+		return nil, ofSecret(err)
 	}
 
 	defer resp.Body.Close()
@@ -170,6 +166,15 @@ func (c *Client) once(req *http.Request, asked string) ([]anvl.Element, error) {
 		return nil, refusal(said)
 	}
 	return nil, fault.New(fault.Invalid, "what answered with %d is not EZID: %q", resp.StatusCode, cut(first))
+}
+
+// ofSecret is the error of the secret, if a request has failed by it; else the error of the request.
+func ofSecret(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) && fault.Of(u.Err) != "" {
+		return u.Err
+	}
+	return err
 }
 
 // names reports whether an answer is about the identifier that was asked for.

@@ -444,28 +444,6 @@ func (u *unpacking) complete(ctx context.Context) error {
 	return nil
 }
 
-// look adds to a file's warning what its content says against its name, or fails the job if the collection refuses its
-// format. whole is its content if that is in memory.
-func (u *unpacking) look(ctx context.Context, e *aip.Entry, whole io.ReaderAt) {
-	warning, refused := u.early.judge(ctx, nameOf(*e), e.Size, contentAt(u.Work, e.Source, whole))
-	e.Warning = joined([]string{e.Warning, warning})
-	if refused == "" {
-		refused = u.scan(ctx, e)
-	}
-	if refused != "" {
-		u.fail(&container.RefusedError{Name: nameOf(*e), Why: refused})
-	}
-}
-
-// scan has a file scanned. A scanner that does not answer ends the try.
-func (u *unpacking) scan(ctx context.Context, e *aip.Entry) (refused string) {
-	refused, err := u.scanner.check(ctx, e)
-	if err != nil {
-		u.fail(err)
-	}
-	return refused
-}
-
 // entry is what the ledger has of a file.
 func (u *unpacking) entry(file *container.File, sums *fetch.Digester, key string) aip.Entry {
 	return aip.Entry{
@@ -554,9 +532,13 @@ func (d Download) unpacked(ctx context.Context, u *unpacking) (ingest.Result, er
 	if j.Unpacked.Bag != nil {
 		j.Checked = j.Unpacked.Bag.Files
 	}
-	if c.Warning != "" {
+	warnings := []string{c.Warning}
+	if u.reader != nil {
+		warnings = append(warnings, u.reader.Warning)
+	}
+	if warning := joined(warnings); warning != "" {
 		j.Warned++
-		j.FileWarnings = slices.Concat([]string{"container: " + c.Warning}, j.FileWarnings)
+		j.FileWarnings = slices.Concat([]string{"container: " + warning}, j.FileWarnings)
 	}
 	j.SpaceNeeded = ingest.AddSizes(j.SpaceNeeded, c.Size)
 	return res, err
