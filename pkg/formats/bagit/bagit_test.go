@@ -98,7 +98,8 @@ func table(t *testing.T, rows []string) {
 		"[LibraryOfCongress/bagit-conformance-suite](https://github.com/LibraryOfCongress/bagit-conformance-suite), " +
 		"by\n`go test ./pkg/formats/bagit -run TestConformance`, which compares them with this table. What is " +
 		"`linux-only` or\n`windows-only` is invalid: its paths lead out of the bag on some system.\n\n" +
-		"| bag | the suite says | Archivist says | first problem or warning |\n|---|---|---|---|\n" + strings.Join(rows, "")
+		"| bag | the suite says | Archivist says | first problem or warning |\n|---|---|---|---|\n" +
+		strings.Join(rows, "")
 	if *update {
 		if err := os.WriteFile(verdicts, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
