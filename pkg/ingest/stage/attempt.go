@@ -263,7 +263,10 @@ func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, e
 	if why != "" {
 		return aip.Entry{}, &changedError{why}
 	}
-	warning, refused := a.early.judge(ctx, row.Name, came.Sums.Size, contentAt(a.Work, came.Key, came.Whole()))
+	warning, refused, err := a.early.judge(ctx, row.Name, came.Sums.Size, contentAt(a.Work, came.Key, came.Whole()))
+	if err != nil {
+		return aip.Entry{}, err
+	}
 	if refused != "" {
 		return aip.Entry{}, &refusedError{refused}
 	}

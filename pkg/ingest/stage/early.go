@@ -28,24 +28,28 @@ const earlyTime = 10 * time.Second
 
 // judge says that the content of a file is not what its name announces, or that the collection does not recommend its
 // format; "" if there is nothing to say. refused is why the collection does not take the file, or "". content opens it.
-// A file that cannot be identified has no known format.
+// A file that the library cannot read has no known format. An error means that it could not be identified now, and that
+// the collection would refuse it without a format: that may be our storage's failure, so the step is tried again.
 func (e *early) judge(ctx context.Context, name string, size int64,
-	content func(context.Context) (io.ReaderAt, error)) (warning, refused string) {
+	content func(context.Context) (io.ReaderAt, error)) (warning, refused string, err error) {
 	if e == nil || e.identify == nil {
-		return "", ""
+		return "", "", nil
 	}
 
-	matches, err := e.identified(ctx, name, size, content)
-	if err == nil {
+	matches, failed := e.identified(ctx, name, size, content)
+	if failed == nil {
 		warning = formats.Mismatch(name, matches)
 	}
-	switch verdict, why := e.policy.Judge(matches); verdict {
-	case collection.Refused:
-		return "", why
-	case collection.Warned:
+	switch verdict, why := e.policy.Judge(matches); {
+	case verdict == collection.Refused && failed != nil: // its kind is not that of the source
+		return "", "", fmt.Errorf("the format of %s, by which the collection decides, could not be identified: %v",
+			name, failed)
+	case verdict == collection.Refused:
+		return "", why, nil
+	case verdict == collection.Warned:
 		warning = joined([]string{warning, why})
 	}
-	return warning, ""
+	return warning, "", nil
 }
 
 // identified are the formats of a file.
@@ -55,8 +59,8 @@ func (e *early) identified(ctx context.Context, name string, size int64,
 	defer e.mu.Unlock()
 	// The content is a stranger's, and the library is not ours.
 	defer func() {
-		if p := recover(); p != nil {
-			matches, err = nil, fmt.Errorf("identification: %v", p)
+		if recover() != nil {
+			matches, err = nil, nil
 		}
 	}()
 

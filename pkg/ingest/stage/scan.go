@@ -73,7 +73,11 @@ func (s *scanner) check(ctx context.Context, e *aip.Entry) (refused string, err 
 // look adds to a file's warning what its content says against its name, or fails the job if the collection refuses its
 // format. whole is its content if that is in memory.
 func (u *unpacking) look(ctx context.Context, e *aip.Entry, whole io.ReaderAt) {
-	warning, refused := u.early.judge(ctx, nameOf(*e), e.Size, contentAt(u.Work, e.Source, whole))
+	warning, refused, err := u.early.judge(ctx, nameOf(*e), e.Size, contentAt(u.Work, e.Source, whole))
+	if err != nil {
+		u.fail(err)
+		return
+	}
 	e.Warning = joined([]string{e.Warning, warning})
 	if refused == "" {
 		refused = u.scan(ctx, e)

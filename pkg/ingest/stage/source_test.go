@@ -202,6 +202,22 @@ func TestFormatPolicy(t *testing.T) {
 	}
 
 	policy(&collection.Formats{Accept: []string{"text/*"}, Others: collection.Refused})
+	now := time.Now()
+	d.clock(&now)
+	identify, fails := d.Stages.Identify, true
+	d.Stages.Identify = func(ctx context.Context, name string, in io.ReaderAt, size int64) ([]formats.Match, error) {
+		if fails {
+			return nil, errors.New("s3: throttled")
+		}
+		return identify(ctx, name, in, size)
+	}
+	j = d.send("0.zip", zipped(of("a.txt")))
+	if j.State != ingest.Downloading || !strings.Contains(j.Message, "could not be identified: s3: throttled") {
+		t.Errorf("%s: %s", j.State, j.Message)
+	}
+	fails, now = false, now.Add(time.Hour)
+	d.Drive()
+	d.holds(d.Job(j.ID), of("a.txt"))
 	d.Refused(d.send("e.zip", zipped(of("a.txt", "b.bad"))).ID, "not known (UNKNOWN), which the collection refuses")
 	d.holds(d.send("f.zip", zipped(of("a.txt"))), of("a.txt"))
 }
