@@ -130,10 +130,48 @@ func showCollection(a *command.App, c v1.Collection) error {
 			profile.Title,
 			"priority", priority, "shoulder", profile.Shoulder, "digests", digests,
 			"notification", strings.Join(profile.Notification, ", "),
-			"suppress", profile.Suppress, "callback", callback,
-			"containers", containers,
+			"suppress", profile.Suppress, "defers", strings.Join(profile.Defer, ", "), "callback", callback,
+			"containers", containers, "sources", sourcesText(profile.Sources), "formats", formatsText(profile.Formats),
+			"virus scan", map[bool]string{true: "of each file"}[profile.Scan], "ARKs at", profile.Register,
 			"legal hold", hold, "retained until", profile.RetainUntil)
 	})
+}
+
+// named puts lists behind what they mean, without those that are empty.
+func named(lists ...[]string) string {
+	var all []string
+	for _, list := range lists {
+		if len(list) > 1 {
+			all = append(all, list[0]+" "+strings.Join(list[1:], ", "))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// sourcesText is where the content of a collection may come from.
+func sourcesText(s *v1.Sources) string {
+	if s == nil {
+		return ""
+	}
+	secrets := []string{"secrets"}
+	for _, c := range s.Credentials {
+		secrets = append(secrets, fmt.Sprintf("%s of %s", c.Secret, c.Host))
+	}
+	return named(append([]string{"from"}, s.Allow...), append([]string{"not from"}, s.Deny...), secrets,
+		append([]string{"buckets"}, s.Buckets...))
+}
+
+// formatsText is which formats a collection takes.
+func formatsText(f *v1.Formats) string {
+	if f == nil {
+		return ""
+	}
+	others := []string{"others"}
+	if f.Others != "" {
+		others = append(others, f.Others)
+	}
+	return named(append([]string{"refuse"}, f.Refuse...), append([]string{"accept"}, f.Accept...),
+		append([]string{"warn"}, f.Warn...), others)
 }
 
 // limitsOf is how a collection unpacks containers, as far as that is not the default.
