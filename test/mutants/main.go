@@ -43,7 +43,8 @@ var more = map[string][]string{
 		"./test/merritt",
 		"./test/property",
 	},
-	"pkg/ingest/ezid": {"./pkg/ingest/stage -run EZID|ForeignReservation"},
+	"pkg/ingest/ezid":       {"./pkg/ingest/stage -run EZID|ForeignReservation"},
+	"pkg/formats/container": {"./pkg/ingest/stage -run EmptyFolders"},
 	"pkg/ingest/stage": {
 		"./test/property",
 		"./test/storagesim -run TestSimulation -for 20s",

@@ -66,6 +66,9 @@ type Clash struct {
 	Inside string
 }
 
+// Folder reports whether a name has a folder.
+func (n *Names) Folder(name string) bool { return n.folders[placeOf(name)] > 0 }
+
 // Add notes the next name, and says with which it conflicts.
 func (n *Names) Add(name string) Clash { n.n++; return n.add(name, n.n) }
 

@@ -25,6 +25,7 @@ import (
 	"hash/crc32"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"archivist/pkg/formats/checkm"
@@ -145,6 +146,8 @@ type State struct {
 	CRC    uint32          `json:"crc,omitempty"`   // of these bytes
 	At     json.RawMessage `json:"at"`              // of the container's own format
 	Stream json.RawMessage `json:"stream,omitzero"` // of the data of the file, or of the whole
+
+	Folders []string `json:"folders,omitempty"` // entries that are folders, see Empty
 }
 
 // entries are the entries of a container of one format. Errors are a *RefusedError, a *corruptError, or those of the
@@ -182,11 +185,11 @@ func Open(kind Kind, from io.ReaderAt, size int64, limits Limits, saved *State) 
 	case Zip:
 		r.entries, err = r.openZip()
 	case Tar:
-		r.entries = newTar(&plain{newInput(src, 0, size)})
+		r.entries = r.newTar(&plain{newInput(src, 0, size)})
 	case TarGzip:
-		r.entries = newTar(&gunzip{in: newInput(src, 0, size)})
+		r.entries = r.newTar(&gunzip{in: newInput(src, 0, size)})
 	case TarBzip2:
-		r.entries = newTar(newBunzip(newInput(src, 0, size)))
+		r.entries = r.newTar(newBunzip(newInput(src, 0, size)))
 	default:
 		return nil, fmt.Errorf("container: no kind %q", kind)
 	}
@@ -228,6 +231,23 @@ func (r *Reader) Names() (names []string) {
 		}
 	}
 	return names
+}
+
+// mostFolders is how many entries that are folders are remembered.
+const mostFolders = 1000
+
+// folder notes an entry that is a folder, unless it has a file already.
+func (r *Reader) folder(name string) {
+	name = clean(name)
+	if name != "" && name != "." && !r.names.Folder(name) && len(r.state.Folders) < mostFolders {
+		r.state.Folders = append(r.state.Folders, name)
+	}
+}
+
+// Empty are folders of the container without a file, when all files were read: they are not kept. Of very many, it
+// names some.
+func (r *Reader) Empty() []string {
+	return slices.DeleteFunc(slices.Clone(r.state.Folders), r.names.Folder)
 }
 
 // Bytes is how much was read of all files.

@@ -35,6 +35,8 @@ type tarFiles struct {
 	header []byte // of a sparse file
 	begin  int64  // of its content in data
 	others int    // entries that were passed over
+
+	folder func(name string) // notes an entry that is a folder
 }
 
 // tarState is where a tar file is read. A sparse file goes on with its headers, and zeros in place of the content that
@@ -46,7 +48,9 @@ type tarState struct {
 	Begin  int64  `json:"begin,omitempty"`
 }
 
-func newTar(data stream) *tarFiles { return &tarFiles{data: &counted{stream: data}} }
+func (r *Reader) newTar(data stream) *tarFiles {
+	return &tarFiles{data: &counted{stream: data}, folder: r.folder}
+}
 
 // counted counts the bytes that were read, and keeps those of headers.
 type counted struct {
@@ -87,6 +91,9 @@ func (t *tarFiles) next() (*File, error) {
 			return t.open(h), nil
 		}
 
+		if h.Typeflag == tar.TypeDir {
+			t.folder(h.Name)
+		}
 		if why := notFile(h); why != "" {
 			return nil, refuse(clean(h.Name), "%s", why)
 		}

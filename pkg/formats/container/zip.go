@@ -52,9 +52,10 @@ func (r *Reader) openZip() (*zipFiles, error) {
 	}
 
 	z := &zipFiles{size: r.size, src: r.source, i: -1}
-	packed := uint64(0)
+	packed, folders := uint64(0), []string{}
 	for _, f := range dir.File {
 		if f.Mode().IsDir() && f.UncompressedSize64 == 0 {
+			folders = append(folders, zipName(f).Name)
 			continue
 		}
 
@@ -71,7 +72,11 @@ func (r *Reader) openZip() (*zipFiles, error) {
 		f.Extra, f.Comment = nil, "" // there can be many of them
 		z.files = append(z.files, zipFile{f, file})
 	}
-	return z, r.check(z)
+	err = r.check(z)
+	for _, name := range folders {
+		r.folder(name)
+	}
+	return z, err
 }
 
 // trailing warns of what is behind the end of a zip file: its last part, of 22 bytes and a comment (APPNOTE 6.3.10,

@@ -489,6 +489,14 @@ func (u *unpacking) last(ctx context.Context) error {
 	return nil
 }
 
+// unkept tells of folders without files: neither S3 nor OCFL has folders.
+func unkept(folders []string) string {
+	if len(folders) == 0 {
+		return ""
+	}
+	return ingest.Cut(fmt.Sprintf("folders without files are not kept: %s", strings.Join(folders, ", ")), maxProblem)
+}
+
 // nameOf is the name of a file below producer/.
 func nameOf(e aip.Entry) string { return strings.TrimPrefix(e.Path, "producer/") }
 
@@ -534,7 +542,7 @@ func (d Download) unpacked(ctx context.Context, u *unpacking) (ingest.Result, er
 	}
 	warnings := []string{c.Warning}
 	if u.reader != nil {
-		warnings = append(warnings, u.reader.Warning)
+		warnings = append(warnings, u.reader.Warning, unkept(u.reader.Empty()))
 	}
 	if warning := joined(warnings); warning != "" {
 		j.Warned++

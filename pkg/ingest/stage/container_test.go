@@ -450,6 +450,28 @@ func TestContainerProfile(t *testing.T) {
 	}
 }
 
+// TestEmptyFolders: folders without files are named; one whose files come before or behind it is none.
+func TestEmptyFolders(t *testing.T) {
+	d := newDeposits(t)
+	packed := rawZip(entry{name: "empty/", mode: fs.ModeDir | 0o755}, entry{name: "./full/", mode: fs.ModeDir | 0o755},
+		entry{name: "full/a", data: "x"}, entry{name: "full/deep/b", data: "x"},
+		entry{name: "full/deep/", mode: fs.ModeDir | 0o755}, entry{name: "full/none/", mode: fs.ModeDir | 0o755})
+	dir := func(name string) tar.Header { return tar.Header{Name: name, Typeflag: tar.TypeDir} }
+	for name, data := range map[string][]byte{"a.zip": packed, "a.tar": rawTar(dir("./"), dir("empty/"), dir("./full/"),
+		tar.Header{Name: "full/a", Size: 1}, tar.Header{Name: "full/deep/b", Size: 1}, dir("full/deep/"),
+		dir("full/none/"))} {
+		j := d.send(name, data)
+		d.holds(j, map[string]string{"full/a": "x", "full/deep/b": "x"})
+		want := []string{"container: folders without files are not kept: empty, full/none"}
+		if !slices.Equal(j.FileWarnings, want) {
+			t.Errorf("%s: %q", name, j.FileWarnings)
+		}
+	}
+	if j := d.send("b.zip", zipped(letters)); len(j.FileWarnings) > 0 {
+		t.Errorf("%q", j.FileWarnings)
+	}
+}
+
 // TestContainerSpace: files that need more than the whole work space fail before they are unpacked, and can be
 // requeued.
 func TestContainerSpace(t *testing.T) {
