@@ -39,6 +39,7 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"", "dynamodb:DeleteItem", "", "as above"},
 	{"", "dynamodb:ConditionCheckItem", "", "every transaction may depend on rows that it does not change"},
 	{"notify", "secretsmanager:GetSecretValue", "", "a callback's secret is given in plain on an emulator"},
+	{"admin", "secretsmanager:GetSecretValue", ":archivist/ezid", "EZID is asked about an ARK that no job will use"},
 	{"estimate", "s3:GetObject", "/jobs/", "only another try, or a long manifest, is read again"},
 	{"relay", "dynamodb:ListStreams", "", "Lambda reads the stream with the function's role, which MiniStack does " +
 		"not evaluate"},

@@ -18,10 +18,8 @@ import (
 // sourceBucket is the one that the deployment may read submitted content from.
 const sourceBucket = "e2e-digitisation"
 
-// TestSources: content comes from a server that wants a password, and from a bucket; another host is refused when it is
-// submitted.
-func TestSources(t *testing.T) {
-	begin(t)
+// guarded is a source that wants a password.
+func guarded(t *testing.T) *source {
 	src := newSource(t)
 	open := src.Config.Handler
 	src.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -31,6 +29,14 @@ func TestSources(t *testing.T) {
 		}
 		open.ServeHTTP(w, r)
 	})
+	return src
+}
+
+// TestSources: content comes from a server that wants a password, and from a bucket; another host is refused when it is
+// submitted.
+func TestSources(t *testing.T) {
+	begin(t)
+	src := guarded(t)
 	u, err := url.Parse(src.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +79,21 @@ func TestSources(t *testing.T) {
 	if sizes["producer/a.txt"] != 13 || sizes["producer/b c.txt"] != 13 {
 		t.Errorf("the object has %v", sizes)
 	}
+
+	// The manifest itself can be in the bucket.
+	src.mu.Lock()
+	list := string(src.files["/b.checkm"])
+	src.mu.Unlock()
+	if _, err := buckets().PutObject(t.Context(), &s3.PutObjectInput{Bucket: aws.String(sourceBucket),
+		Key: aws.String("b.checkm"), Body: strings.NewReader(list)}); err != nil {
+		t.Fatal(err)
+	}
+	b, err = client.Submit(t.Context(), v1.BatchRequest{Collection: "sourced", Payload: v1.Payload{
+		URL: "s3://" + sourceBucket + "/b.checkm", Type: "batch-manifest"}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends(t, ingest.JobID(b.ID, 1), "Completed", soon)
 
 	_, err = client.Submit(t.Context(), v1.BatchRequest{Collection: "sourced", Payload: v1.Payload{
 		URL: "https://example.org/a", Type: "file"}}, "")
