@@ -142,6 +142,9 @@ func (c *objectExportCmd) export(a *command.App, ark string) (exported, error) {
 
 	out.ARK, out.Folder = object.ARK, filepath.Join(c.Dir, folderOf(object.ARK))
 	get := &objectGetCmd{version: v, Dir: filepath.Join(out.Folder, "data")}
+	if err := removeParts(get.Dir); err != nil {
+		return out, err
+	}
 	g := getting{objectGetCmd: get, app: a, object: object, line: a.StatusTo(nil)}
 	got, failed := g.all(files)
 	if len(failed) > 0 {
@@ -165,6 +168,9 @@ func (c *objectExportCmd) export(a *command.App, ark string) (exported, error) {
 	return out, c.check(a, out)
 }
 
+// versionField is the field of bag-info.txt that has the number of the version.
+const versionField = "Archivist-Version"
+
 // describe writes the tag files of a bag.
 func (c *objectExportCmd) describe(a *command.App, out exported, o v1.Object, payload []bagit.File) error {
 	var premis bytes.Buffer
@@ -179,7 +185,7 @@ func (c *objectExportCmd) describe(a *command.App, out exported, o v1.Object, pa
 	info = append(info,
 		bagit.Field{Name: "External-Description", Value: o.Title},
 		bagit.Field{Name: "Bag-Group-Identifier", Value: o.Collection},
-		bagit.Field{Name: "Archivist-Version", Value: fmt.Sprint(out.Version)},
+		bagit.Field{Name: versionField, Value: fmt.Sprint(out.Version)},
 		bagit.Field{Name: "Bagging-Date", Value: a.Now().UTC().Format("2006-01-02")})
 
 	info = slices.DeleteFunc(info, func(f bagit.Field) bool { return f.Value == "" })
@@ -202,22 +208,23 @@ func (c *objectExportCmd) describe(a *command.App, out exported, o v1.Object, pa
 
 // check reads a bag as others do.
 func (c *objectExportCmd) check(a *command.App, out exported) error {
-	return checkBag(a, out.Folder, os.DirFS(out.Folder))
+	_, err := checkBag(a, out.Folder, os.DirFS(out.Folder))
+	return err
 }
 
 // checkBag reads a bag in a file system, whose name is for messages.
-func checkBag(a *command.App, name string, bag fs.FS) error {
+func checkBag(a *command.App, name string, bag fs.FS) (*bagit.Report, error) {
 	line := a.StatusTo(io.Discard)
 	report, err := bagit.Check(a.Ctx, bag, func(files, of int, size int64) {
 		line.Show(fmt.Sprintf("checked %d of %s, %s", files, terminal.Count(of, "file"), terminal.Size(size)), false)
 	})
 	line.End()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(report.Problems) > 0 {
-		return fault.New(fault.Conflict, "%s is no valid bag: %s. Remove what does not belong there, and export again",
-			name, report.Problems[0])
+		return nil, fault.New(fault.Conflict, "%s is no valid bag: %s. Remove what does not belong there, and export "+
+			"again", name, report.Problems[0])
 	}
-	return nil
+	return report, nil
 }

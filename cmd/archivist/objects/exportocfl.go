@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"archivist/cmd/archivist/command"
 	v1 "archivist/pkg/api/v1"
@@ -39,9 +40,11 @@ func (c *objectExportCmd) ocfl(a *command.App, ark string) (exported, error) {
 	if err != nil {
 		return out, err
 	}
-	if len(versions) == 0 || versions[len(versions)-1].Version < v.Number {
-		return out, fault.New(fault.Conflict, "the newest version of %s is not recorded; archivist object reindex %s "+
-			"records it", object.ARK, object.ARK)
+	for n := range v.Number {
+		if n >= len(versions) || versions[n].Version != n+1 {
+			return out, fault.New(fault.Conflict, "version %d of %s is not recorded; archivist object reindex %s "+
+				"records it", n+1, object.ARK, object.ARK)
+		}
 	}
 
 	if err := c.ocflRoot(); err != nil {
@@ -50,6 +53,9 @@ func (c *objectExportCmd) ocfl(a *command.App, ark string) (exported, error) {
 
 	out.ARK, out.Folder = object.ARK, filepath.Join(c.Dir, filepath.FromSlash(object.Stored))
 	get := &objectGetCmd{version: v, Dir: out.Folder}
+	if err := removeParts(out.Folder); err != nil {
+		return out, err
+	}
 	g := getting{objectGetCmd: get, app: a, object: object, line: a.StatusTo(nil), stored: true}
 	if err := g.written(structure(versions[:v.Number])); err != nil {
 		return out, err
@@ -70,9 +76,12 @@ func (c *objectExportCmd) ocfl(a *command.App, ark string) (exported, error) {
 	}
 
 	out.Files = len(content)
-	out.Bytes, err = sizeOf(out.Folder)
+	out.Bytes, err = sizeOf(out.Folder, append(structure(versions[:v.Number]), content...))
+	if err != nil {
+		return out, err
+	}
 	// Last, so that a part of an object is none.
-	return out, errors.Join(err, c.finish(out.Folder, text))
+	return out, c.finish(out.Folder, text)
 }
 
 // written downloads files, and returns the failures.
@@ -162,18 +171,44 @@ func keep(name string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
-	part := name + ".part"
+	part := filepath.Join(filepath.Dir(name), partly+filepath.Base(name))
 	if err := os.WriteFile(part, text, 0o644); err != nil {
 		return err
 	}
 	return os.Rename(part, name)
 }
 
-// sizeOf is how many bytes the files below a folder have.
-func sizeOf(folder string) (size int64, err error) {
-	err = filepath.WalkDir(folder, func(_ string, d fs.DirEntry, err error) error {
+// removeParts removes what a killed export left of a file in the folder of an object.
+func removeParts(folder string) error {
+	there, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range there {
+		if strings.HasPrefix(e.Name(), partly) {
+			err = errors.Join(err, os.Remove(filepath.Join(folder, e.Name())))
+		}
+	}
+	return err
+}
+
+// sizeOf is how many bytes the files below a folder have. One that is not of the object is a Conflict: with it the
+// object would not be valid.
+func sizeOf(folder string, files []v1.File) (size int64, err error) {
+	own := map[string]bool{ocflspec.InventoryName: true, ocflspec.SidecarName: true, ocflspec.ObjectDeclaration: true}
+	for _, f := range files {
+		own[f.Path] = true
+	}
+	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
+		}
+		name, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		if !own[filepath.ToSlash(name)] {
+			return fault.New(fault.Conflict, "%s is not a file of the object. Remove it, and export again", path)
 		}
 		info, err := d.Info()
 		if err == nil {

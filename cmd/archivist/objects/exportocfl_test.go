@@ -86,6 +86,17 @@ func TestExportOCFL(t *testing.T) {
 		t.Errorf("%d files were downloaded, then %d", first, again)
 	}
 
+	for name, exit := range map[string]int{".part-123": 0, "notes.txt": 4} {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		c.Want(t, export, exit, map[int]string{4: name + " is not a file of the object"}[exit])
+		if _, err := os.Stat(filepath.Join(folder, name)); (err == nil) != (exit == 4) {
+			t.Errorf("%s: %v", name, err)
+		}
+		_ = os.Remove(filepath.Join(folder, name))
+	}
+
 	for path, says := range map[string]string{"v1/content/B-00001/producer/1 ä.txt": "has the sha512",
 		"v2/inventory.json": "has the sha512", "v1/inventory.json.sha512": "has the sha512"} {
 		if err := os.RemoveAll("root"); err != nil {

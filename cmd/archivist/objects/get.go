@@ -273,6 +273,9 @@ func sumOf(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
+// partly begins the names of files that are not complete.
+const partly = ".part-"
+
 // download writes a file's content to a temporary file in the folder, and checks it. The folder is that of the
 // result, so that a rename within the file system makes it visible at once, and whole. The caller removes the
 // temporary file; after an error there is none.
@@ -281,7 +284,7 @@ func (g getting) download(f v1.File, title string) (name string, err error) {
 		return "", err
 	}
 
-	part, err := os.CreateTemp(g.Dir, ".part-*")
+	part, err := os.CreateTemp(g.Dir, partly+"*")
 	if err != nil {
 		return "", err
 	}

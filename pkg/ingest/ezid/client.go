@@ -12,6 +12,7 @@
 package ezid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,17 +125,9 @@ func (c *Client) call(ctx context.Context, method, ark, query string, r Record) 
 		return err
 	})
 	if err != nil && !errors.Is(err, errExists) {
-		return nil, fault.New(cmpKind(fault.Of(err)), "%s: %w", ark, err)
+		return nil, fault.New(cmp.Or(fault.Of(err), fault.Unavailable), "%s: %w", ark, err)
 	}
 	return answer, err
-}
-
-// cmpKind is the kind of an error of a call. Another try may cure what has none.
-func cmpKind(k fault.Kind) fault.Kind {
-	if k == "" {
-		return fault.Unavailable
-	}
-	return k
 }
 
 // once makes one request. It follows no redirect: a changed identifier is at the address that was asked.

@@ -65,12 +65,13 @@ func (r *Registry) Reserve(ctx context.Context, j *ingest.Job, drawn bool) (refu
 		var known Record
 		known, err = r.Client.Get(ctx, j.Primary)
 		if err == nil && known.Job != j.ID {
-			return fmt.Sprintf("%s is registered at EZID already, and not by this job. Delete that reservation, or "+
-				"submit the content again for another ARK", j.Primary), nil
+			return fmt.Sprintf("%s is registered at EZID already, and not by this job. Delete that reservation, "+
+				"then %s; or submit the content again, for another ARK", j.Primary, j.Again()), nil
 		}
 	}
 	if refusing(err) {
-		return fmt.Sprintf("the ARK could not be reserved: %v", err), nil
+		return fmt.Sprintf("the ARK could not be reserved: %v. Correct the secret %s, or what its user may do at "+
+			"EZID, then %s", err, collection.EZIDSecret, j.Again()), nil
 	}
 	return "", err
 }

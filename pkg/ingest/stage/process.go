@@ -75,9 +75,6 @@ func (p Process) register(ctx context.Context, j *ingest.Job, stored base) (refu
 	if err == nil {
 		refused, err = p.Register(ctx, j, drawn)
 	}
-	if refused != "" {
-		refused += ". Then " + j.Again()
-	}
 	return refused, err
 }
 
