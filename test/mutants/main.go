@@ -44,7 +44,7 @@ var more = map[string][]string{
 		"./test/property",
 	},
 	"pkg/ingest/ezid":       {"./pkg/ingest/stage -run EZID|ForeignReservation"},
-	"pkg/formats/container": {"./pkg/ingest/stage -run EmptyFolders"},
+	"pkg/formats/container": {"./pkg/ingest/stage -run EmptyFolders|BagFetch"},
 	"pkg/ingest/stage": {
 		"./test/property",
 		"./test/storagesim -run TestSimulation -for 20s",

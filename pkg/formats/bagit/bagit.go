@@ -86,7 +86,8 @@ type check struct {
 	// The digests that files should have, by path and algorithm; and those of the payload alone, by manifest.
 	digests map[string]map[string]said
 	listed  map[string]map[string]bool
-	fetched map[string]bool
+	fetches []Fetch
+	fetched map[string]int // the line of fetch.txt that says where a file is
 }
 
 // said is a digest that a manifest says.
@@ -97,16 +98,12 @@ type said struct {
 
 // Check checks a bag. The error is one of reading the files, or of the context. progress may be nil.
 func Check(ctx context.Context, bag fs.FS, progress Progress) (*Report, error) {
-	c := &check{FS: bag, present: map[string]int64{}, digests: map[string]map[string]said{},
-		listed: map[string]map[string]bool{}, fetched: map[string]bool{}}
-	walk := func() error { return c.walk(ctx) }
-	for _, step := range []func() error{c.declaration, walk, c.manifests, c.fetch, c.info} {
-		if err := step(); err != nil {
-			return nil, err
-		}
-		if c.version == (version{}) {
-			return &c.Report, nil // without it nothing else can be read, and it may be no bag at all
-		}
+	c, err := begin(ctx, bag)
+	if err != nil || c.version == (version{}) {
+		return &c.Report, err
+	}
+	if err := c.info(); err != nil {
+		return nil, err
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(c.present)) {
@@ -121,6 +118,45 @@ func Check(ctx context.Context, bag fs.FS, progress Progress) (*Report, error) {
 	}
 	c.oxum()
 	return &c.Report, nil
+}
+
+// Fetch is a file of the payload that is not in the bag, but elsewhere.
+type Fetch struct {
+	Path    string // in the bag
+	URL     string
+	Size    int64             // bytes; -1 if the bag does not say it
+	Digests map[string]string // those that the bag says, by algorithm
+	Line    int               // of fetch.txt
+}
+
+// Fetches are the files that are missing in a bag, and that fetch.txt says where to find. With a problem, the bag is
+// not valid, whatever these files are.
+func Fetches(ctx context.Context, bag fs.FS) (files []Fetch, problems []Problem, err error) {
+	c, err := begin(ctx, bag)
+	for _, f := range c.fetches {
+		if _, there := c.present[f.Path]; !there {
+			f.Digests = map[string]string{}
+			for algorithm, is := range c.digests[f.Path] {
+				f.Digests[algorithm] = is.digest
+			}
+			files = append(files, f)
+		}
+	}
+	return files, c.Problems, err
+}
+
+// begin begins a check: it reads what there is, and what should be. Without a version nothing else of the bag can be
+// read, and it may be no bag at all.
+func begin(ctx context.Context, bag fs.FS) (*check, error) {
+	c := &check{FS: bag, present: map[string]int64{}, digests: map[string]map[string]said{},
+		listed: map[string]map[string]bool{}, fetched: map[string]int{}}
+	walk := func() error { return c.walk(ctx) }
+	for _, step := range []func() error{c.declaration, walk, c.manifests, c.fetch} {
+		if err := step(); err != nil || c.version == (version{}) {
+			return c, err
+		}
+	}
+	return c, nil
 }
 
 func (c *check) problem(file string, line int, reason string, args ...any) {
@@ -214,7 +250,7 @@ func (c *check) exists(name string, at Problem) {
 	}
 
 	switch {
-	case c.fetched[name]:
+	case c.fetched[name] > 0:
 		c.problem(name, 0, "it is not there yet: %s says where it is", fetchFile)
 	case c.alike(name):
 		c.warning(at.File, at.Line, "%s is listed twice, by names that some systems do not tell apart", name)

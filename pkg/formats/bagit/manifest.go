@@ -15,6 +15,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/text/cases"
@@ -211,16 +212,25 @@ func (c *check) fetch() error {
 		}
 
 		u, badURL := url.Parse(m[1])
+		size, badSize := int64(-1), error(nil)
+		if m[2] != "-" {
+			size, badSize = strconv.ParseInt(m[2], 10, 64)
+		}
 		file, why := c.path(m[3], false)
 		switch {
 		case why != "":
 			c.problem(fetchFile, n+1, "%q %s", m[3], why)
 		case badURL != nil || u.Scheme == "":
 			c.problem(fetchFile, n+1, "found %q; expected a URL", m[1])
+		case badSize != nil:
+			c.problem(fetchFile, n+1, "found the length %s; expected a number of bytes, or -", m[2])
 		case len(c.digests[file]) == 0:
 			c.problem(fetchFile, n+1, "no manifest lists %s", file)
+		case c.fetched[file] > 0:
+			c.warning(fetchFile, n+1, "%s is in line %d already, which counts", file, c.fetched[file])
 		default:
-			c.fetched[file] = true
+			c.fetched[file] = n + 1
+			c.fetches = append(c.fetches, Fetch{Path: file, URL: m[1], Size: size, Line: n + 1})
 		}
 	}
 	return err

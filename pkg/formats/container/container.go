@@ -148,6 +148,7 @@ type State struct {
 	Stream json.RawMessage `json:"stream,omitzero"` // of the data of the file, or of the whole
 
 	Folders []string `json:"folders,omitempty"` // entries that are folders, see Empty
+	Ended   bool     `json:"ended,omitempty"`   // all files were read
 }
 
 // entries are the entries of a container of one format. Errors are a *RefusedError, a *corruptError, or those of the
@@ -171,6 +172,10 @@ type Reader struct {
 	source *source
 	state  State
 	names  *checkm.Names
+	beside struct {
+		files int
+		bytes int64
+	}
 
 	// Warning is about the container itself, "" for none. Its files are all there.
 	Warning string
@@ -258,14 +263,18 @@ func (r *Reader) Current() (file *File, read int64) { return r.state.File, r.sta
 
 // Next goes to the next file. io.EOF: all were read. The one before must be read to its end.
 func (r *Reader) Next() (*File, error) {
-	if r.state.File != nil {
+	switch {
+	case r.state.File != nil:
 		return nil, errors.New("container: a file was not read to its end")
+	case r.state.Ended: // the end mark of a tar file is not found twice
+		return nil, io.EOF
 	}
 
 	f, err := r.next()
 	if err == io.EOF && r.state.Files == 0 {
 		err = refuse("", "it has no files")
 	}
+	r.state.Ended = err == io.EOF
 	if _, _, known := r.Total(); err == nil && !known {
 		err = r.admit(f)
 	}
@@ -281,6 +290,25 @@ func (r *Reader) Next() (*File, error) {
 
 // admit checks a file against the limits and the files before.
 func (r *Reader) admit(f *File) error {
+	size := r.state.Bytes + f.Size
+	err := r.allow(f, r.state.Files, size)
+	if err == nil && size > freeOfRatio && size/r.limits.Ratio > r.size {
+		err = refuse("", "its files have more than %d times its size of %d bytes. Submit the files themselves, or "+
+			"raise the limit in the profile of the collection", r.limits.Ratio, r.size)
+	}
+	return err
+}
+
+// Beside checks a file that will be kept beside those of the container, once all of these were read: it counts as they
+// do, and may not have the name of another.
+func (r *Reader) Beside(f *File) error {
+	err := r.allow(f, r.state.Files+r.beside.files, r.state.Bytes+r.beside.bytes+f.Size)
+	r.beside.files, r.beside.bytes = r.beside.files+1, r.beside.bytes+f.Size
+	return err
+}
+
+// allow checks a file's name, and that it is allowed after so many others. size is that of all, with it.
+func (r *Reader) allow(f *File, before int, size int64) error {
 	if why := checkm.BadName(f.Name); why != "" {
 		if f.Name == "" {
 			return refuse("", "an entry has no name")
@@ -288,13 +316,13 @@ func (r *Reader) admit(f *File) error {
 		return refuse(f.Name, "its name %s", why)
 	}
 
-	if r.state.Files == r.limits.Files {
+	switch {
+	case before >= r.limits.Files:
 		return refuse("", "it has more than %d files. Split it, or raise the limit in the collection's profile",
 			r.limits.Files)
-	}
-
-	if err := r.allow(r.state.Bytes + f.Size); err != nil {
-		return err
+	case size < 0 || size > r.limits.Bytes:
+		return refuse("", "its files have more than %d bytes together. Split it, or raise the limit in the profile of "+
+			"the collection", r.limits.Bytes)
 	}
 
 	c := r.names.Add(f.Name)
@@ -318,19 +346,6 @@ func join(a, b string) string {
 		return a + b
 	}
 	return a + "; " + b
-}
-
-// allow refuses a container whose files have too many bytes together.
-func (r *Reader) allow(size int64) error {
-	switch {
-	case size < 0 || size > r.limits.Bytes:
-		return refuse("", "its files have more than %d bytes together. Split it, or raise the limit in the profile of "+
-			"the collection", r.limits.Bytes)
-	case size > freeOfRatio && size/r.limits.Ratio > r.size:
-		return refuse("", "its files have more than %d times its size of %d bytes. Submit the files themselves, or "+
-			"raise the limit in the profile of the collection", r.limits.Ratio, r.size)
-	}
-	return nil
 }
 
 // Read reads from the current file. io.EOF is its end: its size and its checksum were compared.

@@ -84,9 +84,17 @@ func read(t *testing.T, data []byte, limits container.Limits, rnd *rand.Rand) (c
 
 		if file, _ := r.Current(); file == nil {
 			all.keep(content)
-			if file, err = r.Next(); err == io.EOF {
+			file, err = r.Next()
+			if err == io.EOF && rnd != nil { // it is at its end, too, for who goes on there
+				saved = stateOf(t, r)
+				if r, err = open(); err == nil {
+					file, err = r.Next()
+				}
+			}
+			if err == io.EOF {
 				return all, nil
-			} else if err != nil {
+			}
+			if err != nil {
 				return all, err
 			}
 			all.files = append(all.files, *file)

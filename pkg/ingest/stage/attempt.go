@@ -37,6 +37,7 @@ type attempt struct {
 
 	mu       sync.Mutex
 	got      int
+	late     bool   // the time was up when it was asked for
 	brought  bool   // this try finished a file
 	partly   string // a file that was received in part, and how much of it
 	err      error  // ends the try
@@ -114,11 +115,12 @@ func (a *attempt) progress() string {
 	return text
 }
 
-// stopped reports whether no more files are begun.
+// stopped reports whether no more files are begun. Once the time was up, it is, even if a clock is set back.
 func (a *attempt) stopped() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.err != nil || len(a.problems) >= maxProblems
+	a.late = a.late || a.TimeUp()
+	return a.late || a.err != nil || len(a.problems) >= maxProblems
 }
 
 // failure names every bad file. A source that asks to wait is asked again later, unless
@@ -156,15 +158,23 @@ func (a *attempt) failure() ingest.Result {
 // segment gets the files of one segment. When it must stop, finished files are saved, so
 // that they are not fetched again. A file larger than a part is saved at once.
 func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
-	entries := make([]*aip.Entry, len(rows))
-	if !a.First {
-		var err error
-		entries, err = a.Work.Unfinished(ctx, a.job.ID, n, len(rows))
-		if err != nil {
-			return err
-		}
+	entries, err := a.unfinished(ctx, n, len(rows))
+	if err != nil {
+		return err
 	}
+	return a.rows(ctx, n, rows, entries)
+}
 
+// unfinished are the files of a segment that are there; nil is one that is not there yet.
+func (a *attempt) unfinished(ctx context.Context, n, files int) ([]*aip.Entry, error) {
+	if a.First {
+		return make([]*aip.Entry, files), nil
+	}
+	return a.Work.Unfinished(ctx, a.job.ID, n, files)
+}
+
+// rows gets the files of one segment that have no entry yet; see segment.
+func (a *attempt) rows(ctx context.Context, n int, rows []checkm.Row, entries []*aip.Entry) error {
 	var side errgroup.Group
 	side.SetLimit(a.parallel)
 	for i, row := range rows {
@@ -174,7 +184,7 @@ func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
 		}
 		side.Go(func() error {
 			// Files that are under way end with their part; no other is begun.
-			if a.stopped() || a.TimeUp() {
+			if a.stopped() {
 				return nil
 			}
 			e, err := a.file(ctx, n*workspace.SegmentFiles+i, row)
@@ -194,7 +204,7 @@ func (a *attempt) segment(ctx context.Context, n int, rows []checkm.Row) error {
 func (a *attempt) save(ctx context.Context, n int, entries []*aip.Entry) error {
 	if slices.Contains(entries, nil) {
 		err := a.Work.PutUnfinished(ctx, a.job.ID, n, entries)
-		if err == nil && (a.stopped() || a.TimeUp()) {
+		if err == nil && a.stopped() {
 			err = errStopped
 		}
 		return err // nil if a file is bad: the other segments are checked, too

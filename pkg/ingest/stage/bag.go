@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"strings"
 	"time"
 
 	"archivist/pkg/formats/bagit"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/workspace"
-	"archivist/pkg/kernel/fault"
-	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/objects/aip"
 )
 
@@ -22,21 +21,12 @@ const maxBagFiles = 100_000
 // bag validates the files of a container if they are a bag, by the digests that were computed when they were unpacked.
 // It returns why the bag is refused, or "".
 func (u *unpacking) bag(ctx context.Context) (refused string, err error) {
-	files := &ledgerBag{ctx: ctx, work: u.Work, job: u.job, tags: map[string]aip.Entry{}}
-	files.kept = u.keep
-	is := false
-	files.root, is = bagit.Root(func(yield func(string) bool) {
-		err = files.entries(func(e aip.Entry) error {
-			yield(nameOf(e))
-			return nil
-		})
-	})
+	files, err := u.bagOf(ctx, u.Work.Entries(ctx, u.job))
 	switch {
-	case err != nil || !is:
+	case err != nil || files == nil:
 		return "", err
 	case u.job.Files > maxBagFiles:
-		return fmt.Sprintf("the bag has %d files; at most %d can be validated. Split it, or submit it with the type "+
-			"file", u.job.Files, maxBagFiles), nil
+		return tooMany(u.job.Files) + ", or submit it with the type file", nil
 	}
 
 	report, err := bagit.Check(ctx, files, nil)
@@ -67,45 +57,8 @@ func (u *unpacking) bag(ctx context.Context) (refused string, err error) {
 	return "", nil
 }
 
-// maxProfiles is how many of the profiles that a bag names are fetched.
-const maxProfiles = 5
-
-// conforms checks a bag by the profiles that it names, and returns those that it conforms to. A profile that is not
-// there any more, or at a host that the collection refuses, is a warning: the content does not depend on it.
-func (u *unpacking) conforms(ctx context.Context, report *bagit.Report) (to []string, refused string, err error) {
-	for i, at := range report.Profiles() {
-		if i == maxProfiles {
-			warnOnce(u.job, fmt.Sprintf("bag: it names more than %d profiles; the others were not checked",
-				maxProfiles))
-			break
-		}
-
-		var p *bagit.Profile
-		_, err := u.Fetch.IfChanged(ctx, at, fetch.Validators{}, bagit.MaxProfile,
-			func(_ fetch.Document, r io.Reader) (err error) {
-				p, err = bagit.ReadProfile(r)
-				if err != nil {
-					err = fault.New(fault.Invalid, "%w", err)
-				}
-				return err
-			})
-		switch {
-		case fault.Is(err, fault.Invalid):
-			warnOnce(u.job, ingest.Cut(fmt.Sprintf("bag: the profile %s was not checked: %v", fetch.Redact(at), err),
-				maxProblem))
-			continue
-		case err != nil:
-			return to, "", fmt.Errorf("the profile %s of the bag: %v", fetch.Redact(at), err)
-		}
-
-		if problems := p.Check(report, string(u.Kind)); len(problems) > 0 {
-			return to, fmt.Sprintf("the bag does not conform to %s (%s): %s. Correct it, then submit it again; to "+
-				"preserve it as it is, submit it with the type file", fetch.Redact(at),
-				ingest.Counted(len(problems), "problem"), shown(problems)), nil
-		}
-		to = append(to, fetch.Redact(at))
-	}
-	return to, "", nil
+func tooMany(files int) string {
+	return fmt.Sprintf("the bag has %d files; at most %d can be validated. Split it", files, maxBagFiles)
 }
 
 // shown are the first problems of a bag.
@@ -145,21 +98,37 @@ func described(info []bagit.Field) (m ingest.Metadata) {
 type ledgerBag struct {
 	ctx  context.Context
 	work workspace.Store
-	job  *ingest.Job
+	all  iter.Seq2[aip.Entry, error]
+	kept int // the one that is the container itself, from 1; 0: none is
 	root string
-	kept bool                 // the last file is the container itself
 	tags map[string]aip.Entry // the files that are opened
 }
 
 var _ bagit.Known = (*ledgerBag)(nil)
 
-// entries gives each file of the container.
+// bagOf is the bag that files of the job are; nil: they are none.
+func (u *unpacking) bagOf(ctx context.Context, all iter.Seq2[aip.Entry, error]) (b *ledgerBag, err error) {
+	b = &ledgerBag{ctx: ctx, work: u.Work, all: all, kept: u.kept, tags: map[string]aip.Entry{}}
+	is := false
+	b.root, is = bagit.Root(func(yield func(string) bool) {
+		err = b.entries(func(e aip.Entry) error {
+			yield(nameOf(e))
+			return nil
+		})
+	})
+	if !is || err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// entries gives each file but the container itself.
 func (b *ledgerBag) entries(each func(aip.Entry) error) error {
 	n := 0
-	for e, err := range b.work.Entries(b.ctx, b.job) {
+	for e, err := range b.all {
 		n++
-		if err == nil && b.kept && n == b.job.Files {
-			return nil
+		if err == nil && n == b.kept {
+			continue
 		}
 		if err == nil {
 			err = each(e)

@@ -102,8 +102,9 @@ func TestBagsThatAreNotValid(t *testing.T) {
 		"it is not there yet: fetch.txt says where": func(b map[string]string) {
 			delete(b, "data/letters/1.txt")
 			b["fetch.txt"] = "https://example.org/1.txt - data/letters/1.txt\n"
+			b["manifest-md5.txt"] += "no digest\n" // so nothing is fetched
 		},
-		"sha224 of data/": func(b map[string]string) {
+		"sha224 ": func(b map[string]string) {
 			b["manifest-sha224.txt"] = strings.Repeat("0", 56) + "  data/letters/1.txt\n"
 		},
 	} {
@@ -146,12 +147,21 @@ func TestBagProfile(t *testing.T) {
 		t.Errorf("the PREMIS document does not name the profile: %s", text)
 	}
 
+	// All bags name the same one: it is fetched once an hour.
+	asked := d.asked.Load()
+	d.send("again.zip", bag())
+	if n := d.asked.Load() - asked; n > 3 {
+		t.Errorf("%d requests for a bag whose profile is known", n)
+	}
+	again := func() { now = now.Add(2 * time.Hour) }
+	again()
 	profile(`, "Bag-Info": {"Contact-Name": {"required": true}}, "Serialization": "forbidden"`)
 	j = d.send("b.zip", bag())
 	d.Refused(j.ID, "the bag does not conform to "+at+" (2 problems)")
 	d.Refused(j.ID, "bag-info.txt: the profile requires the field Contact-Name")
 
 	for path, says := range map[string]string{"": "404 Not Found", "<html>": "it is not a BagIt profile"} {
+		again()
 		delete(d.files, "/profile.json")
 		if path != "" {
 			d.files["/profile.json"] = []byte(path)
@@ -164,6 +174,7 @@ func TestBagProfile(t *testing.T) {
 		}
 	}
 
+	again()
 	profile("")
 	open, down := d.Source.Config.Handler, true
 	d.Source.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

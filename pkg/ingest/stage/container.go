@@ -33,14 +33,18 @@ import (
 type unpacking struct {
 	*attempt
 	*workspace.Unpacking
-	reader *container.Reader
-	limits container.Limits
-	keep   bool     // the container becomes a file, too
-	asked  []string // the algorithms of digests that a bag needs
-	space  int64    // of the whole work bucket
+	reader   *container.Reader
+	limits   container.Limits
+	refuse   func(url string) string // why the collection takes no content of a URL, or ""
+	profiles *profiles
+	keep     bool     // the container becomes a file, too
+	kept     int      // which one, from 1; 0: none yet
+	asked    []string // the algorithms of digests that a bag needs
+	space    int64    // of the whole work bucket
 
-	side    errgroup.Group // writes small files
-	unsaved int64          // bytes of files since the last save
+	side     errgroup.Group // writes small files
+	unsaved  int64          // bytes of files since the last save
+	fetching bool           // all is unpacked; files of the bag are fetched that are elsewhere
 }
 
 // mostUnsaved is how many bytes of files are unpacked again at most if a worker dies, beside those of one part.
@@ -50,7 +54,8 @@ const mostUnsaved = 256 << 20
 func (d Download) container(ctx context.Context, claim *queue.Claim, a *attempt,
 	profile collection.Profile) (res ingest.Result, err error) {
 	j := claim.Job
-	u := &unpacking{attempt: a, limits: profile.Limits(), keep: profile.KeepsContainers(), space: d.Space}
+	u := &unpacking{attempt: a, limits: profile.Limits(), refuse: profile.Refused, keep: profile.KeepsContainers(),
+		profiles: d.Profiles, space: d.Space}
 	u.side.SetLimit(a.parallel)
 	u.Unpacking, err = a.Work.Unpacking(ctx, j.ID)
 	if err == nil && u.Unpacking == nil {
@@ -63,12 +68,16 @@ func (d Download) container(ctx context.Context, claim *queue.Claim, a *attempt,
 		err = u.unpack(ctx)
 	}
 
-	refused := new(container.RefusedError)
+	refused, changed := new(container.RefusedError), new(changedError)
 	switch {
+	case errors.As(err, &changed):
+		return d.startOver(ctx, claim, changed.why)
 	case errors.As(err, &refused):
 		return ingest.Fail(false, refused.Error()+". Correct the container, then submit it again"), nil
 	case errors.Is(err, errTooLarge):
 		return ingest.Fail(true, j.Exceeds(d.Space)), nil
+	case len(u.problems) > 0 && (err == nil || errors.Is(err, errStopped)): // as in Run
+		return u.failure(), nil
 	case errors.Is(err, errStopped):
 		return ingest.Result{Outcome: ingest.StepContinue}, nil
 	case err != nil:
@@ -140,7 +149,7 @@ func (u *unpacking) unpack(ctx context.Context) error {
 
 	err := u.files(ctx)
 	_ = u.side.Wait() // failures are noted
-	if err == nil {
+	if u.err != nil && !errors.Is(u.err, fetch.ErrStop) && (err == nil || errors.Is(err, errStopped)) {
 		err = u.err
 	}
 	u.tell()
@@ -258,7 +267,7 @@ func (u *unpacking) files(ctx context.Context) (err error) {
 
 // between does what is due between two files: the end of a segment, a save, the end of the try.
 func (u *unpacking) between(ctx context.Context) error {
-	stop := u.stopped() || u.TimeUp()
+	stop := u.stopped()
 	full := len(u.Files) == workspace.SegmentFiles
 	if !stop && !full && u.unsaved < mostUnsaved {
 		return nil
@@ -347,103 +356,6 @@ func (u *unpacking) small(ctx context.Context, file *container.File) error {
 	return nil
 }
 
-// large unpacks a file part by part, from where the try before has stopped.
-func (u *unpacking) large(ctx context.Context, file *container.File, read int64) (err error) {
-	if err := u.written(); err != nil {
-		return err
-	}
-
-	sums, key := fetch.NewDigester(u.asked...), workspace.FileKey(u.job.ID, u.got-1)
-	if read > 0 {
-		err = sums.Restore(u.Digests)
-	} else {
-		err = u.begin(ctx, key)
-	}
-
-	for buf := make([]byte, u.Work.Limits.PartSize(file.Size)); err == nil; {
-		n := 0
-		for n < len(buf) && err == nil {
-			var m int
-			m, err = u.reader.Read(buf[n:])
-			n += m
-		}
-
-		if err != nil && err != io.EOF {
-			return err
-		}
-
-		last := err == io.EOF
-		if err = u.part(ctx, sums, buf[:n]); err != nil {
-			return err
-		}
-
-		if last {
-			return u.whole(ctx, file, sums, key)
-		}
-
-		u.partly = fmt.Sprintf("%s of %s bytes of %s", ingest.Number(sums.Size), ingest.Number(file.Size),
-			ingest.Cut(file.Name, maxProblem/4))
-		u.Digests, err = sums.State()
-		if err == nil {
-			err = u.save(ctx)
-		}
-		if err == nil && u.TimeUp() {
-			err = errStopped
-		}
-	}
-	return err
-}
-
-// begin begins the upload of a large file.
-func (u *unpacking) begin(ctx context.Context, key string) error {
-	s, err := u.reader.State()
-	if err != nil {
-		return err
-	}
-	u.Before = &s
-	u.Upload, err = u.Work.Begin(ctx, key)
-	return err
-}
-
-// part uploads the next part of a large file.
-func (u *unpacking) part(ctx context.Context, sums *fetch.Digester, data []byte) error {
-	if len(data) == 0 {
-		return nil
-	}
-
-	err := u.Work.Add(ctx, u.Upload, data)
-	if fault.Is(err, fault.NotFound) {
-		why := fmt.Errorf("the upload of %s was removed as too old, or completed by another worker; the file is "+
-			"unpacked again", u.Upload.Key)
-		u.State, u.Upload, u.Digests = u.Before, nil, fetch.State{}
-		return errors.Join(why, u.Work.PutUnpacking(ctx, u.job.ID, u.Unpacking))
-	}
-	_, _ = sums.Write(data) // a digester never fails
-	return err
-}
-
-// whole ends a large file. That all its parts are there is saved first: a worker that dies in between leaves an upload
-// of which nobody knows whether it was completed.
-func (u *unpacking) whole(ctx context.Context, file *container.File, sums *fetch.Digester, key string) error {
-	e := u.entry(file, sums, key)
-	u.Received, u.Before, u.Digests, u.partly = &e, nil, fetch.State{}, ""
-	if err := u.save(ctx); err != nil {
-		return err
-	}
-	return u.complete(ctx)
-}
-
-// complete makes the parts of a large file the file. It can be repeated.
-func (u *unpacking) complete(ctx context.Context) error {
-	if err := u.Work.Complete(ctx, u.Upload); err != nil {
-		return err
-	}
-	e := u.Received
-	u.look(ctx, e, nil)
-	u.Files, u.Upload, u.Received = append(u.Files, e), nil, nil
-	return nil
-}
-
 // entry is what the ledger has of a file.
 func (u *unpacking) entry(file *container.File, sums *fetch.Digester, key string) aip.Entry {
 	return aip.Entry{
@@ -468,6 +380,11 @@ func (u *unpacking) last(ctx context.Context) error {
 		return err
 	}
 
+	rows, err := u.elsewhere(ctx)
+	if err != nil {
+		return err
+	}
+
 	if u.keep {
 		if name := nameOf(u.Container); u.reader.Taken(name) {
 			return &container.RefusedError{Name: name, Why: "it has the name of the container, which the collection " +
@@ -480,10 +397,14 @@ func (u *unpacking) last(ctx context.Context) error {
 			return u.err
 		}
 		u.got++
+		u.kept = u.got
 		u.Files = append(u.Files, &u.Container)
 	}
 
-	if len(u.Files) > 0 {
+	switch {
+	case len(rows) > 0:
+		return u.fetch(ctx, rows)
+	case len(u.Files) > 0:
 		return u.segment(ctx)
 	}
 	return nil
@@ -502,6 +423,11 @@ func nameOf(e aip.Entry) string { return strings.TrimPrefix(e.Path, "producer/")
 
 // tell notes in the job how much is unpacked.
 func (u *unpacking) tell() {
+	if u.fetching {
+		u.job.Checkpoint = u.progress()
+		return
+	}
+
 	text := "unpacked: " + ingest.Counted(u.got, "file")
 	if u.reader != nil {
 		if files, _, known := u.reader.Total(); known {

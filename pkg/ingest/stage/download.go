@@ -30,6 +30,8 @@ type Download struct {
 
 	Space int64 // of the work bucket, in bytes
 
+	Profiles *profiles // of bags
+
 	Identify formats.Identify // nil: no formats are identified
 	// Scan has files scanned for viruses, for collections that want it; nil: the deployment has no scanner.
 	Scan func(ctx context.Context, in ScanRequest) (ScanAnswer, error)

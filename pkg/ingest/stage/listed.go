@@ -23,7 +23,7 @@ var errFound = errors.New("found")
 // listed compares the files of a container with the manifest among them, if there is one: each file it lists must be
 // there and be the same, and each file that is there must be listed. It returns why the container is refused, or "".
 func (u *unpacking) listed(ctx context.Context) (refused string, err error) {
-	files, list := &ledgerBag{ctx: ctx, work: u.Work, job: u.job, kept: u.keep}, aip.Entry{}
+	files, list := &ledgerBag{all: u.Work.Entries(ctx, u.job), kept: u.kept}, aip.Entry{}
 	err = files.entries(func(e aip.Entry) error {
 		if nameOf(e) != innerManifest {
 			return nil

@@ -66,7 +66,8 @@ type Stages struct {
 	// Identify identifies the formats of received files; nil: their depositors are not told of mismatches.
 	Identify formats.Identify
 
-	rooted atomic.Bool // the storage root was seen
+	rooted   atomic.Bool // the storage root was seen
+	profiles profiles    // of bags
 }
 
 // Steps returns every stage's step by the stage's name. A function runs one of them, by the name of
@@ -107,6 +108,7 @@ func (s *Stages) Steps() map[string]queue.Step {
 			Space:    s.Queue.Settings.Space,
 			Identify: s.Identify,
 			Scan:     s.Scan,
+			Profiles: &s.profiles,
 		}.Run),
 		"process": stored.Or(Process{Packager: packager, Identity: s.registrar(), Register: s.Register}.Run),
 		"store": stored.Or(Store{

@@ -32,11 +32,13 @@ type partial struct {
 // size is the number of bytes received.
 func (p *partial) size() int64 { return p.sums.Size + int64(len(p.Rest)) }
 
-func newDigester(row checkm.Row) *fetch.Digester { return fetch.NewDigester(row.Algorithm) }
+func (t *Transfer) digester(row checkm.Row) *fetch.Digester {
+	return fetch.NewDigester(append([]string{row.Algorithm}, t.Algorithms...)...)
+}
 
 // load reads the state of an earlier try, if there is one. A size of -1 is not known.
 func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) (*partial, error) {
-	p := &partial{row: row, key: key, noted: noted, sums: newDigester(row), Content: fetch.Content{Size: -1}}
+	p := &partial{row: row, key: key, noted: noted, sums: t.digester(row), Content: fetch.Content{Size: -1}}
 	if t.First {
 		return p, nil
 	}

@@ -36,6 +36,8 @@ type Transfer struct {
 	Until time.Time // its end
 	First bool      // the job's first try: nothing can be there yet
 
+	Algorithms []string // of digests that are computed beside that of the row; the same in each try
+
 	Marked bool // the content has a mark at its end, as a manifest has, by which a cut is found
 
 	// Partly, if set, is called for each file that was received in part: have is how many
@@ -183,7 +185,7 @@ func (t *Transfer) restart(ctx context.Context, p *partial) (err error) {
 	if p.Upload != nil {
 		err = t.Work.Abort(ctx, p.Upload)
 	}
-	p.Upload, p.sums, p.Rest = nil, newDigester(p.row), nil
+	p.Upload, p.sums, p.Rest = nil, t.digester(p.row), nil
 	return err
 }
 

@@ -24,7 +24,7 @@ var nvme = crc64.MakeTable(0x9a6c9329ac4bc9b5)
 var algorithms = map[string]func() hash.Hash{
 	"adler32": func() hash.Hash { return adler32.New() },
 	"crc32":   func() hash.Hash { return crc32.NewIEEE() },
-	"md5":     md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384,
+	"md5":     md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384,
 	"sha512": sha512.New,
 }
 
