@@ -263,10 +263,16 @@ func (b Bucket) Create(ctx context.Context, key string, c Condition, write func(
 	return err
 }
 
+// small is how many bytes a Writer keeps without room for a whole part.
+const small = 1 << 20
+
 // Write adds the next bytes. It makes a request whenever a part is full.
 func (w *Writer) Write(p []byte) (int, error) {
 	for taken := 0; taken < len(p); {
 		n := min(len(p)-taken, int(w.b.Limits.Part)-len(w.buf))
+		if need := len(w.buf) + n; need > small && need > cap(w.buf) { // else it grows step by step, and all are garbage
+			w.buf = append(make([]byte, 0, w.b.Limits.Part), w.buf...)
+		}
 		w.buf = append(w.buf, p[taken:taken+n]...)
 		taken += n
 		if len(w.buf) == int(w.b.Limits.Part) {
