@@ -219,6 +219,7 @@ var golden = map[string]commandLine{
 	"object-hold-place":   {"object legal-hold place " + ark1 + " --reason case", "id,state"},
 	"object-hold-lift":    {"object legal-hold lift " + ark1 + " --reason settled", "id,state"},
 	"object-retain":       {"object retain " + ark1 + " --until 2036-12-31 --reason law", "id,state"},
+	"object-embargo":      {"object embargo " + ark1 + " --until 2028-12-31 --reason wish", "id,state"},
 	"object-repair":       {"object repair " + ark1 + " v1/content/x --reason damaged", "id,state"},
 	"object-repairs":      {"object repairs " + ark1, "state,token"},
 	"object-export":       {"object export " + ark1 + " -o export", "ark,folder,files"},

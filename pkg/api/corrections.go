@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -140,6 +141,7 @@ func decide(b *ingest.Batch, in v1.CorrectionRequest) error {
 		{"access", in.Access, ingest.Policy(in.Access)},
 		{"legalHold", in.LegalHold, holds[in.LegalHold]},
 		{"retainUntil", in.RetainUntil, ingest.Retain},
+		{"embargoUntil", in.EmbargoUntil, embargoes[in.EmbargoUntil == systemfile.NoEmbargo]},
 	} {
 		if of.given != "" {
 			names = append(names, of.name)
@@ -147,14 +149,14 @@ func decide(b *ingest.Batch, in v1.CorrectionRequest) error {
 		}
 	}
 
-	b.RetainUntil = in.RetainUntil
+	b.LastDay = cmp.Or(in.RetainUntil, strings.TrimPrefix(in.EmbargoUntil, systemfile.NoEmbargo))
 	switch n := len(b.LocalIDs) + len(b.Withdrawn); {
 	case n > ingest.MaxLocalIDs:
 		return fault.New(fault.Invalid, "addLocal and withdrawLocal have %d ids together; at most %d are "+
 			"allowed. Make two corrections", n, ingest.MaxLocalIDs)
 	case len(names) == 0 && n == 0 && b.Metadata == (ingest.Metadata{}):
 		return fault.New(fault.Invalid, "nothing is corrected; give at least one of who, what, when, addLocal, "+
-			"withdrawLocal, access, legalHold and retainUntil")
+			"withdrawLocal, access, legalHold, retainUntil and embargoUntil")
 	case len(names) > 0 && (n > 0 || b.Metadata != (ingest.Metadata{})):
 		return fault.New(fault.Invalid, "%s: what is decided about an object is a version of its own, with its own "+
 			"reason; correct the description separately", names[0])
@@ -167,6 +169,9 @@ func decide(b *ingest.Batch, in v1.CorrectionRequest) error {
 
 // holds are the policies by the values of legalHold.
 var holds = map[string]ingest.Policy{"place": ingest.PlaceHold, "lift": ingest.LiftHold}
+
+// embargoes are the policies by whether embargoUntil is none.
+var embargoes = map[bool]ingest.Policy{true: ingest.LiftEmbargo, false: ingest.Embargo}
 
 // said checks that the version can be written as a correction says it: its later steps would refuse it.
 func said(b *ingest.Batch) error {
@@ -195,13 +200,14 @@ func said(b *ingest.Batch) error {
 
 // possible checks what the job of a new correction would refuse, as far as it is known now.
 func (a *API) possible(ctx context.Context, o *inventory.Object, b *ingest.Batch) error {
-	if b.Policy == ingest.Retain {
-		if err := ingest.CheckDay("retainUntil", b.RetainUntil, a.Queue.Now()); err != nil {
+	if b.LastDay != "" {
+		name := map[ingest.Policy]string{ingest.Retain: "retainUntil", ingest.Embargo: "embargoUntil"}[b.Policy]
+		if err := ingest.CheckDay(name, b.LastDay, a.Queue.Now()); err != nil {
 			return err
 		}
 	}
 
-	d := inventory.Decision{Reason: b.Note, Until: b.RetainUntil}
+	d := inventory.Decision{Reason: b.Note, Until: b.LastDay}
 	if _, refused := policy.Next(b.Policy, d, o.Policies); refused != "" {
 		return fault.New(fault.Conflict, "%s: %s", o.ARK, refused)
 	}

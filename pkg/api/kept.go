@@ -24,7 +24,7 @@ func (a *API) wireObjects(ctx context.Context, objects ...*inventory.Object) ([]
 
 	out := make([]v1.Object, len(objects))
 	for i, o := range objects {
-		out[i] = wireObject(o)
+		out[i] = wireObject(o, a.Queue.Now())
 		var kept *policy.KeptError
 		if errors.As(policy.Deletable(o, of[o.Collection], a.Queue.Now()), &kept) {
 			out[i].Kept = wireKept(kept.Reasons)

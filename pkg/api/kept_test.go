@@ -113,6 +113,10 @@ func TestDecisions(t *testing.T) {
 		"retainUntil: 2026-11-26 is in the pas": {RetainUntil: "2026-11-26"},
 		"it is retained until 2036-12-31":       {RetainUntil: "2036-12-30"},
 		"under a legal hold already":            {LegalHold: "place"},
+		"access and embargoUntil":               {Access: "withdraw", EmbargoUntil: "none"},
+		"embargoUntil":                          {EmbargoUntil: "None"}, // refused by the schema
+		"embargoUntil: 2026-11-26 is in the pa": {EmbargoUntil: "2026-11-26"},
+		"embargoUntil: found \"2036-02-30\"":    {EmbargoUntil: "2036-02-30"},
 	} {
 		in.Reason = "a test"
 		_, err := client.Correct(t.Context(), keptARK, in, "")
@@ -125,6 +129,9 @@ func TestDecisions(t *testing.T) {
 		ingest.PlaceHold: {LegalHold: "place", Reason: "case 17"}, // it is in force already
 		ingest.Retain:    {RetainUntil: "2036-12-31", Reason: "the law"},
 		ingest.Withdraw:  {Access: "withdraw", Reason: "rights"},
+
+		ingest.Embargo:     {EmbargoUntil: "2036-12-31", Reason: "the author"},
+		ingest.LiftEmbargo: {EmbargoUntil: "none", Reason: "the author agrees"},
 	} {
 		accepted, err := client.Correct(t.Context(), keptARK, in, "")
 		if err != nil {
@@ -132,7 +139,8 @@ func TestDecisions(t *testing.T) {
 			continue
 		}
 		b, err := a.Queue.Batch(t.Context(), accepted.ID)
-		if err != nil || b.Policy != want || b.RetainUntil != in.RetainUntil || b.Note != in.Reason {
+		day := strings.Trim(in.RetainUntil+in.EmbargoUntil, "none")
+		if err != nil || b.Policy != want || b.LastDay != day || b.Note != in.Reason {
 			t.Errorf("%+v: the batch is %+v, %v", in, b.Batch, err)
 		}
 	}

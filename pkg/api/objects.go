@@ -85,7 +85,7 @@ func (a *API) content(ctx context.Context, in *ContentInput) (string, error) {
 	}
 
 	if strings.HasPrefix(in.Path, "producer/") {
-		if err := o.Open(); err != nil {
+		if err := o.Open(a.Queue.Now()); err != nil {
 			return "", err
 		}
 	}
@@ -116,7 +116,7 @@ func (a *API) content(ctx context.Context, in *ContentInput) (string, error) {
 func (a *API) storedFile(ctx context.Context, in *StoredInput) (string, error) {
 	o, err := a.Inventory.Object(ctx, in.ark())
 	if err == nil {
-		err = o.Open()
+		err = o.Open(a.Queue.Now())
 	}
 	if err != nil {
 		return "", err
@@ -248,9 +248,9 @@ func (a *API) arks(ctx context.Context, in *FindInput) (arks []string, next stri
 	return []string{known}, "", nil
 }
 
-// wireObject is the wire form of an object's row. Stored is the prefix of its keys in the storage root.
-func wireObject(o *inventory.Object) v1.Object {
-	return v1.Object{
+// wireObject is the wire form of an object's row at a time. Stored is the prefix of its keys in the storage root.
+func wireObject(o *inventory.Object, now time.Time) v1.Object {
+	is := v1.Object{
 		ARK:             o.ARK,
 		Collection:      o.Collection,
 		Title:           o.Title,
@@ -262,6 +262,10 @@ func wireObject(o *inventory.Object) v1.Object {
 		Stored:          ocfl.Prefix(o.ARK),
 		Withdrawn:       wireWithdrawal(o.Withdrawal),
 	}
+	if until := o.EmbargoUntil(now); until != "" {
+		is.Embargo = &v1.Embargo{Until: until, Reason: o.Embargo.Reason, By: o.Embargo.By, At: o.Embargo.At}
+	}
+	return is
 }
 
 // wireWithdrawal is the wire form of a withdrawal, nil if there is none.

@@ -179,7 +179,7 @@ func wireCounts(c statistics.Counts) v1.EventCounts {
 func (a *API) thumbnail(ctx context.Context, in *ContentInput) (string, error) {
 	o, stored, err := a.stored(ctx, in.VersionInput)
 	if err == nil {
-		err = o.Open()
+		err = o.Open(a.Queue.Now())
 	}
 
 	if err != nil {

@@ -29,6 +29,8 @@ type resolved struct {
 	Version   int      `json:"version"`
 	Modified  string   `json:"modified"`
 	Withdrawn string   `json:"withdrawn,omitempty"` // since when its files are not given out
+
+	EmbargoUntil string `json:"embargoUntil,omitempty"` // the last day on which they are not
 }
 
 // resolver registers the routes of ARKs. They are open to everybody, so they are there only if the deployment says so,
@@ -85,9 +87,9 @@ func (a *API) described(ctx context.Context, id string) (is resolved, err error)
 	}
 
 	is = resolved{ARK: row.ARK, Version: row.HeadOf, Modified: ingest.Timestamp(row.Modified), Who: []string{},
-		What: []string{}, When: []string{}}
+		What: []string{}, When: []string{}, EmbargoUntil: row.EmbargoUntil(a.Queue.Now())}
 	if why := withdrawalOf(row); why != "" {
-		is.Withdrawn = why
+		is.Withdrawn, is.EmbargoUntil = why, ""
 		return is, nil
 	}
 
@@ -124,6 +126,7 @@ var resolvePage = template.Must(template.New("").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{{range .What}}{{.}} {{end}}{{.ARK}}</title></head><body>
 <h1>{{range .What}}{{.}}<br>{{else}}{{.ARK}}{{end}}</h1>
 {{if .Withdrawn}}<p>This object is withdrawn since {{.Withdrawn}}. It is preserved, and its files are not given out.</p>{{end}}
+{{if .EmbargoUntil}}<p>Its files are under an embargo until {{.EmbargoUntil}}. They are preserved.</p>{{end}}
 <dl>{{range .Who}}<dt>Creator</dt><dd>{{.}}</dd>{{end}}{{range .When}}<dt>Date</dt><dd>{{.}}</dd>{{end}}
 <dt>Identifier</dt><dd>{{.ARK}}</dd><dt>Version</dt><dd>{{.Version}}, {{.Modified}}</dd></dl>
 </body></html>
@@ -160,5 +163,6 @@ func (is resolved) record(w http.ResponseWriter) {
 	_, _ = w.Write([]byte("erc:\n")) // the client has disconnected
 	_ = anvl.Write(w, anvl.Element{Name: "who", Value: text(is.Who)}, anvl.Element{Name: "what", Value: text(is.What)},
 		anvl.Element{Name: "when", Value: text(is.When)}, anvl.Element{Name: "where", Value: is.ARK},
-		anvl.Element{Name: "withdrawn", Value: is.Withdrawn})
+		anvl.Element{Name: "withdrawn", Value: is.Withdrawn},
+		anvl.Element{Name: "embargoUntil", Value: is.EmbargoUntil})
 }

@@ -22,10 +22,10 @@ type Batch struct {
 	Primary  string   `dynamo:"ark,omitempty"`
 	LocalIDs []string `dynamo:"local_ids,omitempty"`
 	// Withdrawn are the local ids that a correction takes away.
-	Withdrawn   []string `dynamo:"withdrawn_ids,omitempty"`
-	Policy      Policy   `dynamo:"access,omitempty"`        // see Job.Policy
-	RetainUntil string   `dynamo:"retain_until,omitempty"`  // see Job.RetainUntil
-	Related     []string `dynamo:"related_locks,omitempty"` // see Job.Related
+	Withdrawn []string `dynamo:"withdrawn_ids,omitempty"`
+	Policy    Policy   `dynamo:"access,omitempty"`        // see Job.Policy
+	LastDay   string   `dynamo:"retain_until,omitempty"`  // see Job.LastDay
+	Related   []string `dynamo:"related_locks,omitempty"` // see Job.Related
 	// InLine: since its submission the batch has the places in line of its only job. A batch
 	// of an earlier release has none.
 	InLine bool `dynamo:"in_line,omitempty"`

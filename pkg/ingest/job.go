@@ -62,6 +62,9 @@ const (
 	PlaceHold Policy = "place-legal-hold" // no content may be deleted before the hold is lifted
 	LiftHold  Policy = "lift-legal-hold"
 	Retain    Policy = "retain" // no content may be deleted before a day has ended
+
+	Embargo     Policy = "embargo" // the files are not given out before a day has ended
+	LiftEmbargo Policy = "lift-embargo"
 )
 
 // Metadata is the depositor's kernel description (ERC: who, what, when, where).
@@ -89,11 +92,11 @@ type Job struct {
 	Found    int       `dynamo:"found_ids,omitempty"` // how many of LocalIDs, from the end, were found in the package
 	// Known: Primary was not given, but is the object that a local id named. It is looked up again, since a
 	// correction can withdraw the id meanwhile.
-	Known       bool     `dynamo:"known_ark,omitempty"`
-	Withdrawn   []string `dynamo:"withdrawn_ids,omitempty"` // of a correction: the local ids that it takes away
-	Policy      Policy   `dynamo:"access,omitempty"`        // of a correction: what it decides about the object
-	RetainUntil string   `dynamo:"retain_until,omitempty"`  // with Retain: the last day, YYYY-MM-DD
-	Created     int64    `dynamo:"created"`                 // milliseconds
+	Known     bool     `dynamo:"known_ark,omitempty"`
+	Withdrawn []string `dynamo:"withdrawn_ids,omitempty"` // of a correction: the local ids that it takes away
+	Policy    Policy   `dynamo:"access,omitempty"`        // of a correction: what it decides about the object
+	LastDay   string   `dynamo:"retain_until,omitempty"`  // with Retain or Embargo: YYYY-MM-DD
+	Created   int64    `dynamo:"created"`                 // milliseconds
 
 	// Cause is that of its batch: a component that changes an object by a job is known as who did it.
 	Cause *envelope.Cause `dynamo:"caused_by,omitempty"`
@@ -137,6 +140,8 @@ type Job struct {
 	Unpacked *Container `dynamo:"unpacked,omitempty"`
 	// Scanned is which virus scanners have found nothing in how many files.
 	Scanned Scanned `dynamo:"scanned,omitempty"`
+	// Embargo is what the package says of an embargo: the last day, YYYY-MM-DD, or systemfile.NoEmbargo; "": nothing.
+	Embargo string `dynamo:"embargo,omitempty"`
 	// Merged is what an update has made of the files of the newest version; nil if the job's files are the version's.
 	Merged  *Merged `dynamo:"merged,omitempty"`
 	Fetched int64   `dynamo:"fetched_ms,omitempty"` // when the download ended

@@ -324,6 +324,20 @@ func TestWithdrawal(t *testing.T) {
 	if text := string(content(t, j, "producer/disputed.txt")); text != "content of /disputed.txt" {
 		t.Errorf("reinstated, the file has %q", text)
 	}
+
+	closed := decided(t, ark, v1.CorrectionRequest{EmbargoUntil: "2099-12-31", Reason: "the author's wish"}, 4)
+	validPremis(t, content(t, closed, "system/premis.xml"), ark, "until 2099-12-31")
+	if body, err := client.Content(t.Context(), ark, 1, "producer/disputed.txt"); !fault.Is(err, fault.Denied) ||
+		!strings.Contains(err.Error(), "under an embargo until 2099-12-31: the author's wish") {
+		t.Errorf("under the embargo: %v, %v", body, err)
+	}
+	if o, err := client.Object(t.Context(), ark); err != nil || o.Embargo == nil || o.Embargo.Until != "2099-12-31" {
+		t.Errorf("the object is %+v, %v", o, err)
+	}
+	decided(t, ark, v1.CorrectionRequest{EmbargoUntil: "none", Reason: "the author agrees"}, 5)
+	if text := string(content(t, j, "producer/disputed.txt")); text != "content of /disputed.txt" {
+		t.Errorf("without the embargo, the file has %q", text)
+	}
 }
 
 // TestDescriptionPrecedence: the package's description takes precedence over the form's,

@@ -99,6 +99,17 @@ func (c *objectRetainCmd) Run(a *command.App) error {
 	return c.submit(a, v1.CorrectionRequest{RetainUntil: c.Until})
 }
 
+// objectEmbargoCmd places an embargo on the files of an object, or lifts it.
+type objectEmbargoCmd struct {
+	decision
+	Until string `required:"" help:"Last day (UTC), or none to lift the embargo." placeholder:"YYYY-MM-DD"`
+}
+
+// Run submits a version which says until when the files are not given out.
+func (c *objectEmbargoCmd) Run(a *command.App) error {
+	return c.submit(a, v1.CorrectionRequest{EmbargoUntil: c.Until})
+}
+
 // correct submits a correction, with a key of its own if none is given.
 func correct(a *command.App, ark, key string, in v1.CorrectionRequest) error {
 	id, err := command.ParseARK(ark)

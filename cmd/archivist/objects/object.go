@@ -29,6 +29,7 @@ type Cmd struct {
 	Reinstate objectReinstateCmd `cmd:"" help:"End the withdrawal of an object: its files are given out again."`
 	LegalHold legalHoldCmd       `cmd:"" help:"Place or lift the legal hold of an object."`
 	Retain    objectRetainCmd    `cmd:"" help:"Retain the content of an object until a day."`
+	Embargo   objectEmbargoCmd   `cmd:"" help:"Give out no files of an object until a day, or lift its embargo."`
 
 	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
 	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
@@ -90,6 +91,9 @@ var objectColumns = []terminal.Column[v1.Object]{
 func marked(o v1.Object) (marks []string) {
 	if o.Withdrawn != nil {
 		marks = append(marks, "withdrawn")
+	}
+	if o.Embargo != nil {
+		marks = append(marks, "embargo")
 	}
 	for _, k := range o.Kept {
 		if k.Kind == "legal-hold" && k.Of == "object" {
@@ -164,7 +168,7 @@ func (c *objectShowCmd) Run(a *command.App) error {
 		fields := []string{"ark", o.ARK, "title", o.Title, "collection", o.Collection,
 			"local ids", strings.Join(o.LocalIDs, ", "),
 			"created", o.Created, "modified", o.Modified, "stored at", o.Stored, "fixity checked",
-			fixityText(o), "withdrawn", withdrawalText(o)}
+			fixityText(o), "withdrawn", withdrawalText(o), "embargo", embargoText(o)}
 		for _, k := range o.Kept {
 			fields = append(fields, "kept", keptText(k))
 		}
@@ -180,6 +184,14 @@ func withdrawalText(o v1.Object) string {
 		return ""
 	}
 	return fmt.Sprintf("%s, by %s: %s", o.Withdrawn.At, o.Withdrawn.By, o.Withdrawn.Reason)
+}
+
+// embargoText is until when the files of an object are not given out, and why; "" if they are.
+func embargoText(o v1.Object) string {
+	if o.Embargo == nil {
+		return ""
+	}
+	return fmt.Sprintf("until %s: %s (%s, by %s)", o.Embargo.Until, o.Embargo.Reason, o.Embargo.At, o.Embargo.By)
 }
 
 // keptText is why content of an object may not be deleted.

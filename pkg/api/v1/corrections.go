@@ -25,6 +25,9 @@ type CorrectionRequest struct {
 	// The last day (UTC) on which no content of the object may be deleted. It can be made later, not earlier. A version
 	// of its own.
 	RetainUntil string `json:"retainUntil,omitempty" format:"date" example:"2036-12-31"`
+	// The last day (UTC) on which the files of the object are not given out, or none to lift the embargo. A version of
+	// its own.
+	EmbargoUntil string `json:"embargoUntil,omitempty" pattern:"^(none|[0-9]{4}-[0-9]{2}-[0-9]{2})$" example:"none"`
 	// The expected newest version of the object. The job fails if the object is at another version.
 	IfVersion int `json:"ifVersion,omitempty" minimum:"1" example:"1"`
 	// The reason. It is the message of the new version.

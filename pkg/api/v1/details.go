@@ -181,7 +181,8 @@ type Delivery struct {
 }
 
 // Changes are what versions without new content are.
-var Changes = []string{"correction", "withdraw", "reinstate", "place-legal-hold", "lift-legal-hold", "retain"}
+var Changes = []string{"correction", "withdraw", "reinstate", "place-legal-hold", "lift-legal-hold", "retain",
+	"embargo", "lift-embargo"}
 
 // ObjectRecord is the detail of an event of an object: what was recorded about it.
 type ObjectRecord struct {
@@ -197,6 +198,8 @@ type ObjectRecord struct {
 	Change string `json:"change,omitempty" example:"correction"`
 	// The last day of the object's retention, if the version changes that.
 	RetainUntil string `json:"retainUntil,omitempty" format:"date" example:"2036-12-31"`
+	// The last day of the embargo on the object's files, if the version changes that.
+	EmbargoUntil string `json:"embargoUntil,omitempty" format:"date" example:"2028-12-31"`
 }
 
 // Report lists how each job of a batch ended.

@@ -307,6 +307,8 @@ type Object struct {
 	Copy *ObjectCopy `json:"copy,omitempty"`
 	// Why the files are not given out. Absent if they are.
 	Withdrawn *Withdrawal `json:"withdrawn,omitempty"`
+	// The embargo on the files, which are not given out before its last day has ended. Absent if there is none.
+	Embargo *Embargo `json:"embargo,omitempty"`
 	// Why no content of the object may be deleted: legal holds and retentions, its own and those of its collection.
 	// Absent if there are none. Nothing deletes content of objects without them either.
 	Kept []Kept `json:"kept,omitempty"`
@@ -333,6 +335,18 @@ type Withdrawal struct {
 	// The reason.
 	Reason string `json:"reason" example:"The rights are disputed."`
 	// Who withdrew it.
+	By string `json:"by,omitempty" example:"ada"`
+	// When.
+	At string `json:"at" format:"date-time" example:"2026-11-22T09:31:12Z"`
+}
+
+// Embargo is an embargo on the files of an object. They stay stored.
+type Embargo struct {
+	// The last day, in UTC.
+	Until string `json:"until" format:"date" example:"2028-12-31"`
+	// The reason.
+	Reason string `json:"reason" example:"The author's wish"`
+	// Who decided it.
 	By string `json:"by,omitempty" example:"ada"`
 	// When.
 	At string `json:"at" format:"date-time" example:"2026-11-22T09:31:12Z"`

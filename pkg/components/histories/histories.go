@@ -225,6 +225,10 @@ func changed(d inventory.Detail) (kind, text string) {
 		what = "which lifts its legal hold"
 	case ingest.Retain:
 		what = "which retains its content until " + d.RetainUntil
+	case ingest.Embargo:
+		what = "which places an embargo on its files until " + d.EmbargoUntil
+	case ingest.LiftEmbargo:
+		what = "which lifts the embargo on its files"
 	case ingest.Withdraw, ingest.Reinstate:
 		what = "which " + d.Change + "s access to its files"
 	default:

@@ -30,6 +30,10 @@ func Next(p ingest.Policy, d inventory.Decision, before inventory.Policies) (aft
 		}
 	case ingest.Reinstate:
 		after.Withdrawal = nil
+	case ingest.Embargo:
+		after.Embargo = until(before.Embargo, d)
+	case ingest.LiftEmbargo:
+		after.Embargo = nil
 	case ingest.PlaceHold:
 		if before.LegalHold == nil {
 			after.LegalHold = &d
@@ -47,6 +51,14 @@ func Next(p ingest.Policy, d inventory.Decision, before inventory.Policies) (aft
 		}
 	}
 	return after, refused
+}
+
+// until is the decision before if it lasts until the same day, else the new one.
+func until(before *inventory.Decision, d inventory.Decision) *inventory.Decision {
+	if before != nil && before.Until == d.Until {
+		return before
+	}
+	return &d
 }
 
 // What refusals say, of an object and of a collection.

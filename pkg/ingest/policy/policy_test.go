@@ -23,6 +23,7 @@ func TestNext(t *testing.T) {
 	withdrawn := inventory.Policies{Withdrawal: said("rights", "")}
 	held := inventory.Policies{Withdrawal: said("rights", ""), LegalHold: said("case 17", "")}
 	kept := inventory.Policies{LegalHold: said("case 17", ""), Retention: said("grant", "2036-12-31")}
+	closed := inventory.Policies{Embargo: said("wish", "2036-12-31")}
 	for _, c := range []struct {
 		policy        ingest.Policy
 		reason, until string
@@ -44,6 +45,11 @@ func TestNext(t *testing.T) {
 		{ingest.Retain, "law", "2037-01-01", kept, "hold: case 17, until 2037-01-01", ""},
 		{ingest.Retain, "law", "2036-12-31", kept, "hold: case 17, until 2036-12-31", ""},
 		{ingest.Retain, "law", "2036-12-30", kept, "hold: case 17, until 2036-12-31", "until 2036-12-31, since"},
+		{ingest.Embargo, "wish", "2036-12-31", withdrawn, "withdrawn: rights, embargo: wish until 2036-12-31", ""},
+		{ingest.Embargo, "again", "2036-12-31", closed, "embargo: wish until 2036-12-31", ""},
+		{ingest.Embargo, "earlier", "2030-01-01", closed, "embargo: earlier until 2030-01-01", ""},
+		{ingest.LiftEmbargo, "settled", "", closed, "", ""},
+		{ingest.LiftEmbargo, "settled", "", kept, "hold: case 17, until 2036-12-31", ""},
 	} {
 		after, refused := policy.Next(c.policy, *said(c.reason, c.until), c.before)
 		if got := inForce(after); got != c.want || !strings.Contains(refused, c.refused) ||
@@ -64,6 +70,9 @@ func inForce(p inventory.Policies) string {
 	}
 	if p.Retention != nil {
 		all = append(all, "until "+p.Retention.Until)
+	}
+	if p.Embargo != nil {
+		all = append(all, "embargo: "+p.Embargo.Reason+" until "+p.Embargo.Until)
 	}
 	return strings.Join(all, ", ")
 }

@@ -187,6 +187,11 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 			j.Checked, j.Files)
 	}
 
+	if j.Embargo != "" {
+		add(premis.Event{Type: "policy assignment", Agents: authorizer(j)}, j.Stamp,
+			"Embargo on the files of the object, as mrt-embargo.txt says: %s", j.Embargo)
+	}
+
 	created()
 	return events
 }
@@ -236,7 +241,11 @@ func decided(j *ingest.Job) string {
 	case ingest.LiftHold:
 		return "Legal hold on the object: lifted"
 	case ingest.Retain:
-		return "Retention of the content of the object: until " + j.RetainUntil
+		return "Retention of the content of the object: until " + j.LastDay
+	case ingest.Embargo:
+		return "Embargo on the files of the object: until " + j.LastDay
+	case ingest.LiftEmbargo:
+		return "Embargo on the files of the object: lifted"
 	}
 	return fmt.Sprintf("Access to the files of the object: %s", j.Policy)
 }

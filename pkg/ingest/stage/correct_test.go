@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -269,7 +270,7 @@ func TestWithdrawal(t *testing.T) {
 	w.Ended(id, 2, false)
 	is := object().Withdrawal
 	if is == nil || is.Reason != "the rights are disputed" || is.By != "ada@example.org" || is.At == "" ||
-		!fault.Is(object().Open(), fault.Denied) {
+		!fault.Is(object().Open(time.Now()), fault.Denied) {
 		t.Fatalf("the withdrawal is %+v", is)
 	}
 	if premis := w.system(id, "premis.xml"); !strings.Contains(premis, ">policy assignment<") {
@@ -288,7 +289,7 @@ func TestWithdrawal(t *testing.T) {
 		t.Errorf("a deposit is %s: %s", j.State, j.Message)
 	}
 	w.Ended(w.correct(ark, access(ingest.Reinstate, "settled")), 4, false)
-	if o := object(); o.Withdrawal != nil || o.Open() != nil {
+	if o := object(); o.Withdrawal != nil || o.Open(time.Now()) != nil {
 		t.Errorf("reinstated, it is %+v", o)
 	}
 	stored, err := w.Stages.Root.Head(t.Context(), ark)
@@ -358,5 +359,5 @@ func TestLegalHold(t *testing.T) {
 }
 
 func deciding(p ingest.Policy, reason, until string) func(*ingest.Batch) {
-	return func(b *ingest.Batch) { b.Policy, b.Note, b.RetainUntil = p, reason, until }
+	return func(b *ingest.Batch) { b.Policy, b.Note, b.LastDay = p, reason, until }
 }

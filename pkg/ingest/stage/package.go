@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"time"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/description"
@@ -90,6 +91,7 @@ func (p Packager) collect(ctx context.Context, j *ingest.Job, made *pack) (recor
 	}
 
 	records = map[string]description.Part{}
+	j.Embargo = ""
 	for e, err := range entries {
 		if err == nil {
 			refused, err = p.take(ctx, j, made, e)
@@ -117,12 +119,28 @@ func (p Packager) take(ctx context.Context, j *ingest.Job, made *pack, e aip.Ent
 		j.Files, j.Bytes = j.Files+1, j.Bytes+e.Size
 	case e.Path == systemfile.Deletions && j.Updates(): // it is no content
 		return made.merging.read(ctx, p, e)
+	case e.Path == systemfile.Embargo:
+		if refused, err = p.embargo(ctx, j, e); err != nil || refused != "" {
+			return refused, err
+		}
 	case e.Path == systemfile.Deletions:
 		warnOnce(j, "mrt-delete.txt deletes files in the mode update only; it is kept as a file")
-	case j.Updates():
+	}
+	if j.Updates() {
 		made.merging.add(e)
 	}
 	return "", made.files.Add(e.Path, e)
+}
+
+// embargo reads what the package says of an embargo.
+func (p Packager) embargo(ctx context.Context, j *ingest.Job, e aip.Entry) (refused string, err error) {
+	body, _, err := p.Work.Open(ctx, e.Source)
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	j.Embargo, refused, err = systemfile.ReadEmbargo(body)
+	return refused, err
 }
 
 // newest are the files of the version that a correction or an update follows, and the ETag of its root inventory.
@@ -197,6 +215,7 @@ func (p Packager) write(
 	if why := unexpected(j, stored.Head); why != "" {
 		return ingest.Fail(false, why), nil
 	}
+	v.Policies = embargoed(j, v.Policies)
 
 	// After all that can refuse the job: these rows stay.
 	if refused, err := p.Identity.ReserveLocalIDs(ctx, j); err != nil || refused != "" {
@@ -301,8 +320,26 @@ func decided(j *ingest.Job) inventory.Decision {
 		Reason: j.Note,
 		By:     j.Submitter,
 		At:     ingest.Timestamp(j.Stamp),
-		Until:  j.RetainUntil,
+		Until:  j.LastDay,
 	}
+}
+
+// embargoed are the policies of an object, with the embargo that its package says.
+func embargoed(j *ingest.Job, before inventory.Policies) (after inventory.Policies) {
+	d := decided(j)
+	d.Reason, d.Until = "mrt-embargo.txt in the submission says so", j.Embargo
+	switch {
+	case j.Embargo == "":
+		return before
+	case j.Embargo == systemfile.NoEmbargo:
+		after, _ = policy.Next(ingest.LiftEmbargo, d, before)
+		return after
+	case !inventory.Lasts(d.Until, time.UnixMilli(j.Stamp)):
+		warnOnce(j, "mrt-embargo.txt: the embargo has ended on "+d.Until+", so it changes nothing")
+		return before
+	}
+	after, _ = policy.Next(ingest.Embargo, d, before)
+	return after
 }
 
 // withdrawn returns why a job's object is not that of its local ids any more, or "": a correction has withdrawn

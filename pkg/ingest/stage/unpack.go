@@ -109,19 +109,19 @@ func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim,
 	}
 
 	j := ingest.Job{
-		Collection:  b.Collection,
-		Submitter:   b.Submitter,
-		Mode:        b.Mode,
-		Note:        b.Note,
-		Payload:     b.Payload,
-		Metadata:    b.Metadata,
-		Primary:     b.Primary,
-		LocalIDs:    b.LocalIDs,
-		Withdrawn:   b.Withdrawn,
-		Policy:      b.Policy,
-		RetainUntil: b.RetainUntil,
-		Related:     b.Related,
-		IfVersion:   b.IfVersion,
+		Collection: b.Collection,
+		Submitter:  b.Submitter,
+		Mode:       b.Mode,
+		Note:       b.Note,
+		Payload:    b.Payload,
+		Metadata:   b.Metadata,
+		Primary:    b.Primary,
+		LocalIDs:   b.LocalIDs,
+		Withdrawn:  b.Withdrawn,
+		Policy:     b.Policy,
+		LastDay:    b.LastDay,
+		Related:    b.Related,
+		IfVersion:  b.IfVersion,
 	}
 
 	j.Payload.Type, j.Payload.Detected = kind, b.Payload.Type == ""

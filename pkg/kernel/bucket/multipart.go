@@ -270,7 +270,8 @@ const small = 1 << 20
 func (w *Writer) Write(p []byte) (int, error) {
 	for taken := 0; taken < len(p); {
 		n := min(len(p)-taken, int(w.b.Limits.Part)-len(w.buf))
-		if need := len(w.buf) + n; need > small && need > cap(w.buf) { // else it grows step by step, and all are garbage
+		// Else it would grow step by step, and each step be garbage.
+		if need := len(w.buf) + n; need > small && need > cap(w.buf) {
 			w.buf = append(make([]byte, 0, w.b.Limits.Part), w.buf...)
 		}
 		w.buf = append(w.buf, p[taken:taken+n]...)

@@ -52,6 +52,8 @@ var PolicyFiles = []PolicyFile{
 		func(p *inventory.Policies) **inventory.Decision { return &p.LegalHold }},
 	{"system/archivist-retention.txt", "retained",
 		func(p *inventory.Policies) **inventory.Decision { return &p.Retention }},
+	{"system/archivist-embargo.txt", "embargoed",
+		func(p *inventory.Policies) **inventory.Decision { return &p.Embargo }},
 }
 
 // Version is one stored version of an object. To make one costs no request: each of its methods

@@ -56,6 +56,8 @@ type properties struct {
 	Withdrawn   string `json:"withdrawn,omitempty"`   // why; "": the files are given out
 	LegalHold   string `json:"legalHold,omitempty"`   // why; "": there is none
 	RetainUntil string `json:"retainUntil,omitempty"` // the last day; "": there is no retention
+
+	EmbargoUntil string `json:"embargoUntil,omitempty"` // the last day; "": there is no embargo
 }
 
 // properties of the object, nil if it has no row yet.
@@ -79,6 +81,9 @@ func (row *Object) properties() any {
 	}
 	if row.Retention != nil {
 		p.RetainUntil = row.Retention.Until
+	}
+	if row.Embargo != nil {
+		p.EmbargoUntil = row.Embargo.Until
 	}
 	return p
 }

@@ -44,6 +44,7 @@ func TestPolicies(t *testing.T) {
 		until    string // in the detail
 	}{
 		{inventory.Policies{}, "", ""},
+		{inventory.Policies{Embargo: until}, `"embargoUntil":"2036-12-31"`, "2036-12-31"},
 		{inventory.Policies{LegalHold: said}, `"legalHold":"case 17"`, ""},
 		{inventory.Policies{LegalHold: said, Retention: until}, `"retainUntil":"2036-12-31"`, "2036-12-31"},
 		{inventory.Policies{Retention: until, Withdrawal: said}, `"withdrawn":"case 17"`, ""},
@@ -63,7 +64,7 @@ func TestPolicies(t *testing.T) {
 		last := events[len(events)-1]
 		var detail inventory.Detail
 		if err := json.Unmarshal(last.Detail, &detail); err != nil || len(events) != i+1 ||
-			detail.RetainUntil != c.until || !strings.Contains(string(last.After), c.after) {
+			detail.RetainUntil+detail.EmbargoUntil != c.until || !strings.Contains(string(last.After), c.after) {
 			t.Errorf("%d: %d events, the last with %s, then %s, %v", i, len(events), last.Detail, last.After, err)
 		}
 	}

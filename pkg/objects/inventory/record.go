@@ -37,6 +37,8 @@ type Detail struct {
 	Change string `json:"change,omitempty"`
 	// RetainUntil is the last day of the retention, if the version changes that.
 	RetainUntil string `json:"retainUntil,omitempty"`
+	// EmbargoUntil is the last day of the embargo, if the version changes that.
+	EmbargoUntil string `json:"embargoUntil,omitempty"`
 }
 
 // Missing are the numbers of the versions up to head that have no row, in order. Any of them may be
@@ -213,19 +215,20 @@ func (s Store) Prepare(ctx context.Context, r Record, now int64) (func(*table.Tx
 				Job:      r.Job,
 				Change:   r.Change,
 
-				RetainUntil: retained(&prev, &next),
+				RetainUntil:  changed(prev.Retention, next.Retention),
+				EmbargoUntil: changed(prev.Embargo, next.Embargo),
 			},
 		}
 		return next.put(tx, r, e)
 	}, conflict
 }
 
-// retained is the last day of a retention that a row has, and the one before has not; else "".
-func retained(prev, next *Object) string {
-	if next.Retention == nil || prev.Retention != nil && prev.Retention.Until == next.Retention.Until {
+// changed is the last day of a decision that a row has, and the one before has not; else "".
+func changed(prev, next *Decision) string {
+	if next == nil || prev != nil && prev.Until == next.Until {
 		return ""
 	}
-	return next.Retention.Until
+	return next.Until
 }
 
 // row reads the row of a stored object, or makes a new one, without a revision. It
