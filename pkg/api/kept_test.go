@@ -139,7 +139,7 @@ func TestDecisions(t *testing.T) {
 			continue
 		}
 		b, err := a.Queue.Batch(t.Context(), accepted.ID)
-		day := strings.Trim(in.RetainUntil+in.EmbargoUntil, "none")
+		day := strings.TrimSuffix(in.RetainUntil+in.EmbargoUntil, "none")
 		if err != nil || b.Policy != want || b.LastDay != day || b.Note != in.Reason {
 			t.Errorf("%+v: the batch is %+v, %v", in, b.Batch, err)
 		}

@@ -1,6 +1,7 @@
 package systemfile
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -25,12 +26,12 @@ const (
 // ReadEmbargo reads such a file: until is the last day of the embargo in UTC, YYYY-MM-DD, or NoEmbargo. An embargo that
 // ends at a time of a day lasts until the end of that day. refused is why the file says neither, or "".
 func ReadEmbargo(r io.Reader) (until, refused string, err error) {
-	from := &io.LimitedReader{R: r, N: maxEmbargo}
-	elements, err := anvl.Read(from)
-	switch {
-	case err != nil && from.N > 0 && !strings.HasPrefix(err.Error(), "anvl: "):
+	text, err := io.ReadAll(io.LimitReader(r, maxEmbargo+1))
+	if err != nil {
 		return "", "", err
-	case err != nil || from.N == 0:
+	}
+	elements, err := anvl.Read(bytes.NewReader(text))
+	if err != nil || len(text) > maxEmbargo {
 		return "", badEmbargo("no lines \"name: value\""), nil
 	}
 

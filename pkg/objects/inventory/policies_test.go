@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/inventory"
 )
 
@@ -66,6 +67,29 @@ func TestPolicies(t *testing.T) {
 		if err := json.Unmarshal(last.Detail, &detail); err != nil || len(events) != i+1 ||
 			detail.RetainUntil+detail.EmbargoUntil != c.until || !strings.Contains(string(last.After), c.after) {
 			t.Errorf("%d: %d events, the last with %s, then %s, %v", i, len(events), last.Detail, last.After, err)
+		}
+	}
+}
+
+// TestOpen: the files of an object are given out unless it is withdrawn, or before the last day of its embargo has ended.
+func TestOpen(t *testing.T) {
+	last, over := time.Date(2036, 12, 31, 23, 59, 59, 0, time.UTC), time.Date(2037, 1, 1, 0, 0, 0, 0, time.UTC)
+	closed := inventory.Policies{Embargo: &inventory.Decision{Reason: "wish", Until: "2036-12-31"}}
+	for _, c := range []struct {
+		policies inventory.Policies
+		now      time.Time
+		says     string
+	}{
+		{inventory.Policies{}, last, ""},
+		{closed, last, "under an embargo until 2036-12-31: wish"},
+		{closed, over, ""},
+		{inventory.Policies{Withdrawal: &inventory.Decision{Reason: "rights"}}, over, "withdrawn since : rights"},
+		{inventory.Policies{Embargo: &inventory.Decision{Reason: "wish", Until: "for ever"}}, over, "until for ever"},
+	} {
+		err := (&inventory.Object{Policies: c.policies}).Open(c.now)
+		open := c.says == "" && err == nil
+		if !open && (!fault.Is(err, fault.Denied) || c.says == "" || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%+v at %s: %v; expected %q", c.policies, c.now, err, c.says)
 		}
 	}
 }
