@@ -71,7 +71,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestOpen: the files of an object are given out unless it is withdrawn, or before the last day of its embargo has ended.
+// TestOpen: the files of an object are given out unless it is withdrawn, or its embargo has not ended.
 func TestOpen(t *testing.T) {
 	last, over := time.Date(2036, 12, 31, 23, 59, 59, 0, time.UTC), time.Date(2037, 1, 1, 0, 0, 0, 0, time.UTC)
 	closed := inventory.Policies{Embargo: &inventory.Decision{Reason: "wish", Until: "2036-12-31"}}
