@@ -1,30 +1,27 @@
 package jobs
 
 import (
-	"archive/zip"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"slices"
 	"strings"
 
 	"archivist/cmd/archivist/command"
 	"archivist/pkg/formats/bagit"
+	"archivist/pkg/formats/container"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/terminal"
 )
 
 // BagCmd is for those who make bags, or get them.
 type BagCmd struct {
-	Check bagCheckCmd `cmd:"" help:"Check a bag against what it says of itself, offline. Exit code 1: invalid."`
+	Check bagCheckCmd `cmd:"" help:"Check a bag against what it says of itself. Exit code 1: invalid."`
 }
 
 // bagCheckCmd needs no API: a bag is checked where it is.
 type bagCheckCmd struct {
-	Path    string `arg:"" help:"Folder of the bag, or a zip with its folder."`
+	Path    string `arg:"" help:"Folder of the bag, or a zip or tar file of it, or the URL of one."`
 	Profile string `name:"bagit-profile" placeholder:"FILE" help:"BagIt profile (JSON) that the bag must conform to."`
 }
 
@@ -37,7 +34,8 @@ func (bagCheckCmd) Help() string {
 	return `Bags of BagIt 0.93 to 0.97 and 1.0 (RFC 8493) are checked: each file of the payload is listed and has the digests
 that all manifests say, nothing that is listed is missing, and so with the tag files; Payload-Oxum is compared.
 Warnings are of what other tools, or other systems, may read differently. A bag whose files are to be fetched is
-not complete. With --bagit-profile the bag must also be as the profile says (BagIt Profiles Specification 1.3.0).`
+not complete. Nothing is sent anywhere; what a URL names is downloaded. A zip, tar, tar.gz or tar.bz2 file is read as
+a deposit of it would be, whatever its name. With --bagit-profile the bag must also be as the profile says (BagIt Profiles Specification 1.3.0).`
 }
 
 // bagChecked is the result of a check. Problems make a bag invalid, warnings do not.
@@ -61,14 +59,13 @@ type bagIssue struct {
 // Run ends with exit code 1 if the bag is invalid, so that scripts can stop there; the problems are printed as the
 // output. What is no bag at all is invalid, too; what cannot be read is Invalid input.
 func (c *bagCheckCmd) Run(a *command.App) error {
-	bag, done, err := openBag(c.Path)
+	line := a.StatusTo(io.Discard)
+	bag, err := openBag(a, c.Path, line)
 	if err != nil {
+		line.End()
 		return fault.New(fault.Invalid, "%s: %w", c.Path, err)
 	}
-	defer done()
-
-	line := a.StatusTo(io.Discard)
-	report, err := bagit.Check(a.Ctx, bag, func(files, of int, bytes int64) {
+	report, err := bagit.Check(a.Ctx, bag.FS, func(files, of int, bytes int64) {
 		line.Show(fmt.Sprintf("%d of %s, %s", files, terminal.Count(of, "file"), terminal.Size(bytes)), false)
 	})
 	line.End()
@@ -76,7 +73,7 @@ func (c *bagCheckCmd) Run(a *command.App) error {
 		return fault.New(fault.Invalid, "%s: %w", c.Path, err)
 	}
 
-	if err := c.conforms(report); err != nil {
+	if err := c.conforms(report, bag.kind); err != nil {
 		return err
 	}
 
@@ -94,7 +91,7 @@ func (c *bagCheckCmd) Run(a *command.App) error {
 }
 
 // conforms adds to a report what is not as the profile says.
-func (c *bagCheckCmd) conforms(report *bagit.Report) error {
+func (c *bagCheckCmd) conforms(report *bagit.Report, kind container.Kind) error {
 	if c.Profile == "" {
 		return nil
 	}
@@ -110,47 +107,8 @@ func (c *bagCheckCmd) conforms(report *bagit.Report) error {
 		return fault.New(fault.Invalid, "%s: %w", c.Profile, err)
 	}
 
-	kind := ""
-	if info, err := os.Stat(c.Path); err == nil && !info.IsDir() {
-		kind = "zip"
-	}
-	report.Problems = append(report.Problems, p.Check(report, kind)...)
+	report.Problems = append(report.Problems, p.Check(report, string(kind))...)
 	return nil
-}
-
-// openBag opens a folder, or a zip. In a zip, the one folder at its top that has a declaration is the bag, unless the
-// bag is at its top.
-func openBag(name string) (bag fs.FS, done func(), err error) {
-	info, err := os.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, errors.New("there is no such folder or file")
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if info.IsDir() {
-		return os.DirFS(name), func() {}, nil
-	}
-
-	z, err := zip.OpenReader(name)
-	if err != nil {
-		return nil, nil, fmt.Errorf("it is no folder, and no zip: %w", err)
-	}
-
-	bag, done = z, func() { _ = z.Close() }
-	folders, err := fs.Glob(z, "*/bagit.txt")
-	if err == nil && len(folders) == 1 && !has(z, "bagit.txt") {
-		bag, err = fs.Sub(z, path.Dir(folders[0]))
-	}
-	if err != nil {
-		done()
-	}
-	return bag, done, err
-}
-
-func has(in fs.FS, name string) bool {
-	_, err := fs.Stat(in, name)
-	return err == nil
 }
 
 // issues is never nil, so that it is [] in JSON.

@@ -17,6 +17,7 @@ func with(t *testing.T, url string) *commandtest.Console {
 			Job        Cmd           `cmd:""`
 			Collection CollectionCmd `cmd:""`
 			Manifest   ManifestCmd   `cmd:""`
+			Bag        BagCmd        `cmd:""`
 			Queue      QueueCmd      `cmd:""`
 			Storage    StorageCmd    `cmd:""`
 			Hold       HoldCmd       `cmd:""`

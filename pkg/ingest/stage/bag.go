@@ -3,11 +3,9 @@ package stage
 import (
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"strings"
-	"time"
 
 	"archivist/pkg/formats/bagit"
 	"archivist/pkg/ingest"
@@ -164,23 +162,8 @@ func (b *ledgerBag) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	body, _, err := b.work.Open(b.ctx, e.Source)
-	return tagFile{body, e.Size}, err
+	if err != nil {
+		return nil, err
+	}
+	return bagit.TagFile(name, body, e.Size), nil
 }
-
-// tagFile is a tag file that is read.
-type tagFile struct {
-	io.ReadCloser
-	size int64
-}
-
-// Stat is asked for by fs.ReadFile, for the size.
-func (f tagFile) Stat() (fs.FileInfo, error) { return tagInfo{f.size}, nil }
-
-type tagInfo struct{ size int64 }
-
-func (i tagInfo) Name() string       { return "" }
-func (i tagInfo) Size() int64        { return i.size }
-func (i tagInfo) Mode() fs.FileMode  { return 0 }
-func (i tagInfo) ModTime() time.Time { return time.Time{} }
-func (i tagInfo) IsDir() bool        { return false }
-func (i tagInfo) Sys() any           { return nil }
