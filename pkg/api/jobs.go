@@ -118,7 +118,8 @@ func wireJob(j queue.Job) v1.Job {
 	}
 	var unpacked *v1.JobContainer
 	if c := j.Unpacked; c != nil {
-		unpacked = &v1.JobContainer{Name: c.Name, Kind: c.Kind, Size: c.Bytes, SHA256: c.SHA256, Kept: c.Kept}
+		unpacked = &v1.JobContainer{Name: c.Name, Kind: c.Kind, Size: c.Bytes, SHA256: c.SHA256, Kept: c.Kept,
+			Fetched: c.Fetched}
 		if c.Bag != nil {
 			unpacked.Bag = c.Bag.Version
 		}

@@ -216,7 +216,8 @@ type Container struct {
 	Kept   bool   `dynamo:"container_kept,omitempty"` // it is one of the files, too
 	// Verified is the algorithm of the depositor's digest of it, "" if there was none.
 	Verified string `dynamo:"container_verified,omitempty"`
-	Bag      *Bag   `dynamo:"bag,omitempty"` // nil: its files are no bag
+	Bag      *Bag   `dynamo:"bag,omitempty"`           // nil: its files are no bag
+	Fetched  int    `dynamo:"fetched_files,omitempty"` // files that were not in it: see fetch.txt of a bag
 }
 
 // Bag is a bag that was validated (RFC 8493).

@@ -147,7 +147,11 @@ func containerText(c *v1.JobContainer) string {
 	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s, %s)", c.Name, c.Kind, terminal.Size(c.Size))
+	text := fmt.Sprintf("%s (%s, %s)", c.Name, c.Kind, terminal.Size(c.Size))
+	if c.Fetched > 0 {
+		text += fmt.Sprintf("; %s fetched", terminal.Count(c.Fetched, "file"))
+	}
+	return text
 }
 
 // updateText is what an update made of the files of the version before, "" if the job is none.

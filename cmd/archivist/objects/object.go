@@ -183,7 +183,7 @@ func withdrawalText(o v1.Object) string {
 	if o.Withdrawn == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, by %s: %s", o.Withdrawn.At, o.Withdrawn.By, o.Withdrawn.Reason)
+	return decidedText(o.Withdrawn.At, o.Withdrawn.By, o.Withdrawn.Reason)
 }
 
 // embargoText is until when the files of an object are not given out, and why; "" if they are.
@@ -191,7 +191,15 @@ func embargoText(o v1.Object) string {
 	if o.Embargo == nil {
 		return ""
 	}
-	return fmt.Sprintf("until %s: %s (%s, by %s)", o.Embargo.Until, o.Embargo.Reason, o.Embargo.At, o.Embargo.By)
+	return "until " + o.Embargo.Until + ", said " + decidedText(o.Embargo.At, o.Embargo.By, o.Embargo.Reason)
+}
+
+// decidedText says when, by whom, if that is known, and why something was decided.
+func decidedText(at, by, reason string) string {
+	if by != "" {
+		at += ", by " + by
+	}
+	return at + ": " + reason
 }
 
 // keptText is why content of an object may not be deleted.

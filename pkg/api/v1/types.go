@@ -248,6 +248,8 @@ type JobContainer struct {
 	Kept bool `json:"kept,omitempty"`
 	// The version of BagIt, if its files are a bag, which was validated.
 	Bag string `json:"bag,omitempty" example:"1.0"`
+	// How many files of the bag were not in it, and were fetched from the URLs of its fetch.txt. By default none.
+	Fetched int `json:"fetched,omitempty" example:"2"`
 }
 
 // JobUpdate is what an update made of the files of the version before.

@@ -212,6 +212,10 @@ func received(j *ingest.Job, add func(e premis.Event, at int64, detail string, a
 			c.Verified)
 	}
 	add(premis.Event{Type: "unpacking"}, j.Fetched, "%s", unpacked(j, c))
+	if c.Fetched > 0 {
+		add(transferred(j), j.Fetched, "Files of the bag that were not in the container, downloaded from the URLs in its "+
+			"fetch.txt: %d.", c.Fetched)
+	}
 	if b := c.Bag; b != nil {
 		conforms := ""
 		if len(b.Profiles) > 0 {
@@ -225,7 +229,7 @@ func received(j *ingest.Job, add func(e premis.Event, at int64, detail string, a
 
 // unpacked says what a container was, and what became of it.
 func unpacked(j *ingest.Job, c *ingest.Container) string {
-	files, is := j.Files, "not kept"
+	files, is := j.Files-c.Fetched, "not kept"
 	if c.Kept {
 		files, is = files-1, "kept as a file, too"
 	}

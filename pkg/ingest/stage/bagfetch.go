@@ -120,7 +120,7 @@ func (u *unpacking) unacceptable(row checkm.Row) string {
 func (u *unpacking) fetch(ctx context.Context, rows []checkm.Row) error {
 	inside := u.Files // of the segment that the container has begun
 	first := (u.got - len(inside)) / workspace.SegmentFiles
-	u.fetching, u.job.Files, u.got = true, u.got+len(rows), u.got-len(inside)
+	u.fetching, u.job.Files, u.got = len(rows), u.got+len(rows), u.got-len(inside)
 	rows = append(make([]checkm.Row, len(inside)), rows...)
 
 	done := map[int]bool{}

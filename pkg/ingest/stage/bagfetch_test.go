@@ -58,6 +58,13 @@ func TestBagFetch(t *testing.T) {
 		if b := j.Unpacked.Bag; b == nil || j.Files != len(bag) || j.Checked != b.Files || len(j.FileWarnings) > 0 {
 			t.Errorf("%s: %+v, %d files: %v", name, b, j.Files, j.FileWarnings)
 		}
+		elsewhere := len(bag) - len(holed)
+		says := fmt.Sprintf("in its fetch.txt: %d.", elsewhere)
+		inside := fmt.Sprintf("Files unpacked from the container: %d.", len(holed))
+		text := d.premis(j)
+		if j.Unpacked.Fetched != elsewhere || !strings.Contains(text, says) || !strings.Contains(text, inside) {
+			t.Errorf("%s: %d of %d files were fetched: %s", name, j.Unpacked.Fetched, elsewhere, text)
+		}
 		for path, e := range files {
 			_, packed := holed[path]
 			if len(e.Digests["md5"]) != 32 || packed == strings.HasPrefix(e.URL, d.Source.URL+"/elsewhere/") {

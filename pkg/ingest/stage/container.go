@@ -44,7 +44,7 @@ type unpacking struct {
 
 	side     errgroup.Group // writes small files
 	unsaved  int64          // bytes of files since the last save
-	fetching bool           // all is unpacked; files of the bag are fetched that are elsewhere
+	fetching int            // files of the bag that are elsewhere, once all others are unpacked
 }
 
 // mostUnsaved is how many bytes of files are unpacked again at most if a worker dies, beside those of one part.
@@ -423,7 +423,7 @@ func nameOf(e aip.Entry) string { return strings.TrimPrefix(e.Path, "producer/")
 
 // tell notes in the job how much is unpacked.
 func (u *unpacking) tell() {
-	if u.fetching {
+	if u.fetching > 0 {
 		u.job.Checkpoint = u.progress()
 		return
 	}
@@ -451,6 +451,7 @@ func (d Download) unpacked(ctx context.Context, u *unpacking) (ingest.Result, er
 		SHA256:   c.Digests["sha256"],
 		Kept:     u.keep,
 		Verified: c.Given,
+		Fetched:  u.fetching,
 	}
 
 	j.FileWarnings = nil // those of an earlier try
