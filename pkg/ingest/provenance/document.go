@@ -213,8 +213,8 @@ func received(j *ingest.Job, add func(e premis.Event, at int64, detail string, a
 	}
 	add(premis.Event{Type: "unpacking"}, j.Fetched, "%s", unpacked(j, c))
 	if c.Fetched > 0 {
-		add(transferred(j), j.Fetched, "Files of the bag that were not in the container, downloaded from the URLs in its "+
-			"fetch.txt: %d.", c.Fetched)
+		add(transferred(j), j.Fetched, "Files of the bag that were not in the container, downloaded from the URLs in "+
+			"its fetch.txt: %d.", c.Fetched)
 	}
 	if b := c.Bag; b != nil {
 		conforms := ""
