@@ -74,8 +74,7 @@ var archiveOperations = map[string]about{
 		answer:  archiveExample,
 		description: "Each action has its own fields; others are refused. If the archive is already as the action " +
 			"wants it, nothing is changed. Only an archive that was stopped, because a revision has become " +
-			"another, can " +
-			"`restart`."},
+			"another, can `restart`. With an `Idempotency-Key` the action is done once."},
 	"listArchiveEvents": {tag: "Archives", refusals: []problemType{notFound},
 		answer:      events(v1.EventArchiveAdded, "Archive", `{"mode": "active", "epoch": 1}`),
 		description: "What people and the service have changed, oldest first."},

@@ -33,14 +33,14 @@ type ArchivesCursor struct {
 // PutArchive is a request to register an archive or to change its settings.
 type PutArchive struct {
 	ArchiveInput
-	Caller
+	Acting
 	Body v1.ArchiveDefinition
 }
 
 // ArchiveAction is a request to act on an archive.
 type ArchiveAction struct {
 	ArchiveInput
-	Caller
+	Acting
 	Body v1.ArchiveAction
 }
 
@@ -210,7 +210,7 @@ func (a *API) putArchive(ctx context.Context, in *PutArchive) (v1.Archive, error
 		return v1.Archive{}, fault.New(fault.Invalid, "location.%w", err)
 	}
 
-	by, err := in.asks("")
+	by, err := in.by("")
 	if err != nil {
 		return v1.Archive{}, err
 	}
@@ -248,7 +248,7 @@ func (a *API) actOnArchive(ctx context.Context, in *ArchiveAction) (v1.Archive, 
 		return v1.Archive{}, err
 	}
 
-	by, err := in.asks(in.Body.Reason)
+	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return v1.Archive{}, err
 	}

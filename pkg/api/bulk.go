@@ -22,7 +22,7 @@ type OperationRequest struct {
 // OperationAction is a request to act on an operation.
 type OperationAction struct {
 	IDInput
-	Caller
+	Asking
 	Body v1.OperationAction
 }
 

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,9 +11,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/events/consumer"
 	"archivist/pkg/ingest"
-	"archivist/pkg/revisions/revision"
+	"archivist/pkg/kernel/registry"
 )
 
 // Caller is who makes a request. The header is for the record only: it gives no rights. Those are the
@@ -64,23 +65,29 @@ func (r Repeatable) request() (string, error) {
 	return "api:" + r.Key, ingest.CheckText("Idempotency-Key", r.Key, 190)
 }
 
-// Acting is what all requests to act have. RawBody is filled by huma beside the typed body; Resolve
+// Asking is what all requests have whose body a person writes. RawBody is filled by huma beside the typed body; Resolve
 // needs it, because a null is gone after decoding.
-type Acting struct {
+type Asking struct {
 	Caller
-	Repeatable
 	RawBody []byte
 }
 
-// Resolve refuses null in the body: a template whose value is missing would otherwise act on more than
-// it names, or hold without an end. huma calls it after it has validated the body, and answers 422 with
-// all errors.
-func (in *Acting) Resolve(huma.Context) []error {
+// Resolve takes over the name of the key, and refuses null in the body: a template whose value is missing would
+// otherwise act on more than it names, or hold without an end. huma calls it after it has validated the body, and
+// answers 422 with all errors.
+func (in *Asking) Resolve(ctx huma.Context) []error {
+	in.Caller.Resolve(ctx)
 	var body any
 	if json.Unmarshal(in.RawBody, &body) != nil {
 		return nil // refused already
 	}
 	return nulls("body", body)
+}
+
+// Acting is an Asking that can be repeated.
+type Acting struct {
+	Asking
+	Repeatable
 }
 
 // nulls are the errors of the fields in an object that are null. Fields of objects are looked at in
@@ -104,21 +111,30 @@ const operator = "an operator"
 // role is the role of all callers who act: operations that act need the key of an Administrator.
 const role = ingest.Administrator
 
-// by says who acts on a consumer, and why. The error is an Invalid for a name or a key that cannot be
-// stored. The types By of other packages have the same fields, and are made of this one.
-func (in *Acting) by(reason string) (by consumer.By, err error) {
-	by.Reason = reason
-	by.Actor, err = in.actor()
+// by says who asks for something, and why. The error is an Invalid for a name that cannot be stored.
+func (c Caller) by(reason string) (by registry.By, err error) {
+	by.Reason, by.Component = reason, "api"
+	by.Actor, err = c.actor()
+	return by, err
+}
+
+// by says who acts, why, and by which request. The error is an Invalid for a name or a key that cannot be stored.
+func (in *Acting) by(reason string) (by registry.By, err error) {
+	by, err = in.Asking.by(reason)
 	if err != nil {
 		return by, err
 	}
-
+	by.Asks = meaning(in.RawBody)
 	by.Request, err = in.request()
 	return by, err
 }
 
-// asks is who asks for a change of the revision queue, and why.
-func (c Caller) asks(reason string) (revision.By, error) {
-	actor, err := c.actor()
-	return revision.By{Actor: actor, Reason: reason}, err
+// meaning is the same for two bodies that say the same, whatever their blanks and the order of their fields.
+func meaning(body []byte) string {
+	var value any
+	if json.Unmarshal(body, &value) == nil {
+		body, _ = json.Marshal(value)
+	}
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:8])
 }

@@ -27,7 +27,7 @@ type NameCursor struct {
 // PutProfile is a request to replace a collection's profile.
 type PutProfile struct {
 	NameInput
-	Caller
+	Asking
 	Body v1.Profile
 }
 

@@ -65,7 +65,7 @@ func (a *API) startRun(ctx context.Context, in *RunRequest) (v1.ComponentRun, er
 	if err != nil {
 		return v1.ComponentRun{}, err
 	}
-	run, err := a.Runs.Start(ctx, in.Name, component.By(by))
+	run, err := a.Runs.Start(ctx, in.Name, by)
 	if err != nil {
 		return v1.ComponentRun{}, err
 	}

@@ -207,7 +207,7 @@ func (a *API) putComponent(ctx context.Context,
 		return out, err
 	}
 
-	if _, err := a.Components.Apply(ctx, d, component.By(by)); err != nil {
+	if _, err := a.Components.Apply(ctx, d, by); err != nil {
 		return out, err
 	}
 
@@ -225,7 +225,7 @@ func (a *API) actOnComponent(ctx context.Context,
 	}
 
 	out.Action = in.Body.Action
-	out.Summary, err = a.doToComponent(ctx, in.Name, in.Body.Action, component.By(by))
+	out.Summary, err = a.doToComponent(ctx, in.Name, in.Body.Action, by)
 	if err != nil || out.Action == "delete" {
 		return out, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/events/eventlog"
 )
 
 // EventLogAction is a request to act on the log of events.
@@ -37,7 +36,7 @@ func (a *API) actOnEventLog(ctx context.Context,
 		return out, err
 	}
 	out.Action = in.Body.Action
-	out.Epoch, err = a.Epochs.RaiseEpoch(ctx, eventlog.By(by))
+	out.Epoch, err = a.Epochs.RaiseEpoch(ctx, by)
 	out.Summary = fmt.Sprintf("The log has the epoch %d. Consumers that have begun before stop until they are reset: "+
 		"archivist consumer reset NAME --to cursor.", out.Epoch)
 	return out, err

@@ -108,7 +108,7 @@ func (a *API) createItem(ctx context.Context, in *CreateItem) (v1.ItemOutcome, e
 	if err != nil {
 		return v1.ItemOutcome{}, err
 	}
-	done, err := a.Components.Create(ctx, in.Body.ID, free(in.Body.ItemShape), component.By(by))
+	done, err := a.Components.Create(ctx, in.Body.ID, free(in.Body.ItemShape), by)
 	return a.itemOutcome(ctx, "create", done, err)
 }
 
@@ -123,7 +123,7 @@ func (a *API) actOnItem(ctx context.Context, in *ItemAction) (v1.ItemOutcome, er
 	if err := only(in.Body, in.Body.Action, do.fields); err != nil {
 		return v1.ItemOutcome{}, err
 	}
-	done, err := do.act(ctx, a.Components, in.ID, in.Body, component.By(by))
+	done, err := do.act(ctx, a.Components, in.ID, in.Body, by)
 	return a.itemOutcome(ctx, in.Body.Action, done, err)
 }
 

@@ -113,7 +113,7 @@ func (a *API) importPREMIS(ctx context.Context,
 	}
 
 	done, err := a.Components.Import(ctx, in.ID, strings.NewReader(in.Body.Document), o,
-		component.By(by))
+		by)
 	if err != nil {
 		return out, err
 	}

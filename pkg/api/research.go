@@ -31,7 +31,7 @@ type ProjectCursor struct {
 // PutProject is a request to create or replace the definition of a research project.
 type PutProject struct {
 	ProjectInput
-	Caller
+	Acting
 	Reason string `query:"reason" maxLength:"500"`
 	Body   v1.ResearchDefinition
 }
@@ -39,7 +39,7 @@ type PutProject struct {
 // ProjectAction is a request to act on a research project.
 type ProjectAction struct {
 	ProjectInput
-	Caller
+	Acting
 	Body v1.ResearchAction
 }
 
@@ -71,7 +71,7 @@ type KeyCursor struct {
 // RetryRequest is a request to research an episode or a clip again.
 type RetryRequest struct {
 	KeyInput
-	Caller
+	Asking
 	Body v1.ResearchRetry
 }
 
@@ -152,7 +152,7 @@ func (a *API) researchMedia(h huma.API, path, name, one string, kind research.Ki
 		Summary:     "Research " + one + " again",
 	},
 		func(ctx context.Context, in *RetryRequest) (v1.ResearchMedia, error) {
-			by, err := in.acts(in.Body.Reason)
+			by, err := in.by(in.Body.Reason)
 			if err != nil {
 				return v1.ResearchMedia{}, err
 			}
@@ -172,13 +172,6 @@ func (a *API) researchMedia(h huma.API, path, name, one string, kind research.Ki
 		func(ctx context.Context, in *KeyCursor) (v1.List[v1.ResearchResult], error) {
 			return a.results(ctx, kind, in)
 		})
-}
-
-// acts is who acts, and why. The error is an Invalid for a name that cannot be stored. The component of
-// the events is "api".
-func (c Caller) acts(reason string) (research.By, error) {
-	actor, err := c.actor()
-	return research.By{Actor: actor, Reason: reason, Component: "api"}, err
 }
 
 // listProjects lists the projects of the deployment that are configured; there are few enough for one
@@ -227,7 +220,7 @@ func (a *API) putProject(ctx context.Context, in *PutProject) (out v1.ResearchPr
 		return out, err
 	}
 
-	by, err := in.acts(in.Reason)
+	by, err := in.by(in.Reason)
 	if err != nil {
 		return out, err
 	}
@@ -241,7 +234,7 @@ func (a *API) putProject(ctx context.Context, in *PutProject) (out v1.ResearchPr
 // actOnProject pauses a project or resumes it; the schema allows no other action.
 func (a *API) actOnProject(ctx context.Context,
 	in *ProjectAction) (out v1.ResearchProject, err error) {
-	by, err := in.acts(in.Body.Reason)
+	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return out, err
 	}
@@ -275,7 +268,7 @@ const episodesAtOnce = 8
 func (a *API) curate(ctx context.Context, in *PutRecords,
 	kind research.Kind) (out v1.List[v1.ResearchRecorded],
 	err error) {
-	by, err := in.acts("")
+	by, err := in.by("")
 	if err != nil {
 		return out, err
 	}

@@ -94,8 +94,8 @@ var researchOperations = map[string]about{
 	"actOnResearchProject": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
 		request: v1.ResearchAction{Action: "pause", Reason: "The store is being moved."},
 		answer:  projectExample,
-		description: "A paused project assigns no work; what is assigned goes on. It is a conflict if the project is " +
-			"already so."},
+		description: "A paused project assigns no work; what is assigned goes on. If the project is already as the " +
+			"action wants it, nothing is changed. With an `Idempotency-Key` the action is done once."},
 	"listResearchProjectEvents": {tag: "Research", refusals: []problemType{notFound},
 		answer: events(v1.EventProjectPaused, "ResearchProject",
 			`{"reason": "The store is being moved."}`),

@@ -45,14 +45,14 @@ type LeaseCursor struct {
 // PairDecision is a request to decide about a pair.
 type PairDecision struct {
 	ProjectInput
-	Caller
+	Asking
 	Body v1.ResearchDecision
 }
 
 // Revocation is a request to end a lease.
 type Revocation struct {
 	LeaseInput
-	Caller
+	Asking
 	Body v1.ResearchRevocation
 }
 
@@ -89,7 +89,7 @@ func (a *API) researchViews(h huma.API) {
 				return out, err
 			}
 
-			by, err := in.acts(in.Body.Reason)
+			by, err := in.by(in.Body.Reason)
 			if err != nil {
 				return out, err
 			}
@@ -121,7 +121,7 @@ func (a *API) differences(h huma.API, path string) {
 		Summary:     "Decide about a pair whose results differ",
 	},
 		func(ctx context.Context, in *PairDecision) (out v1.ResearchExplanation, err error) {
-			by, err := in.acts(in.Body.Reason)
+			by, err := in.by(in.Body.Reason)
 			if err != nil {
 				return out, err
 			}

@@ -50,7 +50,7 @@ type PreviewInput struct {
 // RevisionAction is a request to act on a revision.
 type RevisionAction struct {
 	RevisionInput
-	Caller
+	Asking
 	Repeatable
 	Body v1.RevisionAction
 }
@@ -107,7 +107,7 @@ func (in RevisionInput) id() string { return in.Archive + "/" + strconv.FormatIn
 // notify records that a revision was committed. A transaction that cannot be one of such an archive is
 // refused before anything is recorded. The token of a task's run says which task made the revision.
 func (a *API) notify(ctx context.Context, in *RevisionNotice) (v1.ArchiveRevision, error) {
-	by, err := in.asks("")
+	by, err := in.by("")
 	if err != nil {
 		return v1.ArchiveRevision{}, err
 	}
@@ -132,7 +132,7 @@ func (a *API) notify(ctx context.Context, in *RevisionNotice) (v1.ArchiveRevisio
 // actOnRevision runs what has failed again, with its dependents. A repetition with the same key goes on
 // where the first request ended.
 func (a *API) actOnRevision(ctx context.Context, in *RevisionAction) (out v1.RevisionOutcome, err error) {
-	by, err := in.asks(in.Body.Reason)
+	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return out, err
 	}

@@ -61,7 +61,7 @@ type OutputInput struct {
 // TaskRun is a request to run a task.
 type TaskRun struct {
 	ArchiveInput
-	Caller
+	Asking
 	Repeatable
 	Task string `path:"task" maxLength:"60"`
 	Body v1.TaskRun
@@ -70,7 +70,7 @@ type TaskRun struct {
 // TaskAction is a request to act on a task.
 type TaskAction struct {
 	TaskInput
-	Caller
+	Asking
 	Repeatable
 	Body v1.TaskAction
 }
@@ -164,7 +164,7 @@ func (a *API) listTasks(ctx context.Context, in *TasksInput) (out v1.List[v1.Tas
 
 // runTask runs a task by hand. The key makes a repetition return the same run.
 func (a *API) runTask(ctx context.Context, in *TaskRun) (v1.Task, error) {
-	by, err := in.asks(in.Body.Reason)
+	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return v1.Task{}, err
 	}
@@ -187,7 +187,7 @@ func (a *API) actOnTask(ctx context.Context, in *TaskAction) (v1.Task, error) {
 		return v1.Task{}, err
 	}
 
-	by, err := in.asks(in.Body.Reason)
+	by, err := in.by(in.Body.Reason)
 	switch {
 	case err != nil:
 		return v1.Task{}, err

@@ -10,6 +10,7 @@ import (
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -31,7 +32,7 @@ func (s *Store) Project(ctx context.Context, name string) (ProjectState, error) 
 
 // Apply makes a project, or changes it. A project that is as it is asked for is left alone. It
 // returns an Invalid for a definition that cannot be run, or that changes the settings of an
-// analysis without another version; a Stale if others keep changing the project.
+// analysis without another version; an Unavailable if others keep changing the project.
 //
 // Projects are changed here and in setPaused without Store.change: nothing else belongs to these
 // changes than the project's row, its event, and rows of counts.
@@ -62,13 +63,7 @@ func (s *Store) Apply(ctx context.Context, p Project, by By) error {
 		return err
 	}
 
-	for range maxTries {
-		err = s.tryApply(ctx, p, by)
-		if !fault.Is(err, fault.Stale) {
-			break
-		}
-	}
-
+	err = registry.Again("project "+p.Name, func() error { return s.tryApply(ctx, p, by) })
 	if err != nil {
 		return err
 	}
@@ -94,11 +89,18 @@ func (s *Store) tryApply(ctx context.Context, p Project, by By) error {
 		return err
 	}
 
+	if done, err := row.Requests.Done(by); done || err != nil {
+		return err
+	}
+
 	// Compared is the text with its defaults, as Check has set them: to write a default out changes
 	// nothing.
 	text, err := json.Marshal(p)
-	if err != nil || row.Text == string(text) {
+	if err != nil {
 		return err
+	}
+	if row.Text == string(text) {
+		return registry.Note(ctx, s.Table, s.NewID(), row, &row.Requests, by)
 	}
 
 	tx := s.Table.Begin(s.NewID())
@@ -112,7 +114,7 @@ func (s *Store) tryApply(ctx context.Context, p Project, by By) error {
 		before = row.def
 	}
 
-	row.Text, row.def = string(text), p
+	row.Text, row.def, row.Requests = string(text), p, row.Requests.With(by)
 	row.Number++
 	tx.InsertOrSave(row)
 	err = event.Append(tx, subject(event.ResearchProject, p.Name), row.Number, event.New{
@@ -171,14 +173,13 @@ func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 	return nil
 }
 
-// Pause stops assigning work of a project; what is assigned goes on, and results are stored. It is
-// a Conflict if the project is paused, an Invalid without a reason.
+// Pause stops assigning work of a project; what is assigned goes on, and results are stored. Pausing a paused project
+// changes nothing. It is an Invalid without a reason.
 func (s *Store) Pause(ctx context.Context, name string, by By) error {
 	return s.setPaused(ctx, name, "project.paused", by.Actor+": "+by.Reason, by)
 }
 
-// Resume assigns work again. It is a Conflict if the project is not paused, an Invalid without a
-// reason.
+// Resume assigns work again. Of a project that is not paused it changes nothing. It is an Invalid without a reason.
 func (s *Store) Resume(ctx context.Context, name string, by By) error {
 	err := s.setPaused(ctx, name, "project.resumed", "", by)
 	if err != nil {
@@ -190,18 +191,11 @@ func (s *Store) Resume(ctx context.Context, name string, by By) error {
 
 // setPaused pauses a project, with who did it and why, or resumes it if why is "".
 func (s *Store) setPaused(ctx context.Context, name, eventType, why string, by By) error {
-	err := checkReason(by)
+	err := by.Check()
 	if err != nil {
 		return err
 	}
-
-	for range maxTries {
-		err = s.trySetPaused(ctx, name, eventType, why, by)
-		if !fault.Is(err, fault.Stale) {
-			break
-		}
-	}
-	return err
+	return registry.Again("project "+name, func() error { return s.trySetPaused(ctx, name, eventType, why, by) })
 }
 
 // trySetPaused is one try of setPaused. A Stale means that another change of the project was first.
@@ -211,11 +205,14 @@ func (s *Store) trySetPaused(ctx context.Context, name, eventType, why string, b
 		return err
 	}
 
+	if done, err := row.Requests.Done(by); done || err != nil {
+		return err
+	}
 	if (row.Paused == "") == (why == "") {
-		return fault.New(fault.Conflict, "the project %s is already so: nothing was changed", name)
+		return registry.Note(ctx, s.Table, s.NewID(), row, &row.Requests, by)
 	}
 
-	row.Paused = why
+	row.Paused, row.Requests = why, row.Requests.With(by)
 	row.Number++
 	tx := s.Table.Begin(s.NewID())
 	tx.Save(row)

@@ -42,15 +42,3 @@ func invalidIf(holds bool, format string, args ...any) error {
 	}
 	return fault.New(fault.Invalid, format, args...)
 }
-
-// checkReason requires a reason of a person who acts; it is an Invalid without one. The event keeps
-// it.
-func checkReason(by By) error {
-	if strings.TrimSpace(by.Reason) == "" {
-		return fault.New(fault.Invalid, "reason is missing; say why")
-	}
-	if utf8.RuneCountInString(by.Reason) > MaxReason {
-		return fault.New(fault.Invalid, "reason has more than %d characters", MaxReason)
-	}
-	return nil
-}

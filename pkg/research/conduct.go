@@ -7,6 +7,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -85,13 +86,7 @@ func (p *Problem) text() string {
 // conduct changes what is known of a researcher, with an event of the project if f names one.
 func (s *Store) conduct(ctx context.Context, project, name string, f func(*conductRow) (eventType string),
 	by By) (err error) {
-	for range maxTries {
-		err = s.tryConduct(ctx, project, name, f, by)
-		if !fault.Is(err, fault.Stale) {
-			return err
-		}
-	}
-	return err
+	return registry.Again("researcher "+name, func() error { return s.tryConduct(ctx, project, name, f, by) })
 }
 
 // tryConduct is one try of conduct. A Stale means that another change was first.
@@ -184,7 +179,7 @@ func (s *Store) Admit(ctx context.Context, project, name string) error {
 
 // ResumeResearcher ends the pause of a researcher. It is a Conflict if it is not paused, an Invalid without a reason.
 func (s *Store) ResumeResearcher(ctx context.Context, project, name string, by By) error {
-	err := checkReason(by)
+	err := by.Check()
 	if err != nil {
 		return err
 	}

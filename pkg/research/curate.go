@@ -94,7 +94,7 @@ func (c *change) recorded(kind Kind, m *Media) error {
 // failures are forgotten. It returns an Invalid without a reason, a NotFound if there is no such
 // episode or clip, and a Conflict if it is neither set aside nor deferred.
 func (s *Store) Retry(ctx context.Context, kind Kind, project, key string, by By) error {
-	err := checkReason(by)
+	err := by.Check()
 	if err != nil {
 		return err
 	}

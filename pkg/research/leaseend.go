@@ -47,7 +47,7 @@ func (s *Store) expire(ctx context.Context, id string) error {
 // Revoke ends a lease by hand. What its researcher still reports is stored. It returns an Invalid
 // without a reason, a NotFound if there is no such lease, and a Conflict if it has ended.
 func (s *Store) Revoke(ctx context.Context, id string, by By) error {
-	err := checkReason(by)
+	err := by.Check()
 	if err != nil {
 		return err
 	}

@@ -236,7 +236,7 @@ type Decision struct {
 // the pair does not wait for a person or another researcher, a NotFound if there is no such episode, clip, or result of
 // the pair, and an Invalid without a reason.
 func (s *Store) Decide(ctx context.Context, project, episode, clip string, d Decision, by By) error {
-	if err := checkReason(by); err != nil {
+	if err := by.Check(); err != nil {
 		return err
 	}
 	if (d.Lease == "") != d.Another {

@@ -38,7 +38,11 @@
 // archivist, the researchers' requests and the doctor's rules, and the views on top.
 package research
 
-import "regexp"
+import (
+	"regexp"
+
+	"archivist/pkg/kernel/registry"
+)
 
 // Limits, each with its reason.
 const (
@@ -49,7 +53,7 @@ const (
 	MaxHits       = 1000    // of one result: it is one row
 	MaxName       = 300     // characters of a source, of a stable id and of a title
 	MaxURL        = 2048    // bytes of the address of a recording
-	MaxReason     = 500     // characters of a person's reason, bytes of a problem's
+	MaxReason     = 500     // bytes of the reason of a problem
 	MaxAnalyses   = 100     // that a project has had
 	MaxFeeds      = 50      // of a project: each is looked at by its own request
 	MaxWorkers    = 64      // work items at once of one researcher
@@ -63,9 +67,6 @@ const (
 // "/" and "#" separate.
 var Names = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// By is who changes something, and why. It goes into the event of the change.
-type By struct {
-	Actor     string // a person, a researcher, or a part of the system
-	Reason    string // of a person; at most MaxReason characters. Parts of the system give none
-	Component string // the part of the system that makes the change
-}
+// By is who changes something, and why. It goes into the event of the change. Persons give a reason, parts of the
+// system none.
+type By = registry.By

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -67,6 +68,8 @@ type projectRow struct {
 	Numbers int64    `dynamo:"numbers"`          // that clips have: 1 to this
 	Recount int64    `dynamo:"recount_ms"`       // when all counts became out of date
 	Paused  string   `dynamo:"paused,omitempty"` // who said that no work is assigned, and why
+
+	Requests registry.Requests `dynamo:"requests,omitempty"`
 
 	def Project // of Text
 }

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -47,10 +48,6 @@ type DefinitionChange struct {
 	Reason     string      `json:"reason,omitempty"`
 	Definition *Definition `json:"definition,omitempty"`
 }
-
-// maxRequests is how many requests a component's row remembers, and an item's. A request that is
-// repeated after so many others counts as a new one.
-const maxRequests = 20
 
 // component is the component of a row. f tells how far the back-fill is; a component whose
 // conditions did not change since it was complete has none.
@@ -150,9 +147,8 @@ type edit struct {
 // redefine lets f change a component, and does it again, with fresh rows, if another change was
 // first.
 func (s *Store) redefine(ctx context.Context, name string, f func(e *edit) error) error {
-	for range changeTries {
+	return registry.Again("component "+name, func() (err error) {
 		e := edit{s: s, now: millis(s.Now())}
-		var err error
 		if e.head, err = s.head(ctx); err != nil {
 			return err
 		}
@@ -165,25 +161,21 @@ func (s *Store) redefine(ctx context.Context, name string, f func(e *edit) error
 		if e.row, err = s.definitionRow(ctx, name); err != nil {
 			return err
 		}
-
-		if err := f(&e); !fault.Is(err, fault.Stale) {
-			return err
-		}
-	}
-	return fault.New(fault.Unavailable, "component %s keeps changing; try again in a moment", name)
+		return f(&e)
+	})
 }
 
 // apply makes one try of Apply.
 func (e *edit) apply(ctx context.Context, d Definition, by By) (Component, error) {
 	r := &e.row
-	repeated := by.Request != "" && slices.Contains(r.Requests, by.Request)
+	repeated, err := r.Requests.Done(by)
 	switch {
+	case err != nil:
+		return Component{}, err
 	case repeated && r.State == active: // others may have changed it meanwhile
 		return r.component(&e.fill)
 	case repeated:
-		return Component{},
-			fault.New(fault.Conflict, "this request was done before, and component %s was deleted "+
-				"since; send a new request to create it again", r.Name)
+		return Component{}, registry.Gone("component " + r.Name)
 	case r.State == deleting:
 		return Component{}, fault.New(fault.Conflict,
 			"component %s is being deleted; try again in a moment", r.Name)
@@ -318,11 +310,7 @@ func (e *edit) save(ctx context.Context, tx *table.Tx, d Definition, eventType s
 
 	r.Text, r.Changed = string(text), e.now
 	r.Number++
-	if by.Request != "" {
-		r.Requests = append(slices.Clone(r.Requests), by.Request)
-		r.Requests = r.Requests[max(0, len(r.Requests)-maxRequests):]
-	}
-
+	r.Requests = r.Requests.With(by)
 	if e.head.Epoch != e.before || !e.head.Spread {
 		if err := e.s.spread(ctx, tx, &e.head); err != nil {
 			return Component{}, err
@@ -367,8 +355,11 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool, eventTy
 	by By) error {
 	return s.act(ctx, name, by, func(e *edit) error {
 		d, err := e.row.definition()
-		if err != nil || d.Paused == paused {
+		if err != nil {
 			return err
+		}
+		if d.Paused == paused {
+			return registry.Note(ctx, s.Table, s.NewID(), &e.row, &e.row.Requests, by)
 		}
 		d.Paused = paused
 		e.raise(false)
@@ -380,13 +371,14 @@ func (s *Store) setPaused(ctx context.Context, name string, paused bool, eventTy
 // act makes a change of a component for a person. The same request again changes nothing. An
 // Invalid means that there is no reason, a NotFound that there is no such component.
 func (s *Store) act(ctx context.Context, name string, by By, f func(e *edit) error) error {
-	if err := by.checkReason(); err != nil {
+	if err := by.Check(); err != nil {
 		return err
 	}
 	return s.redefine(ctx, name, func(e *edit) error {
+		done, err := e.row.Requests.Done(by)
 		switch {
-		case by.Request != "" && slices.Contains(e.row.Requests, by.Request):
-			return nil
+		case err != nil || done:
+			return err
 		case e.row.State != active:
 			return missing(name)
 		}

@@ -252,7 +252,7 @@ func (c *change) tell() {
 // of the list already: so it must be decided by the newest definitions.
 func (c *change) insert() {
 	c.tx.Insert(c.row)
-	k := table.Key{PK: registry, SK: headSK}
+	k := table.Key{PK: rowPK, SK: headSK}
 	if c.defs.spread {
 		k = epochKey(shard(c.row.it.ID))
 	}

@@ -53,6 +53,7 @@ import (
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 )
 
 // Item is what is known of an item: the fold of its events (see apply). It is stored as JSON in the
@@ -316,28 +317,7 @@ type Entry struct {
 }
 
 // By says who makes a change, and why.
-type By struct {
-	Actor  string
-	Reason string
-
-	// Request is the id of the request, "" for none: the same request again changes nothing.
-	Request string
-}
-
-// checkReason refuses, with an Invalid, a change without a reason, or with a very long one.
-func (b By) checkReason() error {
-	switch n := utf8.RuneCountInString(strings.TrimSpace(b.Reason)); {
-	case n == 0:
-		return fault.New(fault.Invalid, "reason: empty; say why, others will read it")
-	case n > maxReason:
-		return fault.New(fault.Invalid, "reason: %d characters; at most %d are accepted", n,
-			maxReason)
-	}
-	return nil
-}
-
-// maxReason is how long the reason of a change may be, in characters. It is in the event's detail.
-const maxReason = 500
+type By = registry.By
 
 // Rank is the priority of the item, 1 to 9; 5 unless a person has given it another.
 func (it *Item) Rank() int { return cmp.Or(it.Priority, defaultPriority) }

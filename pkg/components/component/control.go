@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 )
 
 // Limits of what people can ask for, each with its reason.
@@ -26,7 +26,7 @@ const (
 	MaxEventNames = 100
 
 	// maxSummary is how much of the summary of a request an item's row keeps, in bytes, of each of
-	// the last maxRequests.
+	// the last registry.MaxRequests.
 	maxSummary = 500
 )
 
@@ -51,7 +51,7 @@ const byHand = "items"
 func (s *Store) control(ctx context.Context, id string, by By,
 	decide func(c *change) (string, error),
 	asked ...any) (out Acted, err error) {
-	if err := by.checkLine(); err != nil {
+	if err := by.Check(); err != nil {
 		return out, err
 	}
 
@@ -95,18 +95,6 @@ func (s *Store) control(ctx context.Context, id string, by By,
 	return out, err
 }
 
-// checkLine refuses an action without a reason, and a reason that cannot be shown in a line: it is
-// shown in lists, and written into PREMIS.
-func (b By) checkLine() error {
-	if !utf8.ValidString(b.Reason) || strings.ContainsFunc(b.Reason, isBreak) {
-		return fault.New(fault.Invalid,
-			"reason: it has a control character or a line break; expected one line of text")
-	}
-	return b.checkReason()
-}
-
-func isBreak(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' }
-
 // sumOf is a number by which a request is compared with an earlier one: FNV-1a of the JSON of what
 // is asked for.
 func sumOf(asked []any) (uint64, error) {
@@ -136,7 +124,7 @@ func (c *change) remember(r request) {
 		return
 	}
 	kept := append(slices.Clone(c.row.Requests), r)
-	c.row.Requests = kept[max(0, len(kept)-maxRequests):]
+	c.row.Requests = kept[max(0, len(kept)-registry.MaxRequests):]
 	c.remembers = true
 }
 

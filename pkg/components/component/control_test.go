@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -348,10 +349,10 @@ func TestRequest(t *testing.T) {
 	if _, err := s.Forget(t.Context(), roll17, by("one")); !fault.Is(err, fault.Conflict) {
 		t.Error(err)
 	}
-	for i := range 2 * maxRequests {
+	for i := range 2 * registry.MaxRequests {
 		do(t)(s.Prioritize(t.Context(), roll17, 1+i%9, by(fmt.Sprint(i))))
 	}
-	if row, err := s.row(t.Context(), roll17); err != nil || len(row.Requests) != maxRequests {
+	if row, err := s.row(t.Context(), roll17); err != nil || len(row.Requests) != registry.MaxRequests {
 		t.Errorf("%d requests, %v", len(row.Requests), err)
 	}
 }

@@ -7,11 +7,12 @@ import (
 
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
-// registry is the partition of the definitions.
-const registry = "COMPONENTS"
+// rowPK is the partition of the definitions.
+const rowPK = "COMPONENTS"
 
 // Sort keys of the registry's own rows. They sort before all names.
 const (
@@ -114,7 +115,7 @@ type definitionRow struct {
 	Created int64  `dynamo:"created_ms"`
 	Changed int64  `dynamo:"changed_ms"`
 
-	Requests []string `dynamo:"requests,omitempty"` // the newest that changed something
+	Requests registry.Requests `dynamo:"requests,omitempty"`
 
 	// Born is the epoch in which the component was made: places that were decided before are those
 	// of a deleted component of this name. Fill is the epoch of the newest change that opened a
@@ -123,7 +124,7 @@ type definitionRow struct {
 	Fill int64 `dynamo:"fill_epoch"`
 }
 
-func definitionKey(name string) table.Key { return table.Key{PK: registry, SK: name} }
+func definitionKey(name string) table.Key { return table.Key{PK: rowPK, SK: name} }
 
 // load reads the definitions of all components, if they are not those of the epoch that was read
 // last. They are those of one epoch: no change is half in them. They are shared, and must not be
@@ -184,7 +185,7 @@ func (s *Store) loadEpoch(ctx context.Context, h head) (*definitions, error) {
 
 // head reads the registry's head; that of a registry without components has the rev 0.
 func (s *Store) head(ctx context.Context) (head, error) {
-	h := head{Head: table.Head{PK: registry, SK: headSK}}
+	h := head{Head: table.Head{PK: rowPK, SK: headSK}}
 	if err := optional(s.Table.Get(ctx, h.Key(), &h)); err != nil {
 		return h, err
 	}
@@ -194,7 +195,7 @@ func (s *Store) head(ctx context.Context) (head, error) {
 // filling reads the state of the back-fill; that of a registry without components has the rev 0,
 // and nothing to do.
 func (s *Store) filling(ctx context.Context) (fillRow, error) {
-	f := fillRow{Head: table.Head{PK: registry, SK: fillSK}}
+	f := fillRow{Head: table.Head{PK: rowPK, SK: fillSK}}
 	if err := optional(s.Table.Get(ctx, f.Key(), &f)); err != nil {
 		return f, err
 	}
@@ -203,7 +204,7 @@ func (s *Store) filling(ctx context.Context) (fillRow, error) {
 
 // definitionRows reads the rows of all components, deleted ones included.
 func (s *Store) definitionRows(ctx context.Context) (all []definitionRow, err error) {
-	q := table.Query{PK: registry, From: "a", To: "~"}
+	q := table.Query{PK: rowPK, From: "a", To: "~"}
 	for {
 		var page []definitionRow
 		if q.Cursor, err = s.Table.Page(ctx, q, &page); err != nil {

@@ -64,7 +64,7 @@ const maxAtOnce = 40
 // means that a component works on the item whose event is still to be recorded.
 func (s *Store) Import(ctx context.Context, id string, doc io.Reader, o ImportOptions,
 	by By) (Import, error) {
-	if err := by.checkLine(); err != nil {
+	if err := by.Check(); err != nil {
 		return Import{}, err
 	}
 

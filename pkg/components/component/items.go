@@ -332,3 +332,6 @@ func (it *Item) is(kind, itemType string) bool {
 	return !it.Forgotten && (kind == "" || strings.HasPrefix(it.ID, kind+":")) &&
 		(itemType == "" || slices.Contains(it.Types, itemType))
 }
+
+// isBreak reports what ends a line, or is no text.
+func isBreak(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' }

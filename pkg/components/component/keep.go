@@ -47,7 +47,7 @@ func (s *Store) Keep(ctx context.Context, until time.Time) error {
 		return err
 	}
 
-	r := sweepRow{Head: table.Head{PK: registry, SK: sweepSK}}
+	r := sweepRow{Head: table.Head{PK: rowPK, SK: sweepSK}}
 	if err := optional(s.Table.Get(ctx, r.Key(), &r)); err != nil {
 		return err
 	}

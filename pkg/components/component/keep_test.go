@@ -100,7 +100,7 @@ func TestKeepGoesPast(t *testing.T) {
 		}
 	}
 	var r sweepRow
-	if err := p.Store.Table.Get(t.Context(), table.Key{PK: registry, SK: sweepSK}, &r); err != nil {
+	if err := p.Store.Table.Get(t.Context(), table.Key{PK: rowPK, SK: sweepSK}, &r); err != nil {
 		t.Fatal(err)
 	}
 	var at sweep
@@ -115,7 +115,7 @@ func TestKeepGoesPast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.Store.Table.Get(t.Context(), table.Key{PK: registry, SK: sweepSK}, &r); err != nil {
+	if err := p.Store.Table.Get(t.Context(), table.Key{PK: rowPK, SK: sweepSK}, &r); err != nil {
 		t.Fatal(err)
 	}
 	if after := counted(t, p.Store, "check"); r.Cursor != "" || r.Next <= millis(p.now) || after != before {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 )
 
 // TestLargeDefinition: what is accepted can be paused, resumed and deleted, with a reason as long as there
@@ -19,7 +20,7 @@ func TestLargeDefinition(t *testing.T) {
 	for n := range 155 {
 		d.Items.IDs = append(d.Items.IDs, fmt.Sprintf("item:%04d%s", n, strings.Repeat("x", 190)))
 	}
-	by := By{Actor: "ada", Reason: strings.Repeat("ä", maxReason)}
+	by := By{Actor: "ada", Reason: strings.Repeat("ä", registry.MaxReason)}
 	if _, err := s.Apply(t.Context(), d, by); err != nil {
 		t.Fatal(err)
 	}

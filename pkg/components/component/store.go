@@ -81,7 +81,7 @@ type itemRow struct {
 	Epoch  int64             `dynamo:"line_epoch"`
 	Places map[string]string `dynamo:"places_in,omitempty"`
 
-	// Requests are the newest of people, at most maxRequests.
+	// Requests are the newest of people, at most registry.MaxRequests.
 	Requests []request `dynamo:"requests,omitempty"`
 
 	it Item

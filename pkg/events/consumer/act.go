@@ -3,42 +3,16 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
-// By says who makes a change, and why.
-type By struct {
-	// Actor is the person or the account; "system" is the deployment itself.
-	Actor string
-
-	// Reason is required of every change but Apply; it is kept in the event, where others read it.
-	Reason string
-
-	// Request is the id of the request, "" for none. The same request again changes nothing: a
-	// client that has lost an answer can repeat its call.
-	Request string
-}
-
-// maxReason is how long the reason of a change may be, in characters. It is in the consumer's
-// event, and of a replay also in its row.
-const maxReason = 500
-
-// checkReason refuses a change without a reason.
-func (b By) checkReason() error {
-	switch n := len([]rune(strings.TrimSpace(b.Reason))); {
-	case n == 0:
-		return fault.New(fault.Invalid, "reason: empty; say why, others will read it")
-	case n > maxReason:
-		return fault.New(fault.Invalid, "reason: %d characters; at most %d are accepted", n,
-			maxReason)
-	}
-	return nil
-}
+// By says who makes a change, and why. A reason is required of every change but Apply; it is kept in the event.
+type By = registry.By
 
 // change is the detail of a consumer's event. It is stored for good, so its fields keep their
 // names. Which of them are set follows from the type of the event.
@@ -58,15 +32,8 @@ type change struct {
 // and the call succeeds.
 var errUnchanged = fmt.Errorf("consumer: nothing to change")
 
-// changeTries bounds how often a change is decided again because another was first. Each failed try
-// means that somebody else has changed the consumer, so more tries are needed only while many
-// change it at once.
+// changeTries bounds how often a run notes what it has done although others change the same rows.
 const changeTries = 5
-
-// busy is the error of a change that was overtaken changeTries times. Nothing was changed by it.
-func busy(name string) error {
-	return fault.New(fault.Unavailable, "consumer %s keeps changing; try again in a moment", name)
-}
 
 // act makes a change of a consumer with its event, in one transaction. decide returns the event's
 // type and detail, and puts more rows into tx. It is called again, with a fresh row, if another
@@ -77,26 +44,23 @@ func busy(name string) error {
 // being deleted, an Unavailable after too many tries, and those of decide.
 func (s *Store) act(ctx context.Context, name string, by By,
 	decide func(tx *table.Tx, r *row) (eventType string, detail change, err error)) error {
-	if err := by.checkReason(); err != nil {
+	if err := by.Check(); err != nil {
 		return err
 	}
-
-	for range changeTries {
+	return registry.Again("consumer "+name, func() error {
 		r, err := s.row(ctx, name)
+		if err != nil {
+			return err
+		}
+		done, err := r.Requests.Done(by)
 		switch {
-		case err != nil:
+		case err != nil || done:
 			return err
 		case r.State != active:
 			return missing(name)
-		case by.Request != "" && slices.Contains(r.Requests, by.Request):
-			return nil
 		}
-
-		if err := s.actOnce(ctx, &r, by, decide); !fault.Is(err, fault.Stale) {
-			return err
-		}
-	}
-	return busy(name)
+		return s.actOnce(ctx, &r, by, decide)
+	})
 }
 
 // actOnce makes one try of act, on the row as it was read. A Stale means that it was not made,
@@ -106,7 +70,7 @@ func (s *Store) actOnce(ctx context.Context, r *row, by By,
 	tx := s.Table.Begin(s.NewID())
 	eventType, detail, err := decide(tx, r)
 	if err == errUnchanged {
-		return nil
+		return registry.Note(ctx, s.Table, s.NewID(), r, &r.Requests, by)
 	}
 
 	if err != nil {
@@ -144,11 +108,7 @@ func (s *Store) save(ctx context.Context, r row, d Definition, eventType string,
 func (s *Store) put(tx *table.Tx, r *row, eventType string, by By, detail change) error {
 	detail.Reason = strings.TrimSpace(by.Reason)
 	r.Number++
-	if by.Request != "" {
-		r.Requests = append(r.Requests, by.Request)
-		r.Requests = slices.Clone(r.Requests[max(0, len(r.Requests)-maxRequests):])
-	}
-
+	r.Requests = r.Requests.With(by)
 	tx.InsertOrSave(r)
 	return event.Append(tx, subject(r.Name), r.Number, event.New{
 		Type:        eventType,
@@ -159,10 +119,6 @@ func (s *Store) put(tx *table.Tx, r *row, eventType string, by By, detail change
 		Identifiers: []string{r.Name},
 	})
 }
-
-// maxRequests is how many requests a consumer's row remembers. A request that is repeated after so
-// many others have changed the consumer counts as a new one.
-const maxRequests = 20
 
 // lostRace is nil for the error of a change that another call has made: what is written is the
 // same, whoever writes it.

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -318,7 +319,7 @@ func (s *Store) sumReplay(ctx context.Context, saved replayRow, p Replay) error 
 func (p *Replay) fail(f Failure) {
 	p.Failed++
 	if len(p.Failures) < maxReplayFailure {
-		f.Reason = definition.Clip(f.Reason, maxReason)
+		f.Reason = definition.Clip(f.Reason, registry.MaxReason)
 		p.Failures = append(p.Failures, f)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 )
 
 // MaxConsumers is how many there can be: the filters of all are evaluated for every event. Several
@@ -23,36 +24,33 @@ const MaxConsumers = 200
 // deleted, that there are too many, that its order key cannot change while events wait under it, or
 // that the request was done before and the consumer deleted since. An Unavailable means that others
 // keep changing it.
-func (s *Store) Apply(ctx context.Context, d Definition, by By) (Consumer, error) {
+func (s *Store) Apply(ctx context.Context, d Definition, by By) (c Consumer, err error) {
 	if err := s.check(&d); err != nil {
 		return Consumer{}, err
 	}
 
-	for range changeTries {
+	err = registry.Again("consumer "+d.Name, func() error {
 		r, err := s.row(ctx, d.Name)
-		if err != nil {
-			return Consumer{}, err
+		if err == nil {
+			c, err = s.apply(ctx, r, d, by)
 		}
-		c, err := s.apply(ctx, r, d, by)
-		if !fault.Is(err, fault.Stale) {
-			return c, err
-		}
-	}
-	return Consumer{}, busy(d.Name)
+		return err
+	})
+	return c, err
 }
 
 // apply makes one try of Apply, on the row as it was read. A Stale means that another change was
 // first. The cursors of a new consumer are placed before its row is written: nobody reads them
 // until then, and what an interrupted call has left is placed again.
 func (s *Store) apply(ctx context.Context, r row, d Definition, by By) (Consumer, error) {
-	repeated := by.Request != "" && slices.Contains(r.Requests, by.Request)
+	repeated, err := r.Requests.Done(by)
 	switch {
+	case err != nil:
+		return Consumer{}, err
 	case repeated && r.State == active: // others may have changed it meanwhile
 		return r.consumer()
 	case repeated:
-		return Consumer{},
-			fault.New(fault.Conflict, "this request was done before, and consumer %s was deleted "+
-				"since; send a new request to create it again", r.Name)
+		return Consumer{}, registry.Gone("consumer " + r.Name)
 	case r.State == deleting:
 		return Consumer{},
 			fault.New(fault.Conflict, "consumer %s is being deleted; try again in a moment", r.Name)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -96,7 +97,7 @@ func (s *Store) advanceResets(ctx context.Context, name string, until time.Time)
 			return err
 		}
 	}
-	return busy(name)
+	return registry.Busy("consumer " + name)
 }
 
 // makeReset makes the oldest reset of a consumer's row, and takes it off the row. A Stale means

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -87,8 +88,7 @@ type row struct {
 	Created int64  `dynamo:"created_ms"`
 	Changed int64  `dynamo:"changed_ms"`
 
-	// Requests are the ids of the newest that changed something, at most maxRequests.
-	Requests []string `dynamo:"requests,omitempty"`
+	Requests registry.Requests `dynamo:"requests,omitempty"`
 
 	// Resets are being made, in this order, and Rebuild is the replay that must end. While there is
 	// one of either, it does not run.
@@ -105,10 +105,10 @@ type reset struct {
 	At        int64  `dynamo:"at_ms"`
 }
 
-// registry is the partition of the table with the rows of all consumers.
-const registry = "CONSUMERS"
+// rowPK is the partition of the table with the rows of all consumers.
+const rowPK = "CONSUMERS"
 
-func rowKey(name string) table.Key { return table.Key{PK: registry, SK: name} }
+func rowKey(name string) table.Key { return table.Key{PK: rowPK, SK: name} }
 
 // own is the partition of a consumer's cursors and events. It is another for each consumer, so that
 // a busy one does not slow the others down.
@@ -195,7 +195,7 @@ func (s *Store) List(ctx context.Context) ([]Consumer, error) {
 
 // rows reads the rows of all consumers, deleted ones included.
 func (s *Store) rows(ctx context.Context) (all []row, err error) {
-	return readAll[row](ctx, s.Table, table.Query{PK: registry})
+	return readAll[row](ctx, s.Table, table.Query{PK: rowPK})
 }
 
 // readAll reads all rows of a query, whose number is bounded by what writes them.

@@ -6,23 +6,12 @@ import (
 	"strings"
 
 	"archivist/pkg/events/event"
-	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
 // By says who raises the epoch, and why.
-type By struct {
-	Actor   string
-	Reason  string // required
-	Request string // its id, "" for none: the same request again changes nothing
-}
-
-// maxReason is how long a reason may be, in characters. It is in the event.
-const maxReason = 500
-
-// epochTries is how often the epoch is raised that others raise at the same time. Each success of
-// another raises it, too.
-const epochTries = 5
+type By = registry.By
 
 // logSubject is the subject of the events about the log as a whole.
 var logSubject = event.Subject{Type: event.Queue, ID: "log"}
@@ -32,20 +21,16 @@ var logSubject = event.Subject{Type: event.Queue, ID: "log"}
 // files of its own; those of the epochs before are kept. It returns the new epoch, which an event
 // names, too. The same request again returns the epoch that it made. A reason that is missing or
 // too long is an Invalid.
-func (l *Log) RaiseEpoch(ctx context.Context, by By) (int64, error) {
+func (l *Log) RaiseEpoch(ctx context.Context, by By) (epoch int64, err error) {
+	if err := by.Check(); err != nil {
+		return 0, err
+	}
 	by.Reason = strings.TrimSpace(by.Reason)
-	if n := len([]rune(by.Reason)); n == 0 || n > maxReason {
-		return 0, fault.New(fault.Invalid,
-			"reason: %d characters; expected 1 to %d: say why, others will read it", n,
-			maxReason)
-	}
-
-	for try := 1; ; try++ {
-		epoch, err := l.raiseOnce(ctx, by)
-		if !fault.Is(err, fault.Stale) || try == epochTries {
-			return epoch, err
-		}
-	}
+	err = registry.Again("the epoch of the log", func() error {
+		epoch, err = l.raiseOnce(ctx, by)
+		return err
+	})
+	return epoch, err
 }
 
 // raiseOnce makes one try. A Stale means that another was first.

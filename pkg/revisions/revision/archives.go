@@ -3,9 +3,11 @@ package revision
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -27,7 +29,7 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 			"name: found %q; expected lower-case letters, digits and hyphens, at most 40, "+
 				"beginning with a letter", definition.Clip(name, 60))
 	}
-	return s.edit(ctx, name, false, func(tx *table.Tx, a *archiveRow) error {
+	return s.edit(ctx, name, false, by, func(tx *table.Tx, a *archiveRow) error {
 		eventType, err := s.register(ctx, tx, a, name, set)
 		if err != nil {
 			return err
@@ -109,34 +111,57 @@ func (a *archiveRow) sameObject(set Settings) error {
 // edit changes an archive: f decides with the row, and commits the transaction that it is given.
 // After a Stale, all is done again with a row that was read anew. must: an archive that there is
 // not is a NotFound; else f gets an empty one. It returns the archive as f has left it, also beside
-// an error.
-func (s *Store) edit(ctx context.Context, name string, must bool,
+// an error. The same request again changes nothing.
+func (s *Store) edit(ctx context.Context, name string, must bool, by By,
+	f func(tx *table.Tx, a *archiveRow) error) (a Archive, err error) {
+	err = registry.Again("the archive "+name, func() error {
+		a, err = s.tryEdit(ctx, name, must, by, f)
+		return err
+	})
+	return a, err
+}
+
+// errUnchanged ends an edit that would change nothing: then there is no event, and the call succeeds.
+var errUnchanged = errors.New("revision: nothing to change")
+
+// act is an edit by a person, who gives a reason.
+func (s *Store) act(ctx context.Context, name string, by By,
 	f func(tx *table.Tx, a *archiveRow) error) (Archive, error) {
-	var err error
-	for range maxTries {
-		var a Archive
-		a, err = s.tryEdit(ctx, name, must, f)
-		if !fault.Is(err, fault.Stale) {
-			return a, err
-		}
+	if err := by.Check(); err != nil {
+		return Archive{}, err
 	}
-	return Archive{}, fault.New(fault.Unavailable,
-		"the archive %s keeps changing; try again in a moment (%v)", name, err)
+	return s.edit(ctx, name, true, by, f)
 }
 
 // tryEdit makes one try of an edit.
-func (s *Store) tryEdit(ctx context.Context, name string, must bool,
+func (s *Store) tryEdit(ctx context.Context, name string, must bool, by By,
 	f func(tx *table.Tx, a *archiveRow) error) (Archive, error) {
 	a, err := s.archiveRow(ctx, name)
-	if must {
-		a, err = s.known(ctx, name)
+	if err != nil {
+		return Archive{}, err
 	}
 
-	if err != nil {
+	done, err := a.Requests.Done(by)
+	switch {
+	case done && !must && (a.Archive.Mode == Deleting || a.Archive.Mode == Deleted):
+		return Archive{}, registry.Gone("the archive " + name)
+	case done || err != nil:
 		return a.Archive, err
 	}
 
+	if must {
+		if err := a.exists(name); err != nil {
+			return a.Archive, err
+		}
+	}
+
+	before := a.Requests
+	a.Requests = before.With(by)
 	err = f(s.Table.Begin(s.NewID()), a)
+	if err == errUnchanged {
+		a.Requests = before
+		err = registry.Note(ctx, s.Table, s.NewID(), a, &a.Requests, by)
+	}
 	return a.Archive, err
 }
 
@@ -150,13 +175,9 @@ func (s *Store) Pause(ctx context.Context, name string, by By) (Archive, error) 
 // already: nothing changes, and there is no event.
 func (s *Store) mode(ctx context.Context, name string, by By, to Mode, eventType string,
 	from ...Mode) (Archive, error) {
-	err := checkReason(by)
-	if err != nil {
-		return Archive{}, err
-	}
-	return s.edit(ctx, name, true, func(tx *table.Tx, a *archiveRow) error {
+	return s.act(ctx, name, by, func(tx *table.Tx, a *archiveRow) error {
 		if a.Archive.Mode == to {
-			return nil
+			return errUnchanged
 		}
 		for _, m := range from {
 			if a.Archive.Mode == m {
@@ -173,21 +194,16 @@ func (s *Store) mode(ctx context.Context, name string, by By, to Mode, eventType
 // the history stays under the old one. Only an archive that was stopped can begin anew; otherwise
 // it is a Conflict.
 func (s *Store) Resume(ctx context.Context, name string, restart int64, by By) (Archive, error) {
-	err := checkReason(by)
-	if err != nil {
-		return Archive{}, err
-	}
-
 	if restart != 0 {
-		err = Notice{Revision: restart}.Check()
+		err := Notice{Revision: restart}.Check()
 		if err != nil {
 			return Archive{}, err
 		}
 	}
-	return s.edit(ctx, name, true, func(tx *table.Tx, a *archiveRow) error {
+	return s.act(ctx, name, by, func(tx *table.Tx, a *archiveRow) error {
 		switch {
 		case a.Archive.Mode == Active && restart == 0:
-			return nil
+			return errUnchanged
 		case a.Archive.Mode == Deleting:
 			return fault.New(fault.Conflict, "the archive %s is being deleted", name)
 		case restart != 0 && a.Archive.Mode != Stopped:
@@ -221,21 +237,12 @@ func (s *Store) Delete(ctx context.Context, name string, by By) (Archive, error)
 // since it leaves out what the archive's own definitions ask for. Skipping it again changes
 // nothing. See maySkip for what is a Conflict.
 func (s *Store) Skip(ctx context.Context, name string, n int64, by By) error {
-	err := checkReason(by)
+	err := Notice{Revision: n}.Check()
 	if err != nil {
 		return err
 	}
 
-	err = Notice{Revision: n}.Check()
-	if err != nil {
-		return err
-	}
-
-	if by.Reason == "" {
-		return fault.New(fault.Invalid, "reason: say why the revision is skipped")
-	}
-
-	_, err = s.edit(ctx, name, true, func(tx *table.Tx, a *archiveRow) error {
+	_, err = s.act(ctx, name, by, func(tx *table.Tx, a *archiveRow) error {
 		return s.trySkip(ctx, tx, a, n, by)
 	})
 	if err != nil {
@@ -254,8 +261,11 @@ func (s *Store) trySkip(ctx context.Context, tx *table.Tx, a *archiveRow, n int6
 	}
 
 	err = s.maySkip(ctx, a, r)
-	if err != nil || r.State == SkippedBy {
+	if err != nil {
 		return err
+	}
+	if r.State == SkippedBy {
+		return errUnchanged
 	}
 
 	r.State, r.Reason, r.Notified = SkippedBy, by.Reason, cmp.Or(r.Notified, s.now())
@@ -266,10 +276,10 @@ func (s *Store) trySkip(ctx context.Context, tx *table.Tx, a *archiveRow, n int6
 
 	if a.Trouble != nil && a.Trouble.Revision == n {
 		a.Trouble = nil // it is not read any more
-		err = saveArchive(tx, a)
-		if err != nil {
-			return err
-		}
+	}
+	err = saveArchive(tx, a)
+	if err != nil {
+		return err
 	}
 
 	s.raise(tx, a.Name)
@@ -323,16 +333,11 @@ func (b *backfill) waitsFor(r *revisionRow) bool {
 // first one waits for nothing. One back-fill goes on at a time; another one is a Conflict, and so
 // are revisions that are not before the first.
 func (s *Store) Fill(ctx context.Context, name string, from, to int64, by By) (Archive, error) {
-	err := checkReason(by)
-	if err != nil {
-		return Archive{}, err
-	}
-
 	if from < 1 || to < from {
 		return Archive{}, fault.New(fault.Invalid,
 			"backfill: found %d to %d; expected two revisions in their order", from, to)
 	}
-	return s.edit(ctx, name, true, func(tx *table.Tx, a *archiveRow) error {
+	return s.act(ctx, name, by, func(tx *table.Tx, a *archiveRow) error {
 		switch {
 		case a.First == 0 || to >= a.First:
 			return fault.New(fault.Conflict,

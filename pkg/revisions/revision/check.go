@@ -71,10 +71,10 @@ func (s Settings) Check() error {
 // checkReason returns an Invalid for a reason that cannot be kept or shown in one line. None is
 // accepted here.
 func checkReason(by By) error {
-	if len(by.Reason) > MaxReason || strings.ContainsFunc(by.Reason, isControl) {
-		return fault.New(fault.Invalid, "reason: expected at most %d bytes in one line", MaxReason)
+	if by.Reason == "" {
+		return nil
 	}
-	return nil
+	return by.Check()
 }
 
 // checkTask returns an Invalid for what cannot be the name of a task: such a text could be part of

@@ -64,6 +64,7 @@ import (
 
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/revisions/archive"
 	"archivist/pkg/revisions/runner"
@@ -189,16 +190,9 @@ func (t Times) Check() error {
 	return nil
 }
 
-// By is who changes something, and why. Actor is the id of a key of the API or the name of a
-// function, "" for the revision queue itself; Reason is checked by checkReason, and may be empty
-// unless a function says otherwise.
-type By struct {
-	Actor  string
-	Reason string
-
-	// Of the run that asks, "" if none does. Nothing reads it: a notice has a token of its own.
-	Token string
-}
+// By is who changes something, and why. Actor is "" for the revision queue itself. What a person does to an archive
+// needs a reason; of tasks it may be empty.
+type By = registry.By
 
 // Execution is an execution of task-run: one attempt of an instance. Exec is unique to it, and the
 // fence of all that it records: only the execution that the instance's row names can change it.

@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/revisions/archive"
 	"archivist/pkg/revisions/workflow"
@@ -150,6 +151,8 @@ type archiveRow struct {
 
 	// First: a notice that found a revision before or behind it depends on that.
 	FirstN int64 `dynamo:"first_n"`
+
+	Requests registry.Requests `dynamo:"requests,omitempty"`
 
 	Archive `dynamo:"-"`
 }
@@ -374,11 +377,15 @@ func (s *Store) known(ctx context.Context, name string) (*archiveRow, error) {
 	if err != nil {
 		return r, err
 	}
+	return r, r.exists(name)
+}
 
+// exists returns a NotFound if the row is that of no archive, or of one that was deleted.
+func (r *archiveRow) exists(name string) error {
 	if r.Rev == 0 || r.Archive.Mode == Deleted {
-		return r, fault.New(fault.NotFound, "there is no archive %q", definition.Clip(name, 60))
+		return fault.New(fault.NotFound, "there is no archive %q", definition.Clip(name, 60))
 	}
-	return r, nil
+	return nil
 }
 
 // locate finds an archive, also one that was deleted, and the ref of an epoch of it: "maps" is the
