@@ -63,7 +63,7 @@ func (s *Store) Apply(ctx context.Context, p Project, by By) error {
 		return err
 	}
 
-	err = registry.Again("project "+p.Name, func() error { return s.tryApply(ctx, p, by) })
+	err = s.Table.Again(ctx, "project "+p.Name, func() error { return s.tryApply(ctx, p, by) })
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (s *Store) setPaused(ctx context.Context, name, eventType, why string, by B
 	if err != nil {
 		return err
 	}
-	return registry.Again("project "+name, func() error { return s.trySetPaused(ctx, name, eventType, why, by) })
+	return s.Table.Again(ctx, "project "+name, func() error { return s.trySetPaused(ctx, name, eventType, why, by) })
 }
 
 // trySetPaused is one try of setPaused. A Stale means that another change of the project was first.

@@ -1,10 +1,8 @@
 package research
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -60,10 +58,6 @@ func (w want) keys() (all []table.Key) {
 	return append(all, w.also...)
 }
 
-// apart is how much longer a change may wait before each further try: else many researchers of one
-// episode would meet at its row again and again. The second try is made at once.
-const apart = 10 * time.Millisecond
-
 // change reads rows, lets f change them, and writes them with their places, counts and events in
 // one transaction. If another change was first, all is done again. A change that leaves everything
 // as it was writes nothing. Rows that do not exist are given to f with Rev 0; what f leaves at
@@ -71,19 +65,10 @@ const apart = 10 * time.Millisecond
 //
 // f can be called several times, each time with rows that were read anew: it must set what it
 // returns in variables of its caller from the beginning, and have no effect of its own. An error of
-// f ends the change and is returned. After maxTries the error is an Unavailable: nothing is wrong,
+// f ends the change and is returned. After many tries the error is an Unavailable: nothing is wrong,
 // and the request can be repeated.
 func (s *Store) change(ctx context.Context, w want, by By, f func(c *change) error) error {
-	var err error
-	for n := range maxTries {
-		err = s.tryChange(ctx, w, by, f)
-		if !fault.Is(err, fault.Stale) {
-			return err
-		}
-		err = cmp.Or(s.Table.Wait(ctx, time.Duration(s.Table.Jitter()*float64(apart)*float64(n))), err)
-	}
-	return fault.New(fault.Unavailable, "research %+v keeps changing; try again in a moment (%v)",
-		w, err)
+	return s.Table.Again(ctx, "project "+w.project, func() error { return s.tryChange(ctx, w, by, f) })
 }
 
 // tryChange is one try of a change. A Stale means that another was first.

@@ -7,7 +7,6 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
-	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -86,7 +85,7 @@ func (p *Problem) text() string {
 // conduct changes what is known of a researcher, with an event of the project if f names one.
 func (s *Store) conduct(ctx context.Context, project, name string, f func(*conductRow) (eventType string),
 	by By) (err error) {
-	return registry.Again("researcher "+name, func() error { return s.tryConduct(ctx, project, name, f, by) })
+	return s.Table.Again(ctx, "researcher "+name, func() error { return s.tryConduct(ctx, project, name, f, by) })
 }
 
 // tryConduct is one try of conduct. A Stale means that another change was first.

@@ -147,7 +147,7 @@ type edit struct {
 // redefine lets f change a component, and does it again, with fresh rows, if another change was
 // first.
 func (s *Store) redefine(ctx context.Context, name string, f func(e *edit) error) error {
-	return registry.Again("component "+name, func() (err error) {
+	return s.Table.Again(ctx, "component "+name, func() (err error) {
 		e := edit{s: s, now: millis(s.Now())}
 		if e.head, err = s.head(ctx); err != nil {
 			return err

@@ -49,18 +49,13 @@ func (c *change) item() *Item { return &c.row.it }
 // The errors are an Invalid for an item whose row or event is damaged, a NotFound for one that is
 // not there, an Unavailable after too many tries, and those of f. Beside an error the item is not
 // to be used.
-func (s *Store) change(ctx context.Context, id string, f func(c *change) error) (*Item, error) {
-	var err error
-	for range changeTries {
-		var it *Item
+func (s *Store) change(ctx context.Context, id string, f func(c *change) error) (it *Item, err error) {
+	// If it is the same row each time that has changed, the rows do not go together: Reconcile repairs that.
+	err = s.Table.Again(ctx, "item "+definition.Clip(id, 100), func() error {
 		it, err = s.tryChange(ctx, id, f)
-		if !fault.Is(err, fault.Stale) {
-			return it, err
-		}
-	}
-	// If it is the same row each time, the rows do not go together: Reconcile repairs that.
-	return nil, fault.New(fault.Unavailable, "item %s keeps changing; try again in a moment (%v)",
-		definition.Clip(id, 100), err)
+		return err
+	})
+	return it, err
 }
 
 // tryChange makes one try of change.

@@ -67,7 +67,7 @@ func (r *Runner) successor(ctx context.Context, c *compiled, s *slotRow) error {
 // the slot or the run has changed; if only a lane has, it is repeated.
 func (r *Runner) close(ctx context.Context, s *slotRow, run *runRow, state RunState, why string,
 	by By) error {
-	for range startTries {
+	for range changeTries {
 		lanes, err := r.lanes(ctx, s.Run)
 		if err != nil {
 			return err

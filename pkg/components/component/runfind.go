@@ -65,18 +65,15 @@ var errOver = errors.New("the run is over")
 
 // Find finds the next items of a run. It can be repeated: the round that the execution did not hear
 // of is counted, and its items are found again. A run that is over is not an error.
-func (r *Runner) Find(ctx context.Context, ref RunRef) (Page, error) {
-	for range startTries {
-		p, err := r.find(ctx, ref)
-		switch {
-		case errors.Is(err, errOver):
-			return Page{Run: ref, Next: NextNone, Lanes: []Lane{}}, nil
-		case !fault.Is(err, fault.Stale):
-			return p, err
-		}
+func (r *Runner) Find(ctx context.Context, ref RunRef) (p Page, err error) {
+	err = r.Store.Table.Again(ctx, "run "+ref.Run, func() error {
+		p, err = r.find(ctx, ref)
+		return err
+	})
+	if errors.Is(err, errOver) {
+		return Page{Run: ref, Next: NextNone, Lanes: []Lane{}}, nil
 	}
-	return Page{}, fault.New(fault.Unavailable,
-		"run %s keeps changing; try again in a moment", ref.Run)
+	return p, err
 }
 
 // held reads a run and its slot; errOver if the slot is another's, or free.

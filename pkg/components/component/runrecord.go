@@ -44,7 +44,7 @@ func (r *Runner) lane(ctx context.Context, ref RunRef, number int) (*laneRow, er
 // pass counts an item that is not worked on, and notes one that is broken, if broken is its id. A
 // closed lane counts no more: errOver.
 func (r *Runner) pass(ctx context.Context, ref RunRef, lane int, broken string) error {
-	for range startTries {
+	return r.Store.Table.Again(ctx, fmt.Sprintf("lane %d of run %s", lane, ref.Run), func() error {
 		l, err := r.lane(ctx, ref, lane)
 		if err != nil || l.Closed {
 			return cmp.Or(err, errOver)
@@ -58,11 +58,8 @@ func (r *Runner) pass(ctx context.Context, ref RunRef, lane int, broken string) 
 
 		tx := r.Store.Table.Begin(r.Store.NewID())
 		tx.Save(l)
-		if err := tx.Commit(ctx); !fault.Is(err, fault.Stale) {
-			return err
-		}
-	}
-	return fault.New(fault.Unavailable, "lane %d of run %s keeps changing", lane, ref.Run)
+		return tx.Commit(ctx)
+	})
 }
 
 // Record stores the result of an item under its claim, once. After the end of the claim, or of the

@@ -59,21 +59,14 @@ func (r *Runner) Wake(ctx context.Context, component string) error {
 // of people and of schedules do not.
 var bySystem = By{Actor: "system", Reason: "there is something to do"}
 
-// startTries bounds how often a start, and any other change of a run, is decided again because
-// another change was first.
-const startTries = 10
-
 // start starts a run, or notes that one is wanted. It returns "" if there is nothing to do, and
 // otherwise the run: a new one, or one that is going and will be followed by another.
 func (r *Runner) start(ctx context.Context, c *compiled, by By) (run string, err error) {
-	for range startTries {
+	err = r.Store.Table.Again(ctx, "component "+c.Name, func() error {
 		run, err = r.tryStart(ctx, c, by)
-		if !fault.Is(err, fault.Stale) {
-			return run, err
-		}
-	}
-	return "", fault.New(fault.Unavailable,
-		"component %s is being started by others; try again in a moment", c.Name)
+		return err
+	})
+	return run, err
 }
 
 // tryStart makes one try of start. If all that there is to do can be done by the runs that are

@@ -158,5 +158,5 @@ func missing(name string) error {
 	return fault.New(fault.NotFound, "there is no component %q", definition.Clip(name, 60))
 }
 
-// changeTries bounds how often a change is decided again because another was first.
+// changeTries bounds how often something is read or written again because another change was first.
 const changeTries = 20

@@ -47,7 +47,7 @@ func (s *Store) act(ctx context.Context, name string, by By,
 	if err := by.Check(); err != nil {
 		return err
 	}
-	return registry.Again("consumer "+name, func() error {
+	return s.Table.Again(ctx, "consumer "+name, func() error {
 		r, err := s.row(ctx, name)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func (s *Store) Apply(ctx context.Context, d Definition, by By) (c Consumer, err
 		return Consumer{}, err
 	}
 
-	err = registry.Again("consumer "+d.Name, func() error {
+	err = s.Table.Again(ctx, "consumer "+d.Name, func() error {
 		r, err := s.row(ctx, d.Name)
 		if err == nil {
 			c, err = s.apply(ctx, r, d, by)

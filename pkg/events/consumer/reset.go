@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"archivist/pkg/kernel/fault"
-	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -97,7 +96,7 @@ func (s *Store) advanceResets(ctx context.Context, name string, until time.Time)
 			return err
 		}
 	}
-	return registry.Busy("consumer " + name)
+	return table.Busy("consumer " + name)
 }
 
 // makeReset makes the oldest reset of a consumer's row, and takes it off the row. A Stale means

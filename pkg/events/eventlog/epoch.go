@@ -26,7 +26,7 @@ func (l *Log) RaiseEpoch(ctx context.Context, by By) (epoch int64, err error) {
 		return 0, err
 	}
 	by.Reason = strings.TrimSpace(by.Reason)
-	err = registry.Again("the epoch of the log", func() error {
+	err = l.Table.Again(ctx, "the epoch of the log", func() error {
 		epoch, err = l.raiseOnce(ctx, by)
 		return err
 	})

@@ -211,8 +211,7 @@ func (s Store) Profile(ctx context.Context, name string) (p Profile, known bool,
 }
 
 // Put makes or replaces a collection's profile. The same profile again changes
-// nothing. A field that is not accepted is an Invalid; a Conflict keeps a legal hold or a retention; a Stale means that
-// another change was made meanwhile.
+// nothing. A field that is not accepted is an Invalid; a Conflict keeps a legal hold or a retention.
 func (s Store) Put(ctx context.Context, name string, p Profile, actor string, now int64) error {
 	if err := s.check(name, p); err != nil {
 		return err
@@ -226,6 +225,11 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 		p.Callback.Mode = Required
 	}
 
+	return s.Table.Again(ctx, "the profile of "+name, func() error { return s.put(ctx, name, p, actor, now) })
+}
+
+// put is one try of Put. A Stale means that another change was first.
+func (s Store) put(ctx context.Context, name string, p Profile, actor string, now int64) error {
 	r, err := s.row(ctx, name)
 	if err != nil {
 		return err

@@ -185,5 +185,5 @@ const actTries = 10
 
 // busy is the error of an action whose target was changed by others at each try.
 func busy(t ingest.Target) error {
-	return fault.New(fault.Unavailable, "%s %s keeps changing; try again in a moment", t.Kind, t.ID)
+	return table.Busy(fmt.Sprintf("%s %s", t.Kind, t.ID))
 }

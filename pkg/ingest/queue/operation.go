@@ -155,40 +155,39 @@ func (d Admin) Continue(ctx context.Context, id, reason, actor string,
 // refuses.
 func (d Admin) set(ctx context.Context, id string, by origin, role ingest.Role,
 	to ingest.OperationState,
-	how func(ingest.Operation) (ingest.Operation, error)) (*Operation, error) {
+	how func(ingest.Operation) (ingest.Operation, error)) (row *Operation, err error) {
 	by.reason = strings.TrimSpace(by.reason)
 	if err := ingest.CheckActionReason(by.reason); err != nil {
 		return nil, err
 	}
 
-	for range actTries {
-		row, err := d.Queue.Operation(ctx, id)
+	err = d.Queue.Table.Again(ctx, "operation "+id, func() error {
+		row, err = d.Queue.Operation(ctx, id)
 		if err != nil {
-			return nil, err
+			return err
 		}
 
 		if err := role.May(row.Needs()); err != nil {
-			return nil, err
+			return err
 		}
 
 		switch row.State {
 		case to:
-			return row, nil
+			return nil
 		case ingest.OperationDone:
-			return nil, fault.New(fault.Conflict,
+			return fault.New(fault.Conflict,
 				"operation %s is %s; only one that is %s or %s can be changed", id,
 				row.State, ingest.OperationRunning, ingest.OperationInterrupted)
 		}
 
 		next, err := how(row.Operation)
 		if err != nil {
-			return nil, err
+			return err
 		}
-
-		err = d.Queue.changeOperation(ctx, row, next, by)
-		if !fault.Is(err, fault.Stale) {
-			return row, err
-		}
+		return d.Queue.changeOperation(ctx, row, next, by)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, fault.New(fault.Unavailable, "operation %s keeps changing; try again in a moment", id)
+	return row, nil
 }

@@ -12,7 +12,7 @@ import (
 // committed it after it had lost the job. A job that has a version already, or that is in
 // another state, stays unchanged. The clean-up of a deleted job records the version.
 func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) error {
-	for range actTries {
+	return q.Table.Again(ctx, "job "+id, func() error {
 		row, err := q.Job(ctx, id)
 		if fault.Is(err, fault.NotFound) {
 			return nil
@@ -25,16 +25,12 @@ func (q *Queue) Preserved(ctx context.Context, id, ark string, version int) erro
 		next := row.Job
 		next.Primary = ark // it may have been minted after the time to which the table was restored
 		next = q.Rules.Preserved(next, version)
-		err = q.changeJob(ctx, row, next, origin{
+		return q.changeJob(ctx, row, next, origin{
 			event:     "job.preserved",
 			component: "store",
 			reason:    next.Message,
 		})
-		if !fault.Is(err, fault.Stale) {
-			return err
-		}
-	}
-	return busy(ingest.Target{Kind: ingest.TargetJob, ID: id})
+	})
 }
 
 // isGivenUp reports whether no worker finishes a job: one of any other state records its version by

@@ -4,7 +4,7 @@
 // another request is a mistake. A change that another one was faster than is decided again.
 //
 //	err := by.Check()
-//	err = registry.Again("consumer search", func() error {
+//	err = t.Again(ctx, "consumer search", func() error {
 //		row := …                                                      // as it is now
 //		if done, err := row.Requests.Done(by); done || err != nil {
 //			return err
@@ -111,25 +111,4 @@ func Note(ctx context.Context, t *table.Table, id string, row table.Row, request
 	tx := t.Begin(id)
 	tx.Save(row)
 	return tx.Commit(ctx)
-}
-
-// tries bounds how often a change is decided again because another was first. Each failed try means that somebody else
-// has changed the same thing, so more are needed only while many change it at once.
-const tries = 10
-
-// Again makes a change, and makes it again as long as another one was first: try returns a Stale then, and reads all
-// anew when it is called again. If others keep being first, the error is an Unavailable that names what is changed, and
-// nothing was changed.
-func Again(what string, try func() error) error {
-	for range tries {
-		if err := try(); !fault.Is(err, fault.Stale) {
-			return err
-		}
-	}
-	return Busy(what)
-}
-
-// Busy is the error of a change that others have been faster than again and again. It has changed nothing.
-func Busy(what string) error {
-	return fault.New(fault.Unavailable, "%s keeps changing; try again in a moment", what)
 }

@@ -1,7 +1,6 @@
 package registry_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -60,29 +59,5 @@ func TestRequests(t *testing.T) {
 	done, _ := r.Done(registry.By{Request: "a", Asks: "pause"})
 	if done || len(r) != registry.MaxRequests || len(before) != 2 {
 		t.Errorf("%d are kept, %d before", len(r), len(before))
-	}
-}
-
-// TestAgain: a change is made again while others are first, and only then.
-func TestAgain(t *testing.T) {
-	n, other := 0, errors.New("other")
-	for _, c := range []struct {
-		fails int
-		with  error
-		calls int
-		kind  fault.Kind
-	}{{0, nil, 1, ""}, {3, fault.New(fault.Stale, "x"), 4, ""}, {1, other, 1, ""},
-		{1000, fault.New(fault.Stale, "x"), 10, fault.Unavailable}} {
-		n = 0
-		err := registry.Again("the shelf", func() error {
-			n++
-			if n <= c.fails {
-				return c.with
-			}
-			return nil
-		})
-		if n != c.calls || fault.Of(err) != c.kind || c.with == other && err != other {
-			t.Errorf("%+v: %d calls, %v", c, n, err)
-		}
 	}
 }

@@ -114,7 +114,7 @@ func (a *archiveRow) sameObject(set Settings) error {
 // an error. The same request again changes nothing.
 func (s *Store) edit(ctx context.Context, name string, must bool, by By,
 	f func(tx *table.Tx, a *archiveRow) error) (a Archive, err error) {
-	err = registry.Again("the archive "+name, func() error {
+	err = s.Table.Again(ctx, "the archive "+name, func() error {
 		a, err = s.tryEdit(ctx, name, must, by, f)
 		return err
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"time"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
@@ -56,10 +55,6 @@ type change struct {
 	fence *lease.Lease
 }
 
-// apart is how much longer a change may wait before each further try, at random between nothing and
-// this times the number of the try. The second try is made at once.
-const apart = 10 * time.Millisecond
-
 // guard is what a change needs beside the instance: who makes it, and the lease under which a pass
 // does. The fence of the lease is checked by the commit, so a pass that was overtaken changes
 // nothing.
@@ -78,22 +73,13 @@ type guard struct {
 // another; an Unavailable means that it met others too often, or that the result of the commit is
 // not known.
 func (s *Store) change(ctx context.Context, id string, g guard,
-	f func(c *change) error) (Instance, error) {
-	var err error
-	for n := range maxTries {
-		var in Instance
+	f func(c *change) error) (in Instance, err error) {
+	lost := func(err error) bool { return g.fence != nil && g.fence.Lost(err) } // another pass is at work
+	err = s.Table.AgainUnless(ctx, "the instance "+definition.Clip(id, 200), lost, func() error {
 		in, err = s.tryChange(ctx, id, g, f)
-		if !fault.Is(err, fault.Stale) {
-			return in, err
-		}
-		if g.fence != nil && g.fence.Lost(err) {
-			return in, err // another pass is at work
-		}
-		err = cmp.Or(s.Table.Wait(ctx, time.Duration(s.Table.Jitter()*float64(apart)*float64(n))), err)
-	}
-	return Instance{}, fault.New(fault.Unavailable,
-		"the instance %s keeps changing; try again in a moment (%v)",
-		definition.Clip(id, 200), err)
+		return err
+	})
+	return in, err
 }
 
 // tryChange makes one try of a change. A Stale means that something that was read has changed

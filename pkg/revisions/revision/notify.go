@@ -20,29 +20,20 @@ import (
 // being deleted, or that is of another object by now. A notice that cannot be kept is an
 // Invalid, an archive that does not exist a NotFound, a token that is not of one of its runs a
 // Denied. An Unavailable may be repeated.
-func (s *Store) Notify(ctx context.Context, archive string, n Notice, by By) (Revision, error) {
-	err := n.Check()
+func (s *Store) Notify(ctx context.Context, archive string, n Notice, by By) (r Revision, err error) {
+	err = n.Check()
 	if err != nil {
 		return Revision{}, err
 	}
 
-	for range maxTries {
-		var r Revision
+	err = s.Table.Again(ctx, "the archive "+archive, func() error {
 		r, err = s.tryNotify(ctx, archive, n, by)
-		if fault.Is(err, fault.Stale) {
-			continue
-		}
-
-		if err != nil {
-			return r, err
-		}
-
+		return err
+	})
+	if err == nil {
 		s.wake(ctx, archive)
-		return r, nil
 	}
-	return Revision{}, fault.New(fault.Unavailable,
-		"the archive %s keeps changing; try again in a moment (%v)",
-		archive, err)
+	return r, err
 }
 
 // tryNotify makes one try. A Stale means that the archive or the revision has changed since it was

@@ -250,13 +250,12 @@ func (w *planner) plantAll(ctx context.Context) error {
 	tasks := slices.DeleteFunc(slices.Clone(w.def.Tasks),
 		func(t workflow.Task) bool { return !t.OnCommit })
 	for len(tasks) > 0 {
-		n, err := w.plant(ctx, tasks)
-		// What one waits for has ended meanwhile: its edge is decided anew. A lease that is lost is
-		// not tried again.
-		for tries := 0; fault.Is(err, fault.Stale) && !w.lease.Lost(err) &&
-			tries < maxTries; tries++ {
-			n, err = w.plant(ctx, tasks) // what one waits for has ended meanwhile
-		}
+		n := 0
+		// After a Stale, what one waits for has ended meanwhile: its edge is decided anew.
+		err := w.Table.AgainUnless(ctx, "the archive "+w.archive, w.lease.Lost, func() (err error) {
+			n, err = w.plant(ctx, tasks)
+			return err
+		})
 		if err != nil {
 			return err
 		}

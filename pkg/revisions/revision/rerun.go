@@ -240,10 +240,8 @@ func (p *pass) follow(ctx context.Context, a *archiveRow, ended *Instance) (left
 
 // heal keeps at the revision of a run that it has succeeded.
 func (p *pass) heal(ctx context.Context, ended *Instance) error {
-	var err error
-	for range maxTries {
-		var r *revisionRow
-		r, err = p.revisionRow(ctx, ended.Archive, ended.Revision)
+	return p.Table.AgainUnless(ctx, "the archive "+p.archive, p.lease.Lost, func() error {
+		r, err := p.revisionRow(ctx, ended.Archive, ended.Revision)
 		if err != nil || r.Rev == 0 || r.Healed[ended.Task] != "" {
 			return err
 		}
@@ -256,21 +254,16 @@ func (p *pass) heal(ctx context.Context, ended *Instance) error {
 		}
 
 		p.lease.Guard(tx)
-		err = tx.Commit(ctx)
-		if !fault.Is(err, fault.Stale) || p.lease.Lost(err) {
-			return err
-		}
-	}
-	return err
+		return tx.Commit(ctx)
+	})
 }
 
 // runAfter runs an instance again after a run that it waited for, once. why says why it cannot be run.
 func (p *pass) runAfter(ctx context.Context, ended, next *Instance) (why string, err error) {
-	for range maxTries {
-		var a *archiveRow
-		a, err = p.known(ctx, p.archive)
+	err = p.Table.AgainUnless(ctx, "the archive "+p.archive, p.lease.Lost, func() error {
+		a, err := p.known(ctx, p.archive)
 		if err != nil {
-			return "", err
+			return err
 		}
 
 		_, err = p.makeRun(ctx, a, request{
@@ -282,12 +275,10 @@ func (p *pass) runAfter(ctx context.Context, ended, next *Instance) (why string,
 			After:      ended.ID,
 			Filtered:   next.Filtered,
 		}, ended.ID+" "+next.ID, p.guard())
-		if fault.Is(err, fault.Conflict) {
-			return err.Error(), nil
-		}
-		if !fault.Is(err, fault.Stale) || p.lease.Lost(err) {
-			return "", err
-		}
+		return err
+	})
+	if fault.Is(err, fault.Conflict) {
+		return err.Error(), nil
 	}
 	return "", err
 }

@@ -116,14 +116,11 @@ func checkRun(run Run, by By) error {
 
 // startRun is StartRun of a request that was checked.
 func (s *Store) startRun(ctx context.Context, archive string, run Run, by By) (in Instance, err error) {
-	for range maxTries {
+	err = s.Table.Again(ctx, "the task "+run.Task, func() error {
 		in, err = s.tryRun(ctx, archive, run, by)
-		if !fault.Is(err, fault.Stale) {
-			return in, err
-		}
-	}
-	return Instance{}, fault.New(fault.Unavailable,
-		"the task %s keeps changing; try again in a moment (%v)", run.Task, err)
+		return err
+	})
+	return in, err
 }
 
 // tryRun makes one try of a run. The run and the row of its key are written together, so a repeated

@@ -114,20 +114,14 @@ func (c Counter) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Failu
 // object.
 const mostRows = 50
 
-// tries of a transaction: only rows of objects have other writers, the other parts of a
-// split log.
-const tries = 8
-
 // some counts the first events that are of one partition and fit into one transaction, and returns
-// their number. A Stale is tried again with all rows read anew; after tries it is returned. n is at
+// their number. After a Stale all rows are read anew; if others keep changing them, it is an Unavailable. n is at
 // least 1 without an error.
 func (c Counter) some(ctx context.Context, items []consumer.Item) (n int, err error) {
-	for range tries {
+	err = c.Table.Again(ctx, "the statistics", func() error {
 		n, err = c.try(ctx, items)
-		if !fault.Is(err, fault.Stale) {
-			break
-		}
-	}
+		return err
+	})
 	return n, err
 }
 
