@@ -192,7 +192,8 @@ var refused = map[string]struct {
 func TestRefuses(t *testing.T) {
 	c, q := serve(t, through)
 	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
-	if err := profiles.Put(t.Context(), "strict", collection.Profile{RequireDigest: true}, "me", 0); err != nil {
+	if err := profiles.Put(t.Context(), "strict", collection.Profile{RequireDigest: true},
+		collection.By{Actor: "me"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	for name, k := range refused {

@@ -27,7 +27,7 @@ type NameCursor struct {
 // PutProfile is a request to replace a collection's profile.
 type PutProfile struct {
 	NameInput
-	Asking
+	Acting
 	Body v1.Profile
 }
 
@@ -99,12 +99,12 @@ func (a *API) collectionEvents(ctx context.Context, in *NameCursor) (v1.List[v1.
 // putCollection replaces the profile as a whole: what the request leaves out gets its default. The
 // store checks what it says.
 func (a *API) putCollection(ctx context.Context, in *PutProfile) (v1.Collection, error) {
-	actor, err := in.actor()
+	by, err := in.by("")
 	if err != nil {
 		return v1.Collection{}, err
 	}
 
 	p := profileOf(in.Body)
-	err = a.Collections.Put(ctx, in.Name, p, actor, a.Queue.Now().UnixMilli())
+	err = a.Collections.Put(ctx, in.Name, p, by, a.Queue.Now().UnixMilli())
 	return v1.Collection{Name: in.Name, Profile: wireProfile(p)}, err
 }

@@ -20,7 +20,7 @@ func placed(t *testing.T, q *queue.Queue, name string, n int) {
 	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
 	for i := range n {
 		p := collection.Profile{Title: fmt.Sprint(i)}
-		if err := profiles.Put(t.Context(), name, p, "me", int64(i)); err != nil {
+		if err := profiles.Put(t.Context(), name, p, collection.By{Actor: "me"}, int64(i)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -82,7 +82,7 @@ func TestEventDetails(t *testing.T) {
 	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
 	for _, p := range []collection.Profile{{Title: "t"},
 		{Callback: collection.Callback{URL: "https://example.org/", Secret: "archivist/x"}}} {
-		if err := profiles.Put(t.Context(), "maps", p, "me", 0); err != nil {
+		if err := profiles.Put(t.Context(), "maps", p, collection.By{Actor: "me"}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

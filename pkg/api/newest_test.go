@@ -21,7 +21,8 @@ func TestNewestOfSplitLog(t *testing.T) {
 	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
 	happen := func(title string, at int64) {
 		t.Helper()
-		if err := profiles.Put(t.Context(), "maps", collection.Profile{Title: title}, "me", at); err != nil {
+		if err := profiles.Put(t.Context(), "maps", collection.Profile{Title: title},
+			collection.By{Actor: "me"}, at); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := log.Place(t.Context(), []event.Subject{{Type: event.Collection, ID: "maps"}}); err != nil {

@@ -114,79 +114,107 @@ func (a *asking) events() (types []string) {
 	return types
 }
 
-// change defines it in another way, as another person does.
-func (a *asking) change() {
+// with is the definition with another field.
+func (a *asking) with(field string) any {
 	a.Helper()
 	body, _ := json.Marshal(a.define)
 	var fields map[string]any
 	if err := json.Unmarshal(body, &fields); err != nil {
 		a.Fatal(err)
 	}
-	if err := json.Unmarshal([]byte("{"+a.more+"}"), &fields); err != nil {
+	if err := json.Unmarshal([]byte("{"+field+"}"), &fields); err != nil {
 		a.Fatal(err)
 	}
-	body, _ = json.Marshal(fields)
-	if status, text := a.send(http.MethodPut, "", string(body), ""); status != http.StatusOK {
-		a.Errorf("%s: changed: %d: %s", a.path, status, text)
-	}
+	return fields
 }
 
-// TestRegistries: whatever is paused, resumed and deleted, and in whichever way, the answer is the same, and so is how
-// many events it makes.
+// put puts a definition, and returns the status.
+func (a *asking) put(definition any, key string) int {
+	a.Helper()
+	body, _ := json.Marshal(definition)
+	status, text := a.send(http.MethodPut, "", string(body), key)
+	if status >= 500 {
+		a.Errorf("%s %s: %d: %s", a.path, body, status, text)
+	}
+	return status
+}
+
+// asked is what persons ask of all kinds alike, and what comes of it.
+var asked = []struct {
+	name   string
+	do     func(a *asking) int // the status of the last request
+	status int
+	events int // that the requests make
+}{
+	{"paused", func(a *asking) int { return a.act(a.pause, "wait", "", "") }, 200, 1},
+	{"paused twice", func(a *asking) int {
+		a.act(a.pause, "wait", "", "")
+		return a.act(a.pause, "wait again", "", "")
+	}, 200, 1},
+	{"resumed while it runs", func(a *asking) int { return a.act(a.resume, "go on", "", "") }, 200, 0},
+	{"without a reason", func(a *asking) int { return a.act(a.pause, "", "", "") }, 422, 0},
+	{"with a blank reason", func(a *asking) int { return a.act(a.pause, "  ", "", "") }, 422, 0},
+	{"with 500 characters of two bytes", func(a *asking) int {
+		return a.act(a.pause, strings.Repeat("ü", 500), "", "")
+	}, 200, 1},
+	{"with a reason of two lines", func(a *asking) int { return a.act(a.pause, "one\ntwo", "", "") }, 422, 0},
+	{"with an unknown field", func(a *asking) int { return a.act(a.pause, "wait", `, "for": "ever"`, "") }, 422, 0},
+	{"with null", func(a *asking) int {
+		status, _ := a.send(http.MethodPost, "/actions", `{"action": "`+a.pause+`", "reason": null}`, "")
+		return status
+	}, 422, 0},
+	{"repeated after another", func(a *asking) int {
+		a.act(a.pause, "wait", "", "one")
+		a.act(a.resume, "go on", "", "")
+		return a.act(a.pause, "wait", "", "one")
+	}, 200, 2},
+	{"repeated although it changed nothing", func(a *asking) int {
+		a.act(a.resume, "go on", "", "one")
+		a.act(a.pause, "wait", "", "")
+		return a.act(a.resume, "go on", "", "one")
+	}, 200, 1},
+	{"another with the same key", func(a *asking) int {
+		a.act(a.pause, "wait", "", "one")
+		return a.act(a.resume, "go on", "", "one")
+	}, 409, 1},
+	{"changed meanwhile", func(a *asking) int {
+		other := func() { a.put(a.with(a.more), "") }
+		a.meanwhile.Store(&other)
+		return a.act(a.pause, "wait", "", "")
+	}, 200, 2},
+	{"defined again", func(a *asking) int { return a.put(a.define, "") }, 200, 0},
+	{"defined with an unknown field", func(a *asking) int {
+		return a.put(a.with(`"for": "ever"`), "")
+	}, 422, 0},
+	{"defined with null", func(a *asking) int {
+		name, _, _ := strings.Cut(a.more, ":")
+		return a.put(a.with(name+": null"), "")
+	}, 422, 0},
+	{"defined by a repeated request", func(a *asking) int {
+		a.put(a.with(a.more), "one")
+		a.put(a.define, "")
+		return a.put(a.with(a.more), "one")
+	}, 200, 2},
+	{"defined in another way with the same key", func(a *asking) int {
+		a.put(a.with(a.more), "one")
+		return a.put(a.define, "one")
+	}, 409, 1},
+	{"deleted twice", func(a *asking) int {
+		a.act("delete", "old", "", "")
+		a.gone()
+		return a.act("delete", "old", "", "")
+	}, 404, 1},
+	{"deleted, and repeated", func(a *asking) int {
+		a.act("delete", "old", "", "one")
+		a.gone()
+		return a.act("delete", "old", "", "one")
+	}, 200, 1},
+}
+
+// TestRegistries: whatever is defined, paused, resumed and deleted, the answer is the same, and so is how many events
+// it makes.
 func TestRegistries(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		do     func(a *asking) int // the status of the last request
-		status int
-		events int // that the requests make
-	}{
-		{"paused", func(a *asking) int { return a.act(a.pause, "wait", "", "") }, 200, 1},
-		{"paused twice", func(a *asking) int {
-			a.act(a.pause, "wait", "", "")
-			return a.act(a.pause, "wait again", "", "")
-		}, 200, 1},
-		{"resumed while it runs", func(a *asking) int { return a.act(a.resume, "go on", "", "") }, 200, 0},
-		{"without a reason", func(a *asking) int { return a.act(a.pause, "", "", "") }, 422, 0},
-		{"with a blank reason", func(a *asking) int { return a.act(a.pause, "  ", "", "") }, 422, 0},
-		{"with 500 characters of two bytes", func(a *asking) int {
-			return a.act(a.pause, strings.Repeat("ü", 500), "", "")
-		}, 200, 1},
-		{"with a reason of two lines", func(a *asking) int { return a.act(a.pause, "one\ntwo", "", "") }, 422, 0},
-		{"with an unknown field", func(a *asking) int { return a.act(a.pause, "wait", `, "for": "ever"`, "") }, 422, 0},
-		{"with null", func(a *asking) int {
-			status, _ := a.send(http.MethodPost, "/actions", `{"action": "`+a.pause+`", "reason": null}`, "")
-			return status
-		}, 422, 0},
-		{"repeated after another", func(a *asking) int {
-			a.act(a.pause, "wait", "", "one")
-			a.act(a.resume, "go on", "", "")
-			return a.act(a.pause, "wait", "", "one")
-		}, 200, 2},
-		{"repeated although it changed nothing", func(a *asking) int {
-			a.act(a.resume, "go on", "", "one")
-			a.act(a.pause, "wait", "", "")
-			return a.act(a.resume, "go on", "", "one")
-		}, 200, 1},
-		{"another with the same key", func(a *asking) int {
-			a.act(a.pause, "wait", "", "one")
-			return a.act(a.resume, "go on", "", "one")
-		}, 409, 1},
-		{"changed meanwhile", func(a *asking) int {
-			other := a.change
-			a.meanwhile.Store(&other)
-			return a.act(a.pause, "wait", "", "")
-		}, 200, 2},
-		{"deleted twice", func(a *asking) int {
-			a.act("delete", "old", "", "")
-			a.gone()
-			return a.act("delete", "old", "", "")
-		}, 404, 1},
-		{"deleted, and repeated", func(a *asking) int {
-			a.act("delete", "old", "", "one")
-			a.gone()
-			return a.act("delete", "old", "", "one")
-		}, 200, 1},
-	} {
+	for _, c := range asked {
 		for kind, r := range registries {
 			if !r.deletes && strings.HasPrefix(c.name, "deleted") {
 				continue

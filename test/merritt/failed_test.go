@@ -143,7 +143,8 @@ func notifying(t *testing.T) {
 	s.Stages.Secret = func(_ context.Context, _ string) (string, error) { return "key", nil }
 	s.Stages.Collections.Plain = true
 	err := s.Stages.Collections.Put(t.Context(), "bench", collection.Profile{Callback: collection.Callback{
-		URL: receiver.URL, Secret: collection.SecretPrefix + "bench", Mode: collection.Required}}, "me", 0)
+		URL: receiver.URL, Secret: collection.SecretPrefix + "bench", Mode: collection.Required}},
+		collection.By{Actor: "me"}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func client(w *world) *s3.Client {
 
 // profile gives a collection a profile.
 func (w *world) profile(ctx context.Context, name string, p collection.Profile) {
-	if err := w.s.Collections.Put(ctx, name, p, "test", time.Now().UnixMilli()); err != nil {
+	if err := w.s.Collections.Put(ctx, name, p, collection.By{Actor: "test"}, time.Now().UnixMilli()); err != nil {
 		w.fail("the profile of %s: %v", name, err)
 	}
 }

@@ -84,7 +84,8 @@ func newWorld(t testing.TB, seed uint64) *world {
 	}
 	w.s.Draw = func(string, int) func(int) int { return number }
 	for name, shoulder := range shoulders {
-		if err := w.s.Collections.Put(t.Context(), name, collection.Profile{Shoulder: shoulder}, "me", 0); err != nil {
+		if err := w.s.Collections.Put(t.Context(), name, collection.Profile{Shoulder: shoulder},
+			collection.By{Actor: "me"}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -33,7 +33,8 @@ func (w *world) sweep() {
 func (w *world) change(title string, at time.Time) {
 	w.Helper()
 	store := collection.Store{Table: w.Machine.Queue.Table, NewID: w.Machine.Queue.NewID}
-	if err := store.Put(w.Context(), "bench", collection.Profile{Title: title}, "me", at.UnixMilli()); err != nil {
+	if err := store.Put(w.Context(), "bench", collection.Profile{Title: title},
+		collection.By{Actor: "me"}, at.UnixMilli()); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -108,7 +108,8 @@ func busy(t *testing.T) *world {
 func (w *world) profile() {
 	w.Helper()
 	store := collection.Store{Table: w.Machine.Queue.Table, NewID: w.Machine.Queue.NewID}
-	if err := store.Put(w.Context(), "bench", collection.Profile{Title: "Bench"}, "me", 1); err != nil {
+	if err := store.Put(w.Context(), "bench", collection.Profile{Title: "Bench"},
+		collection.By{Actor: "me"}, 1); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"archivist/pkg/ingest/notify"
 	"archivist/pkg/ingest/policy"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -178,6 +179,8 @@ type row struct {
 	Profile `dynamo:"profile"`
 	// Default is set if the collection has no profile of its own, only events.
 	Default bool `dynamo:"profile_default,omitempty"`
+
+	Requests registry.Requests `dynamo:"requests,omitempty"`
 }
 
 func subject(name string) event.Subject { return event.Subject{Type: event.Collection, ID: name} }
@@ -210,9 +213,13 @@ func (s Store) Profile(ctx context.Context, name string) (p Profile, known bool,
 	return r.Profile, err == nil && !r.Default, err
 }
 
+// By says who puts a profile, and by which request.
+type By = registry.By
+
 // Put makes or replaces a collection's profile. The same profile again changes
-// nothing. A field that is not accepted is an Invalid; a Conflict keeps a legal hold or a retention.
-func (s Store) Put(ctx context.Context, name string, p Profile, actor string, now int64) error {
+// nothing, and so does the same request. A field that is not accepted is
+// an Invalid; a Conflict keeps a legal hold or a retention.
+func (s Store) Put(ctx context.Context, name string, p Profile, by By, now int64) error {
 	if err := s.check(name, p); err != nil {
 		return err
 	}
@@ -225,32 +232,39 @@ func (s Store) Put(ctx context.Context, name string, p Profile, actor string, no
 		p.Callback.Mode = Required
 	}
 
-	return s.Table.Again(ctx, "the profile of "+name, func() error { return s.put(ctx, name, p, actor, now) })
+	return s.Table.Again(ctx, "the profile of "+name, func() error { return s.put(ctx, name, p, by, now) })
 }
 
 // put is one try of Put. A Stale means that another change was first.
-func (s Store) put(ctx context.Context, name string, p Profile, actor string, now int64) error {
+func (s Store) put(ctx context.Context, name string, p Profile, by By, now int64) error {
 	r, err := s.row(ctx, name)
 	if err != nil {
 		return err
 	}
 
-	p, err = p.after(r.Profile, name, time.UnixMilli(now))
-	if err != nil || r.Rev > 0 && !r.Default && reflect.DeepEqual(r.Profile, p) {
+	if done, err := r.Requests.Done(by); done || err != nil {
 		return err
+	}
+
+	p, err = p.after(r.Profile, name, time.UnixMilli(now))
+	if err != nil {
+		return err
+	}
+	if r.Rev > 0 && !r.Default && reflect.DeepEqual(r.Profile, p) {
+		return registry.Note(ctx, s.Table, s.NewID(), &r, &r.Requests, by)
 	}
 
 	e := event.New{
 		Type:      "collection.profile",
 		Time:      now,
-		Actor:     actor,
+		Actor:     by.Actor,
 		Component: "api",
 		Detail:    p,
 		Before:    r.Profile,
 		After:     p,
 	}
 
-	r.Profile, r.Default = p, false
+	r.Profile, r.Default, r.Requests = p, false, r.Requests.With(by)
 	tx := s.Table.Begin(s.NewID())
 	if err := save(tx, name, &r, e); err != nil {
 		return err

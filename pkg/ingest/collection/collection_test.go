@@ -25,7 +25,7 @@ func TestPut(t *testing.T) {
 	want := collection.Profile{Title: "Maps", Priority: &two, Notify: []string{"b@example.org"},
 		Callback: collection.Callback{URL: "https://example.org/x", Secret: "archivist/maps"}}
 	for range 2 { // the second time nothing changes
-		if err := s.Put(t.Context(), "maps", want, "me", 1); err != nil {
+		if err := s.Put(t.Context(), "maps", want, collection.By{Actor: "me"}, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestPut(t *testing.T) {
 		t.Errorf("%+v, %v, %v", got, known, err)
 	}
 	want.Title = "Old maps"
-	if err := s.Put(t.Context(), "maps", want, "me", 2); err != nil {
+	if err := s.Put(t.Context(), "maps", want, collection.By{Actor: "me"}, 2); err != nil {
 		t.Fatal(err)
 	}
 	events, _, err := event.Page(t.Context(), tb, event.Subject{Type: event.Collection, ID: "maps"}, "")
@@ -63,7 +63,7 @@ func TestRefuses(t *testing.T) {
 		"of tasks": {Callback: collection.Callback{URL: "https://example.org", Secret: "archivist/tasks/maps/x"}},
 		"secret":   {Callback: collection.Callback{URL: "https://example.org", Secret: "other"}},
 	} {
-		if err := s.Put(t.Context(), name, p, "me", 1); !fault.Is(err, fault.Invalid) {
+		if err := s.Put(t.Context(), name, p, collection.By{Actor: "me"}, 1); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, known, _ := s.Profile(t.Context(), name); known {
@@ -104,7 +104,7 @@ func TestKept(t *testing.T) {
 		{3, nil, "", "", "", "", ""},
 	} {
 		p := collection.Profile{LegalHold: c.hold, RetainUntil: c.until}
-		err := s.Put(t.Context(), "maps", p, "me", days(c.day))
+		err := s.Put(t.Context(), "maps", p, collection.By{Actor: "me"}, days(c.day))
 		if fault.Of(err) != c.refused || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%d: %v", i, err)
 		}
@@ -134,7 +134,7 @@ func TestContainerLimits(t *testing.T) {
 	} {
 		s := collection.Store{Table: tabletest.Table(tabletest.New()), NewID: func() string { return "ID1" }}
 		p := collection.Profile{Containers: &row.given}
-		err := s.Put(t.Context(), "maps", p, "me", 1)
+		err := s.Put(t.Context(), "maps", p, collection.By{Actor: "me"}, 1)
 		if row.wrong != "" {
 			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), row.wrong) {
 				t.Errorf("%+v: %v; expected %q", row.given, err, row.wrong)

@@ -27,7 +27,8 @@ func TestDefer(t *testing.T) {
 			return fault.New(fault.NotFound, "there is no consumer %q", name)
 		}}
 	put := func(names ...string) error {
-		return s.Put(t.Context(), "maps", collection.Profile{Title: "Maps", Defer: names}, "me", 1)
+		return s.Put(t.Context(), "maps", collection.Profile{Title: "Maps", Defer: names},
+			collection.By{Actor: "me"}, 1)
 	}
 	if err := put("search", "serch"); !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), `"serch"`) {
 		t.Errorf("an unknown name: %v", err)

@@ -18,7 +18,8 @@ func TestEventsOfEarlierReleases(t *testing.T) {
 	s := collection.Store{Table: tb, NewID: func() string { n++; return fmt.Sprint("id", n) }}
 	put := func(title string) {
 		t.Helper()
-		if err := s.Put(t.Context(), "SLOT", collection.Profile{Title: title}, "me", 1); err != nil {
+		if err := s.Put(t.Context(), "SLOT", collection.Profile{Title: title},
+			collection.By{Actor: "me"}, 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +116,7 @@ func TestEventsWithoutProfile(t *testing.T) {
 	record()
 	known(false)
 	for range 2 { // the second time nothing changes
-		if err := s.Put(t.Context(), "maps", collection.Profile{}, "me", 1); err != nil {
+		if err := s.Put(t.Context(), "maps", collection.Profile{}, collection.By{Actor: "me"}, 1); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ func Example() {
 	fmt.Println(known, err)
 
 	p := collection.Profile{Title: "Maps", Notify: []string{"maps@example.org"}}
-	fmt.Println(profiles.Put(ctx, "maps", p, "me", 0))
+	fmt.Println(profiles.Put(ctx, "maps", p, collection.By{Actor: "me"}, 0))
 
 	p, known, err = profiles.Profile(ctx, "maps")
 	fmt.Println(known, p.Title, p.Recipients([]string{"depositor@example.org"}), err)

@@ -39,7 +39,7 @@ func TestSources(t *testing.T) {
 		"twice": {given: &collection.Sources{Credentials: []collection.Credential{{Host: "a.org",
 			Secret: "archivist/sources/a"}, {Host: "A.org", Secret: "archivist/sources/b"}}}, wrong: "two secrets"},
 	} {
-		err := s.Put(t.Context(), "maps", collection.Profile{Sources: c.given}, "me", 1)
+		err := s.Put(t.Context(), "maps", collection.Profile{Sources: c.given}, collection.By{Actor: "me"}, 1)
 		switch {
 		case c.wrong == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
@@ -61,7 +61,7 @@ func TestSources(t *testing.T) {
 		}
 	}
 	err = s.Put(t.Context(), "maps", collection.Profile{Callback: collection.Callback{URL: "https://example.org/",
-		Secret: "archivist/sources/a"}}, "me", 2)
+		Secret: "archivist/sources/a"}}, collection.By{Actor: "me"}, 2)
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "those of sources") {
 		t.Errorf("a callback signed with a source's secret: %v", err)
 	}

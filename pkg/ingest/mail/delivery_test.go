@@ -61,7 +61,8 @@ func TestRecipients(t *testing.T) {
 		collection.Partial: {"preserved"}, collection.Full: nil} {
 		w := newTwins(t)
 		if err := w.Stages.Collections.Put(t.Context(), "bench",
-			collection.Profile{Notify: []string{"p@example.org"}, Suppress: suppress}, "me", 0); err != nil {
+			collection.Profile{Notify: []string{"p@example.org"}, Suppress: suppress},
+			collection.By{Actor: "me"}, 0); err != nil {
 			t.Fatal(err)
 		}
 		sent := w.Mails(all)

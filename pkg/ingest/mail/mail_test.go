@@ -28,7 +28,7 @@ func composer(t *testing.T, p collection.Profile) (mail.Composer, *[]*netmail.Me
 	n := 0
 	profiles := collection.Store{Table: tabletest.Table(tabletest.New()),
 		NewID: func() string { n++; return fmt.Sprint("tx", n) }}
-	if err := profiles.Put(t.Context(), "bench", p, "me", 0); err != nil {
+	if err := profiles.Put(t.Context(), "bench", p, collection.By{Actor: "me"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	var sent []*netmail.Message
@@ -169,7 +169,7 @@ func TestNumberedReports(t *testing.T) {
 		t.Error("two mails have the same id")
 	}
 	if err := c.Collections.Put(t.Context(), "quiet", collection.Profile{Suppress: collection.Full,
-		Notify: []string{"depositor@example.org"}}, "me", 0); err != nil {
+		Notify: []string{"depositor@example.org"}}, collection.By{Actor: "me"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	b.Collection = "quiet"

@@ -78,7 +78,8 @@ func TestBagFetch(t *testing.T) {
 func TestBagFetchKeepsContainer(t *testing.T) {
 	d := newDeposits(t)
 	p := collection.Profile{Containers: &collection.Containers{Keep: true}}
-	if err := d.Stages.Collections.Put(t.Context(), "bench", p, "me", time.Now().UnixMilli()); err != nil {
+	if err := d.Stages.Collections.Put(t.Context(), "bench", p,
+		collection.By{Actor: "me"}, time.Now().UnixMilli()); err != nil {
 		t.Fatal(err)
 	}
 	bag := bagged("delivery/", letters)

@@ -410,7 +410,8 @@ func TestContainerProfile(t *testing.T) {
 	d := newDeposits(t)
 	profile := func(p collection.Profile) {
 		t.Helper()
-		if err := d.Stages.Collections.Put(t.Context(), "bench", p, "me", time.Now().UnixMilli()); err != nil {
+		if err := d.Stages.Collections.Put(t.Context(), "bench", p,
+			collection.By{Actor: "me"}, time.Now().UnixMilli()); err != nil {
 			t.Fatal(err)
 		}
 	}

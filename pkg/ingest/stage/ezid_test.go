@@ -43,7 +43,8 @@ func newRegistered(t *testing.T) registered {
 		Target: "https://example.org"}
 	d.Stages.Register, d.Stages.Collections.EZID = r.Reserve, true
 	p := collection.Profile{Register: collection.RegisterEZID}
-	if err := d.Stages.Collections.Put(t.Context(), "bench", p, "me", time.Now().UnixMilli()); err != nil {
+	if err := d.Stages.Collections.Put(t.Context(), "bench", p,
+		collection.By{Actor: "me"}, time.Now().UnixMilli()); err != nil {
 		t.Fatal(err)
 	}
 	return registered{d, r, server, &now}

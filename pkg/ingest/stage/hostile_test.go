@@ -272,7 +272,8 @@ func hostileTars() []hostile {
 func TestHostileContainers(t *testing.T) {
 	d := newDeposits(t)
 	p := collection.Profile{Containers: &collection.Containers{MaxBytes: 1 << 20, MaxFiles: 1000}}
-	if err := d.Stages.Collections.Put(t.Context(), "bench", p, "me", time.Now().UnixMilli()); err != nil {
+	if err := d.Stages.Collections.Put(t.Context(), "bench", p,
+		collection.By{Actor: "me"}, time.Now().UnixMilli()); err != nil {
 		t.Fatal(err)
 	}
 	cases := slices.Concat(hostileNames(), hostileEntries(), hostileZips(), hostileTars())

@@ -30,7 +30,8 @@ func TestKeys(t *testing.T) {
 		w.Machine.Queue.Table,
 		w.Machine.Queue.Table
 	for _, name := range []string{"SLOT", "SPACE", "JOB", "bench"} {
-		if err := w.Stages.Collections.Put(t.Context(), name, collection.Profile{Title: "x"}, "me", 0); err != nil {
+		if err := w.Stages.Collections.Put(t.Context(), name, collection.Profile{Title: "x"},
+			collection.By{Actor: "me"}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,7 @@ func TestPriorityOfCollection(t *testing.T) {
 	w := newTwins(t)
 	for name, priority := range map[string]int{"first": 0, "last": 777} {
 		p := collection.Profile{Priority: &priority}
-		if err := w.Stages.Collections.Put(t.Context(), name, p, "me", 0); err != nil {
+		if err := w.Stages.Collections.Put(t.Context(), name, p, collection.By{Actor: "me"}, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

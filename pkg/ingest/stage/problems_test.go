@@ -125,7 +125,8 @@ func ids(n int) (out []string) {
 // whether its type was given or detected.
 func TestRequiredDigest(t *testing.T) {
 	w := newTwins(t)
-	if err := w.Stages.Collections.Put(t.Context(), "bench", collection.Profile{RequireDigest: true}, "me",
+	if err := w.Stages.Collections.Put(t.Context(), "bench", collection.Profile{RequireDigest: true},
+		collection.By{Actor: "me"},
 		0); err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,8 @@ func TestVirusScan(t *testing.T) {
 	d.clock(&now)
 	d.Stages.Scan, d.Stages.Collections.Scanner = scan, true
 	p := collection.Profile{Scan: true, Containers: &collection.Containers{Keep: true}}
-	if err := d.Stages.Collections.Put(t.Context(), "bench", p, "me", now.UnixMilli()); err != nil {
+	if err := d.Stages.Collections.Put(t.Context(), "bench", p,
+		collection.By{Actor: "me"}, now.UnixMilli()); err != nil {
 		t.Fatal(err)
 	}
 

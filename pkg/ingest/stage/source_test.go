@@ -40,7 +40,8 @@ func guarded(t *testing.T) *deposits {
 func (d *deposits) sources(s *collection.Sources) {
 	d.Helper()
 	p := collection.Profile{Sources: s}
-	if err := d.Stages.Collections.Put(d.Context(), "bench", p, "me", time.Now().UnixMilli()); err != nil {
+	if err := d.Stages.Collections.Put(d.Context(), "bench", p,
+		collection.By{Actor: "me"}, time.Now().UnixMilli()); err != nil {
 		d.Fatal(err)
 	}
 }
@@ -173,7 +174,8 @@ func TestFormatPolicy(t *testing.T) {
 	}
 	policy := func(f *collection.Formats) {
 		t.Helper()
-		if err := d.Stages.Collections.Put(t.Context(), "bench", collection.Profile{Formats: f}, "me",
+		if err := d.Stages.Collections.Put(t.Context(), "bench", collection.Profile{Formats: f},
+			collection.By{Actor: "me"},
 			time.Now().UnixMilli()); err != nil {
 			t.Fatal(err)
 		}

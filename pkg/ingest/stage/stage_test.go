@@ -169,7 +169,8 @@ func TestSilentSource(t *testing.T) {
 func TestIdentifiers(t *testing.T) {
 	w := newTwins(t)
 	given := stagetest.OnShoulder("fk4given")
-	if err := w.Stages.Collections.Put(t.Context(), "maps", collection.Profile{Shoulder: "fk7"}, "me", 0); err != nil {
+	if err := w.Stages.Collections.Put(t.Context(), "maps", collection.Profile{Shoulder: "fk7"},
+		collection.By{Actor: "me"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	mine := w.Ended(w.Submit("a.txt"), 1, false).Primary

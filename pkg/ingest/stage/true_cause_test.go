@@ -213,7 +213,7 @@ var causes = []struct {
 		arrange: func(u *troubled) {
 			p := collection.Profile{Callback: collection.Callback{URL: "https://example.org/",
 				Secret: "archivist/bench"}}
-			if err := u.Stages.Collections.Put(u.Context(), "bench", p, "me", 0); err != nil {
+			if err := u.Stages.Collections.Put(u.Context(), "bench", p, collection.By{Actor: "me"}, 0); err != nil {
 				u.Fatal(err)
 			}
 			u.Stages.Secret = func(context.Context, string) (string, error) { return "", denied }

@@ -12,8 +12,7 @@ import (
 )
 
 // Add registers an archive, or changes its settings. The name of a deleted one begins in a new
-// epoch. The same settings again are written again, and let the archive be asked for its head at
-// once.
+// epoch. The same settings again change nothing, but let the archive be asked for its head at once.
 //
 // Settings or a name that cannot be are an Invalid. A Conflict means that the archive is being
 // deleted, that it is of another object, or that its first revision is planned and the baseline
@@ -42,7 +41,11 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 			}
 		}
 
+		same := a.Rev > 0 && eventType == "archive.changed" && a.Settings == set
 		a.Settings, a.Looked, a.Missed = set, 0, 0
+		if same {
+			return s.lookAgain(ctx, tx, a)
+		}
 		if a.Rev == 0 {
 			tx.Insert(newWake(name, s.now(), tx.ID()))
 		}
@@ -52,6 +55,20 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 			Epoch:    a.Epoch,
 		})
 	})
+}
+
+// lookAgain lets an archive be asked for its head at once. Nothing of it has changed, so there is no event.
+func (s *Store) lookAgain(ctx context.Context, tx *table.Tx, a *archiveRow) error {
+	err := saveArchive(tx, a)
+	if err != nil {
+		return err
+	}
+	s.raise(tx, a.Name)
+	err = tx.Commit(ctx)
+	if err == nil {
+		s.wake(ctx, a.Name)
+	}
+	return err
 }
 
 // rebase lets the archive begin at another revision; 0: at the first that is notified. A Conflict
