@@ -195,6 +195,11 @@ var asked = []struct {
 		a.put(a.define, "")
 		return a.put(a.with(a.more), "one")
 	}, 200, 2},
+	{"defined by a repeated request that changed nothing", func(a *asking) int {
+		a.put(a.define, "one")
+		a.put(a.with(a.more), "")
+		return a.put(a.define, "one")
+	}, 200, 1},
 	{"defined in another way with the same key", func(a *asking) int {
 		a.put(a.with(a.more), "one")
 		return a.put(a.define, "one")

@@ -256,6 +256,10 @@ func (e *edit) change(ctx context.Context, d Definition, by By) (Component, erro
 
 	d.Version, d.Paused = old.Version, old.Paused
 	if same(d, old) {
+		err = registry.Note(ctx, e.s.Table, e.s.NewID(), &e.row, &e.row.Requests, by)
+		if err != nil {
+			return Component{}, err
+		}
 		return e.row.component(&e.fill)
 	}
 

@@ -92,7 +92,7 @@ func (s *Store) redefine(ctx context.Context, r row, d Definition, by By) (Consu
 
 	d.Version, d.Paused = old.Version, old.Paused
 	if same(d, old.Definition) {
-		return old, nil
+		return old, registry.Note(ctx, s.Table, s.NewID(), &r, &r.Requests, by)
 	}
 
 	if d.Order != old.Order {

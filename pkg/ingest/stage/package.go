@@ -215,7 +215,7 @@ func (p Packager) write(
 	if why := unexpected(j, stored.Head); why != "" {
 		return ingest.Fail(false, why), nil
 	}
-	v.Policies = embargoed(j, v.Policies)
+	embargo(j, &v)
 
 	// After all that can refuse the job: these rows stay.
 	if refused, err := p.Identity.ReserveLocalIDs(ctx, j); err != nil || refused != "" {
@@ -324,22 +324,20 @@ func decided(j *ingest.Job) inventory.Decision {
 	}
 }
 
-// embargoed are the policies of an object, with the embargo that its package says.
-func embargoed(j *ingest.Job, before inventory.Policies) (after inventory.Policies) {
+// embargo decides what the package of a version says of an embargo.
+func embargo(j *ingest.Job, v *systemfile.Version) {
 	d := decided(j)
 	d.Reason, d.Until = "mrt-embargo.txt in the submission says so", j.Embargo
 	switch {
 	case j.Embargo == "":
-		return before
 	case j.Embargo == systemfile.NoEmbargo:
-		after, _ = policy.Next(ingest.LiftEmbargo, d, before)
-		return after
+		v.Policies, _ = policy.Next(ingest.LiftEmbargo, d, v.Policies)
 	case !inventory.Lasts(d.Until, time.UnixMilli(j.Stamp)):
 		warnOnce(j, "mrt-embargo.txt: the embargo has ended on "+d.Until+", so it changes nothing")
-		return before
+		v.Job.Embargo = "" // nothing is decided
+	default:
+		v.Policies, _ = policy.Next(ingest.Embargo, d, v.Policies)
 	}
-	after, _ = policy.Next(ingest.Embargo, d, before)
-	return after
 }
 
 // withdrawn returns why a job's object is not that of its local ids any more, or "": a correction has withdrawn
