@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,37 +109,8 @@ func TestBagFetchGoesOn(t *testing.T) {
 			data, name = tarred(d.holed(bag, func(in string) bool { return r.IntN(4) > 0 })), "a.tgz"
 		}
 
-		var calls, refused, stopped, asked atomic.Int64
-		d.S3.Before = func(_, key string) int {
-			n := calls.Add(1)
-			if strings.HasPrefix(key, "work/jobs/") && (n*7+int64(seed))%151 == 0 && refused.Add(1) < 8 {
-				return http.StatusServiceUnavailable
-			}
-			return 0
-		}
-		var later time.Duration
-		now := func() time.Time { return time.Now().Add(later) }
-		d.Machine.Queue.Now, d.Machine.Scheduler.Leases.Now = now, now
-		d.Stages.Now = func() time.Time {
-			if n := asked.Add(1); (n+int64(seed))%397 == 0 && stopped.Add(1) < 8 {
-				return now().Add(time.Hour)
-			}
-			return now()
-		}
-
-		j := d.send(name, data)
-		for range 20 { // tries that failed wait for their time
-			j = d.Job(j.ID)
-			if j.State == ingest.Completed {
-				break
-			}
-			later += time.Hour
-			d.Drive()
-		}
-		d.holds(j, bag)
-		if refused.Load() == 0 || stopped.Load() == 0 {
-			t.Errorf("seed %d: %d requests refused, %d tries stopped", seed, refused.Load(), stopped.Load())
-		}
+		goOn := d.interrupted(int64(seed), 151, 397)
+		d.holds(goOn(d.send(name, data)), bag)
 	}
 }
 

@@ -208,6 +208,44 @@ func TestContainerNames(t *testing.T) {
 	}
 }
 
+// interrupted lets workers die at one of so many requests, and their time be up at one of so many looks at the clock,
+// some times each. What it returns drives a job until it is Completed, and fails if nothing was interrupted.
+func (d *deposits) interrupted(seed, requests, looks int64) func(*queue.Job) *queue.Job {
+	var calls, refused, stopped, asked atomic.Int64
+	d.S3.Before = func(_, key string) int {
+		n := calls.Add(1)
+		if strings.HasPrefix(key, "work/jobs/") && (n*7+seed)%requests == 0 && refused.Add(1) < 8 {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	}
+	var later time.Duration
+	now := func() time.Time { return time.Now().Add(later) }
+	d.Machine.Queue.Now, d.Machine.Scheduler.Leases.Now = now, now
+	d.Stages.Now = func() time.Time {
+		if n := asked.Add(1); (n+seed)%looks == 0 && stopped.Add(1) < 8 {
+			return now().Add(time.Hour)
+		}
+		return now()
+	}
+
+	return func(j *queue.Job) *queue.Job {
+		d.Helper()
+		for range 20 { // tries that failed wait for their time
+			j = d.Job(j.ID)
+			if j.State == ingest.Completed {
+				break
+			}
+			later += time.Hour
+			d.Drive()
+		}
+		if refused.Load() == 0 || stopped.Load() == 0 {
+			d.Errorf("seed %d: %d requests refused, %d tries stopped", seed, refused.Load(), stopped.Load())
+		}
+		return j
+	}
+}
+
 // TestContainerGoesOn: workers die at any request, and their time is up at any moment. The container is asked for once,
 // and all files are there.
 func TestContainerGoesOn(t *testing.T) {
@@ -231,40 +269,11 @@ func TestContainerGoesOn(t *testing.T) {
 			data, name = tarred(want), "a.tgz"
 		}
 
-		var calls, refused, stopped atomic.Int64
-		d.S3.Before = func(_, key string) int {
-			n := calls.Add(1)
-			if strings.HasPrefix(key, "work/jobs/") && (n*7+int64(seed))%97 == 0 && refused.Add(1) < 8 {
-				return http.StatusServiceUnavailable
-			}
-			return 0
-		}
-		var later time.Duration
-		now := func() time.Time { return time.Now().Add(later) }
-		d.Machine.Queue.Now, d.Machine.Scheduler.Leases.Now = now, now
-		var asked atomic.Int64
-		d.Stages.Now = func() time.Time {
-			if n := asked.Add(1); (n+int64(seed))%211 == 0 && stopped.Add(1) < 8 {
-				return now().Add(time.Hour)
-			}
-			return now()
-		}
-
-		j := d.send(name, data)
-		for range 20 { // tries that failed wait for their time
-			j = d.Job(j.ID)
-			if j.State == ingest.Completed {
-				break
-			}
-			later += 4 * time.Minute
-			d.Drive()
-		}
+		goOn := d.interrupted(int64(seed), 97, 211)
+		j := goOn(d.send(name, data))
 		d.holds(j, want)
 		if d.asked.Load() > 3 { // the type is detected twice
 			t.Errorf("seed %d: the container was asked for %d times", seed, d.asked.Load())
-		}
-		if refused.Load() == 0 || stopped.Load() == 0 {
-			t.Errorf("seed %d: %d requests refused, %d tries stopped", seed, refused.Load(), stopped.Load())
 		}
 	}
 }
