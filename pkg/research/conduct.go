@@ -7,6 +7,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -38,6 +39,8 @@ type conductRow struct {
 	Pauses int    `dynamo:"pauses_n"`         // in a row: each is longer
 	Until  int64  `dynamo:"until_ms"`         // the end of the newest one, 0: there was none
 	Reason string `dynamo:"reason,omitempty"` // of the newest problem
+
+	Requests registry.Requests `dynamo:"requests,omitempty"`
 }
 
 // conductPK is the partition of the conduct of the researchers of a project.
@@ -177,6 +180,7 @@ func (s *Store) Admit(ctx context.Context, project, name string) error {
 }
 
 // ResumeResearcher ends the pause of a researcher. It is a Conflict if it is not paused, an Invalid without a reason.
+// The same request again changes nothing.
 func (s *Store) ResumeResearcher(ctx context.Context, project, name string, by By) error {
 	err := by.Check()
 	if err != nil {
@@ -185,6 +189,9 @@ func (s *Store) ResumeResearcher(ctx context.Context, project, name string, by B
 
 	var row conductRow
 	err = s.Table.Get(ctx, conductKey(project, name), &row)
+	if done, used := row.Requests.Done(by); err == nil && (done || used != nil) {
+		return used
+	}
 	if fault.Is(err, fault.NotFound) || err == nil && s.now() >= row.Until {
 		return fault.New(fault.Conflict, "the researcher %q is not paused", definition.Clip(name, 100))
 	}
@@ -194,7 +201,7 @@ func (s *Store) ResumeResearcher(ctx context.Context, project, name string, by B
 	}
 
 	err = s.conduct(ctx, project, name, func(row *conductRow) string {
-		row.InRow, row.Pauses, row.Until = 0, 0, 0
+		row.InRow, row.Pauses, row.Until, row.Requests = 0, 0, 0, row.Requests.With(by)
 		return "project.researcher-resumed"
 	}, by)
 	if err != nil {

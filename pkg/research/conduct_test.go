@@ -66,7 +66,10 @@ func TestConduct(t *testing.T) {
 	if paused() != 40*time.Minute {
 		t.Errorf("after the fourth problem: %s", paused())
 	}
-	b.must(b.ResumeResearcher(t.Context(), songs, "bad", by))
+	once := by
+	once.Request = "one"
+	b.must(b.ResumeResearcher(t.Context(), songs, "bad", once))
+	b.must(b.ResumeResearcher(t.Context(), songs, "bad", once)) // the answer was lost
 	if err := b.ResumeResearcher(t.Context(), songs, "bad", by); !fault.Is(err, fault.Conflict) {
 		t.Errorf("resumed twice: %v", err)
 	}

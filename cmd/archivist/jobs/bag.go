@@ -35,7 +35,8 @@ func (bagCheckCmd) Help() string {
 that all manifests say, nothing that is listed is missing, and so with the tag files; Payload-Oxum is compared.
 Warnings are of what other tools, or other systems, may read differently. A bag whose files are to be fetched is
 not complete. Nothing is sent anywhere; what a URL names is downloaded. A zip, tar, tar.gz or tar.bz2 file is read as
-a deposit of it would be, whatever its name. With --bagit-profile the bag must also be as the profile says (BagIt Profiles Specification 1.3.0).`
+a deposit of it would be, whatever its name. With --bagit-profile the bag must also be as the profile says (BagIt
+Profiles Specification 1.3.0).`
 }
 
 // bagChecked is the result of a check. Problems make a bag invalid, warnings do not.

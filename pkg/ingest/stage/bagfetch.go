@@ -107,7 +107,11 @@ func (u *unpacking) unacceptable(row checkm.Row) string {
 		return why
 	}
 
-	err := u.reader.Beside(&container.File{Name: row.Name, Size: max(row.Size, 0)})
+	file := &container.File{Name: row.Name, Size: max(row.Size, 0)}
+	err := u.reader.Beside(file)
+	if file.Warning != "" && len(u.notes) < maxProblems {
+		u.notes = append(u.notes, ingest.Cut(row.Name, maxProblem/4)+": "+file.Warning)
+	}
 	refused := new(container.RefusedError)
 	if errors.As(err, &refused) {
 		return fmt.Sprintf("%s: %s", row.Name, refused.Why)

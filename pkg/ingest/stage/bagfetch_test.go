@@ -91,6 +91,18 @@ func TestBagFetchKeepsContainer(t *testing.T) {
 	}
 }
 
+// TestBagFetchNames: of files that are fetched, too, the depositor is told which names some systems do not tell apart.
+func TestBagFetchNames(t *testing.T) {
+	d := newDeposits(t)
+	bag := bagged("", map[string]string{"a.txt": "one", "A.txt": "two"})
+	j := d.send("a.zip", zipped(d.holed(bag, func(in string) bool { return in == "A.txt" })))
+	d.holds(j, bag)
+	w := strings.Join(j.FileWarnings, "; ")
+	if !strings.Contains(w, "data/A.txt: its name differs from another one in case") {
+		t.Errorf("the warnings are %s", w)
+	}
+}
+
 // TestBagFetchGoesOn: workers die at any request, and their time is up at any moment. All files are there.
 func TestBagFetchGoesOn(t *testing.T) {
 	for seed := range uint64(2) {

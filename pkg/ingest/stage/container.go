@@ -44,6 +44,7 @@ type unpacking struct {
 
 	side     errgroup.Group // writes small files
 	unsaved  int64          // bytes of files since the last save
+	notes    []string       // about the names of files that are fetched
 	fetching int            // files of the bag that are elsewhere, once all others are unpacked
 }
 
@@ -467,7 +468,7 @@ func (d Download) unpacked(ctx context.Context, u *unpacking) (ingest.Result, er
 	if j.Unpacked.Bag != nil {
 		j.Checked = j.Unpacked.Bag.Files
 	}
-	warnings := []string{c.Warning}
+	warnings := append([]string{c.Warning}, u.notes...)
 	if u.reader != nil {
 		warnings = append(warnings, u.reader.Warning, unkept(u.reader.Empty()))
 	}

@@ -44,7 +44,7 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 		same := a.Rev > 0 && eventType == "archive.changed" && a.Settings == set
 		a.Settings, a.Looked, a.Missed = set, 0, 0
 		if same {
-			return s.lookAgain(ctx, tx, a)
+			return s.commitAndWake(ctx, tx, a) // it is looked at at once; nothing has changed, so there is no event
 		}
 		if a.Rev == 0 {
 			tx.Insert(newWake(name, s.now(), tx.ID()))
@@ -55,20 +55,6 @@ func (s *Store) Add(ctx context.Context, name string, set Settings, by By) (Arch
 			Epoch:    a.Epoch,
 		})
 	})
-}
-
-// lookAgain lets an archive be asked for its head at once. Nothing of it has changed, so there is no event.
-func (s *Store) lookAgain(ctx context.Context, tx *table.Tx, a *archiveRow) error {
-	err := saveArchive(tx, a)
-	if err != nil {
-		return err
-	}
-	s.raise(tx, a.Name)
-	err = tx.Commit(ctx)
-	if err == nil {
-		s.wake(ctx, a.Name)
-	}
-	return err
 }
 
 // rebase lets the archive begin at another revision; 0: at the first that is notified. A Conflict

@@ -22,7 +22,12 @@ func (s *Store) commitArchive(ctx context.Context, tx *table.Tx, a *archiveRow, 
 		return err
 	}
 
-	err = saveArchive(tx, a)
+	return s.commitAndWake(ctx, tx, a)
+}
+
+// commitAndWake writes an archive, and asks for a pass.
+func (s *Store) commitAndWake(ctx context.Context, tx *table.Tx, a *archiveRow) error {
+	err := saveArchive(tx, a)
 	if err != nil {
 		return err
 	}
