@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/fault"
 )
 
 // restoredTable is the name of the restored table.
@@ -149,12 +150,30 @@ func lost(t *testing.T, db *dynamodb.Client, src *source, lateARK, firstARK stri
 func backAgain(t *testing.T, lateARK string) {
 	t.Helper()
 	on(t, "")
+	endRuns(t)
 	if o, err := client.Object(t.Context(), lateARK); err != nil || o.Version != 1 {
 		t.Errorf("on its own table again: %+v, %v", o, err)
 	}
 	reindexAll(t) // what was stored meanwhile
 	if o, err := client.Object(t.Context(), lateARK); err != nil || o.Version != 2 {
 		t.Errorf("after a reindex: %+v, %v", o, err)
+	}
+}
+
+// endRuns ends the runs of components that were under way when the functions left this table: their executions went on
+// with the other table, and have ended there. They would be given up only after the longest time of a round.
+func endRuns(t *testing.T) {
+	t.Helper()
+	all, err := client.Components(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := v1.ComponentAction{Action: "interrupt", Reason: "its execution went on with the restored table"}
+	for _, c := range all {
+		_, err := client.ActOnComponent(t.Context(), c.Name, end, "")
+		if err != nil && !fault.Is(err, fault.Conflict) { // no run is under way
+			t.Fatal(err)
+		}
 	}
 }
 
