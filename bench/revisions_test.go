@@ -209,7 +209,7 @@ func (a *archived) begin(id string) revision.Execution {
 	a.mu.Unlock()
 	if !ok {
 		x, err := a.Explain(a.t.Context(), id)
-		a.t.Fatalf("%s was not started: %+v, %v", id, x.Root, err)
+		a.t.Fatalf("%s was not started: %+v, %v", id, x.Root(), err)
 	}
 	_, _, proceed, err := a.Begin(a.t.Context(), e)
 	if err != nil || !proceed {

@@ -51,7 +51,7 @@ type cli struct {
 	Hold      jobs.HoldCmd      `cmd:"" help:"List pauses and holds."`
 	Operation jobs.OperationCmd `cmd:"" help:"List and follow bulk operations; interrupt and continue them."`
 
-	Event    events.Cmd         `cmd:"" help:"List and follow what has happened; explain what became of it."`
+	Event    events.Cmd         `cmd:"" help:"List and follow what has happened."`
 	Consumer events.ConsumerCmd `cmd:"" help:"List and define what reacts to events; act on it."`
 
 	Component components.Cmd     `cmd:"" help:"List and define what works on items; run it, and see its line."`
@@ -68,8 +68,8 @@ type cli struct {
 
 	Replay events.ReplayCmd `cmd:"" help:"Follow, list or cancel replays of events."`
 
-	Doctor  jobs.DoctorCmd  `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
-	Explain jobs.ExplainCmd `cmd:"" help:"Explain what a batch or a job waits for, and what to do."`
+	Doctor  jobs.DoctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
+	Explain command.ExplainCmd `cmd:"" help:"Explain what anything waits for, and what to do."`
 
 	Demo       demoCmd               `cmd:"" passthrough:"" help:"Run all of Archivist in one process, for trying."`
 	Config     command.ConfigCmd     `cmd:"" help:"Show which API is used, and why."`
@@ -86,6 +86,16 @@ const description = "Archivist preserves content: submit it by URL, follow it, a
 //go:embed topics/*.txt
 var topicFiles embed.FS
 
+// renamed are the commands of the release before, and what does the same now.
+var renamed = map[string]string{
+	"archive explain":   "explain ARCHIVE",
+	"revision explain":  "explain ARCHIVE/REVISION",
+	"task explain":      "explain ARCHIVE/REVISION/TASK",
+	"component explain": "explain ITEM --component NAME",
+	"event explain":     "explain SUBJECT --event NUMBER --consumer NAME",
+	"research explain":  "explain PROJECT/EPISODE --clip KEY",
+}
+
 // newProgram returns all commands, without values: parsing a command line sets them, so each needs a new one.
 func newProgram() command.Program {
 	var c cli
@@ -96,6 +106,7 @@ func newProgram() command.Program {
 		Topics:      topicFiles,
 		Texts:       []command.Texts{jobs.Texts, events.Texts, research.Texts, demoHelp},
 		Vars:        jobs.Vars,
+		Renamed:     renamed,
 	}
 }
 

@@ -71,7 +71,7 @@ func evilAPI(t *testing.T) string {
 		path string
 		body any
 	}{
-		{"/report", json.RawMessage(report)}, {"/explain", evilOf[v1.Explanation]()}, {"/receipt", receipt},
+		{"/report", json.RawMessage(report)}, {"/explain/", evilOf[v1.Explanation]()}, {"/receipt", receipt},
 		{"/events", listOf[v1.Event]()}, {"/versions", listOf[v1.Version]()}, {"/files", listOf[v1.File]()},
 		{"/jobs/", job}, {"/jobs", listOf[v1.Job]()}, {"/batches/", batch}, {"/batches", listOf[v1.Batch]()},
 		{"/objects/", evilOf[v1.Object]()}, {"/objects", listOf[v1.Object]()},

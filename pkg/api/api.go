@@ -34,6 +34,7 @@ import (
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/research"
@@ -119,6 +120,8 @@ type Verifier interface {
 type Runs interface {
 	Start(ctx context.Context, name string, by component.By) (run string, err error)
 	Interrupt(ctx context.Context, name string, by component.By) (runs []string, err error)
+	Explain(ctx context.Context, name string) (explain.Explanation, error)
+	ExplainRun(ctx context.Context, run string) (explain.Explanation, error)
 	RunStatus(ctx context.Context, name, run, cursor string, limit int) (r component.Run,
 		next string, err error)
 	Runs(ctx context.Context, name, cursor string, limit int) (runs []component.Run, next string,

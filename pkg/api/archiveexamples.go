@@ -36,17 +36,6 @@ var (
 		Planned: timeExample, Tasks: 3,
 		Ended: 1}
 
-	waitsExample = v1.WaitExplanation{WaitLink: v1.WaitLink{ID: "maps/12/pdf", State: "blocked",
-		WaitsFor: "edge",
-		Why:      "maps/12/index must be succeeded first, and it is running"},
-		Root: runsExample,
-		Chain: []v1.WaitLink{{ID: "maps/12/pdf", State: "blocked", WaitsFor: "edge",
-			Why: "maps/12/index must be succeeded first, and it is running"}, runsExample},
-		Since: timeExample}
-
-	runsExample = v1.WaitLink{ID: taskExampleID, State: stateRunning, WaitsFor: "run",
-		Why: "attempt 1 runs since 2026-11-22 09:30:04 UTC; its time is over at 2026-11-22 09:35:04 UTC"}
-
 	outputExample = v1.TaskOutput{Path: "build/maps.pdf", Size: 1 << 20,
 		SHA256: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"}
 )
@@ -78,9 +67,6 @@ var archiveOperations = map[string]about{
 	"listArchiveEvents": {tag: "Archives", refusals: []problemType{notFound},
 		answer:      events(v1.EventArchiveAdded, "Archive", `{"mode": "active", "epoch": 1}`),
 		description: "What people and the service have changed, oldest first."},
-	"explainArchive": {tag: "Archives", refusals: []problemType{notFound}, answer: waitsExample,
-		description: "What the archive waits for: a revision that is missing, a repository that cannot be read, a " +
-			"person, or its tasks."},
 	"previewRevision": {tag: "Archives", refusals: []problemType{notFound, conflict},
 		answer: v1.RevisionPreview{Revision: 13, Problems: []v1.DefinitionProblem{},
 			Tasks: []v1.PreviewTask{
@@ -115,9 +101,6 @@ var archiveOperations = map[string]about{
 		description: "The tasks of the revision with their states, and those of other revisions that they wait for " +
 			"or supersede, or that have superseded them. Of tasks that they supersede, those of the 10 revisions " +
 			"before are looked at. It is a conflict if the revision is not planned yet."},
-	"explainRevision": {tag: "Archives", refusals: []problemType{notFound}, answer: waitsExample,
-		description: "What the revision waits for: why it is not planned, or the first of its tasks that has not " +
-			"ended."},
 	"listRevisionEvents": {tag: "Archives", refusals: []problemType{notFound},
 		answer: events(v1.EventRevisionNotified, "Revision",
 			`{"transaction": "9fceb02d", "state": "notified"}`),
@@ -138,8 +121,6 @@ var archiveOperations = map[string]about{
 			Execution: "task-01M7ZBMEYHBB62YP6RY21T1GQ8", Started: timeExample,
 			Began: timeExample}}},
 		description: "The task as it stands, with its attempts." + onTasks},
-	"explainTask": {tag: "Tasks", refusals: []problemType{notFound}, answer: waitsExample,
-		description: "The one thing that the task waits for: what it waits for is followed to the root." + onTasks},
 	"listTaskEvents": {tag: "Tasks", refusals: []problemType{notFound},
 		answer: events(v1.EventTaskState, "Task",
 			`{"from": "ready", "to": "dispatched", "attempt": 1}`),
@@ -190,7 +171,7 @@ var archiveParameters = map[string]parameter{
 func init() {
 	maps.Copy(operations, archiveOperations)
 	maps.Copy(parameters, archiveParameters)
-	for _, id := range []string{"getTask", "explainTask", "listTaskEvents", "getTaskLog",
+	for _, id := range []string{"getTask", "listTaskEvents", "getTaskLog",
 		"listTaskOutputs",
 		"getTaskOutput", "actOnTask"} {
 		parameters[id+" id"] = parameter{"The id of the task.", taskExampleID}

@@ -76,11 +76,6 @@ func (a *API) archives(h huma.API) {
 			return a.events(event.Archive)(ctx, &IDCursor{ID: in.Archive, Cursor: in.Cursor})
 		})
 
-	get(a, h, one+"/explain", "explainArchive", "Explain what an archive waits for",
-		func(ctx context.Context, in *ArchiveInput) (v1.WaitExplanation, error) {
-			return wireWaits(a.Revisions.Explain(ctx, in.Archive))
-		})
-
 }
 
 // archive is the status of an archive: its settings, how far it is, and what runs now.

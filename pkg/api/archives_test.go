@@ -90,9 +90,9 @@ func TestArchive(t *testing.T) {
 		p.Plan[1].Edges[1].Verdict != "open" {
 		t.Errorf("the plan is %+v", p)
 	}
-	x, err := c.ExplainTask(ctx, "maps/2/pdf")
+	x, err := c.Explain(ctx, "maps/2/pdf")
 	must(err)
-	if x.WaitsFor != "edge" || x.Root.ID != "maps/1/index" || x.Root.WaitsFor != "start" || len(x.Chain) != 3 {
+	if x.WaitsFor != "edge" || len(x.Chain) != 3 || x.Chain[2].ID != "maps/1/index" || x.Chain[2].WaitsFor != "start" {
 		t.Errorf("the explanation is %+v", x)
 	}
 	logs(t, c, a, started)

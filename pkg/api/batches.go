@@ -27,11 +27,6 @@ func (a *API) batches(h huma.API) {
 	redirect(a, h, "/v1/batches/{id}/report", "getBatchReport", "Get a batch's report", a.report)
 	get(a, h, "/v1/batches/{id}/events", "listBatchEvents", "List a batch's events",
 		a.events(event.Batch))
-	get(a, h, "/v1/batches/{id}/explain", "explainBatch", "Explain what a batch waits for",
-		func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
-			return wireExplanation(a.Queue.ExplainBatch(ctx, in.ID))
-		})
-
 	get(a, h, "/v1/queue", "getQueue", "Get the queue at a glance", a.overview)
 	get(a, h, "/v1/queue/events", "listQueueEvents", "List the pauses of the queue",
 		a.pauses("ingest"))

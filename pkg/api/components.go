@@ -68,10 +68,6 @@ func (a *API) components(h huma.API) {
 		})
 
 	get(a, h, path+"/{name}/line", "listLine", "List the items of a component", a.line)
-	get(a, h, path+"/{name}/explain", "explainComponent",
-		"Explain why a component works on an item, or does not",
-		a.explainComponent)
-
 	get(a, h, "/v1/component-graph", "getComponentGraph", "Get the assembly line as a graph",
 		a.componentGraph)
 	register(a, h, huma.Operation{
@@ -270,30 +266,6 @@ func (a *API) line(ctx context.Context, in *LineInput) (out v1.List[v1.LineItem]
 			From:     timestamp(p.From),
 			Until:    timestamp(p.Until),
 		})
-	}
-	return out, err
-}
-
-// explainComponent says by the present definition and the present events why an item is where it is.
-func (a *API) explainComponent(ctx context.Context,
-	in *ComponentItemInput) (out v1.ComponentExplanation, err error) {
-	x, err := a.Components.Explain(ctx, in.Name, in.Item)
-	out = v1.ComponentExplanation{
-		Component: in.Name,
-		Item:      x.Item,
-		Ready:     x.Ready,
-		Class:     x.Class,
-		Condition: x.Condition,
-		Reason:    x.Reason,
-		NotBefore: timestamp(x.NotBefore),
-		Run:       x.Run,
-		Until:     timestamp(x.Until),
-		Paused:    x.Paused,
-		Filling:   x.Filling,
-	}
-
-	if x.Waits != nil {
-		out.Waits = x.Waits.Reason
 	}
 	return out, err
 }

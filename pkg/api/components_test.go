@@ -47,8 +47,9 @@ func TestComponents(t *testing.T) {
 	if err != nil || !out.Component.Paused {
 		t.Errorf("%+v, %v", out, err)
 	}
-	x, err := c.ExplainComponent(ctx, "count-words", roll)
-	if err != nil || !x.Ready || !x.Paused || x.Item != roll {
+	x, err := c.ExplainWith(ctx, roll, v1.ExplainOf{Component: "count-words"})
+	if err != nil || x.WaitsFor != "hold" || x.ID != roll ||
+		x.Do[0].Command != "archivist component resume count-words --reason TEXT" {
 		t.Errorf("%+v, %v", x, err)
 	}
 	graph, err := c.ComponentGraph(ctx)
@@ -239,7 +240,7 @@ func TestItemRefusals(t *testing.T) {
 	}
 	for _, path := range []string{"/v1/item?id=item:none", "/v1/item/history?id=item:none",
 		"/v1/components/none/line", "/v1/components/none/runs", "/v1/components/none/runs/x",
-		"/v1/components/none/explain?item=item:none", "/v1/components/none/events"} {
+		"/v1/explain/item:none?component=none", "/v1/components/none/events"} {
 		if resp, text := ask(t, http.MethodGet, c.URL+path, ""); resp.StatusCode != 404 {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, text)
 		}

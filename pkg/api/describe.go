@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"io/fs"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -22,7 +21,7 @@ import (
 //go:embed v1/types.go v1/details.go v1/actions.go v1/operations.go v1/search.go v1/events.go v1/verify.go
 //go:embed v1/records.go v1/premis.go v1/preservation.go v1/corrections.go v1/collections.go
 //go:embed v1/consumers.go v1/eventaction.go v1/replays.go v1/components.go v1/runs.go v1/items.go
-//go:embed v1/research.go v1/researchers.go v1/researchfeeds.go v1/archives.go v1/tasks.go
+//go:embed v1/research.go v1/researchers.go v1/researchfeeds.go v1/archives.go v1/tasks.go v1/explain.go
 var sources embed.FS
 
 // comments are the comments of the wire types ("Job") and of their fields ("Job.state").
@@ -128,15 +127,13 @@ func declaring(t reflect.Type, field string) string {
 var enums = map[string][]string{
 	"Accepted.state": v1.BatchStates, "Batch.state": v1.BatchStates,
 	"Job.state": v1.JobStates, "Job.lastSuccessfulState": v1.JobStates,
-	"ReportJob.state":      v1.JobStates,
-	"Explanation.state":    append(slices.Clone(v1.JobStates), v1.Reporting, v1.UpdateReporting),
-	"Event.type":           v1.EventTypes,
-	"ObjectRecord.change":  v1.Changes,
-	"Explanation.waitsFor": v1.Waits,
-	"Task.state":           v1.TaskStates,
-	"WaitLink.waitsFor":    v1.TaskWaits,
-	"Problem.type":         problemURIs(),
-	"Payload.type":         v1.PayloadTypes,
+	"ReportJob.state":        v1.JobStates,
+	"Event.type":             v1.EventTypes,
+	"ObjectRecord.change":    v1.Changes,
+	"ExplainedLink.waitsFor": v1.Waits,
+	"Task.state":             v1.TaskStates,
+	"Problem.type":           problemURIs(),
+	"Payload.type":           v1.PayloadTypes,
 }
 
 // problemURIs are the values of "type" in problem documents, ordered by status.

@@ -20,12 +20,6 @@ type EventInput struct {
 	Version int64  `query:"version" required:"true" minimum:"1"`
 }
 
-// ExplainInput names an event and a consumer.
-type ExplainInput struct {
-	EventInput
-	Consumer string `query:"consumer" required:"true" maxLength:"100"`
-}
-
 // eventLog registers the routes of the log of events.
 func (a *API) eventLog(h huma.API) {
 	get(a, h, "/v1/events", "listEvents", "List events", a.listEvents)
@@ -34,8 +28,6 @@ func (a *API) eventLog(h huma.API) {
 			e, err := a.event(ctx, *in)
 			return wireLogEvent(e), err
 		})
-	get(a, h, "/v1/event/explain", "explainEvent", "Explain what became of an event",
-		a.explainEvent)
 	get(a, h, "/v1/partitions", "listPartitions", "List the partitions of the log of events",
 		a.listPartitions)
 }
@@ -192,23 +184,6 @@ func (a *API) event(ctx context.Context, in EventInput) (e envelope.Event, err e
 		return e, err
 	}
 	return row.Envelope()
-}
-
-// explainEvent says why a consumer did or did not get an event, by the consumer's present definition.
-func (a *API) explainEvent(ctx context.Context,
-	in *ExplainInput) (out v1.EventExplanation, err error) {
-	e, err := a.event(ctx, in.EventInput)
-	if err != nil {
-		return out, err
-	}
-
-	x, err := a.Consumers.Explain(ctx, in.Consumer, e)
-	return v1.EventExplanation{
-		Consumer: x.Consumer,
-		Event:    x.Event,
-		State:    x.State,
-		Reason:   x.Reason,
-	}, err
 }
 
 // listPartitions lists all partitions of all logs on one page, also those that are closed.

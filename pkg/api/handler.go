@@ -46,6 +46,7 @@ func (a *API) Handler() http.Handler {
 	a.archives(h)
 	a.revisions(h)
 	a.tasks(h)
+	a.explaining(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

@@ -46,11 +46,6 @@ func (a *API) jobs(h huma.API) {
 		})
 
 	get(a, h, "/v1/jobs/{id}/events", "listJobEvents", "List a job's events", a.events(event.Job))
-	get(a, h, "/v1/jobs/{id}/explain", "explainJob", "Explain what a job waits for",
-		func(ctx context.Context, in *IDInput) (v1.Explanation, error) {
-			return wireExplanation(a.Queue.ExplainJob(ctx, in.ID))
-		})
-
 	get(a, h, "/v1/jobs/{id}/receipt", "getReceipt", "Get a job's receipt", a.receipt)
 }
 
@@ -153,21 +148,4 @@ func wireJob(j queue.Job) v1.Job {
 		Message:             j.Message,
 		Progress:            v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint},
 	}
-}
-
-// wireExplanation is the wire form of what a batch or a job waits for. It passes the error on, so that
-// a handler is one line.
-func wireExplanation(x queue.Explanation, err error) (v1.Explanation, error) {
-	d := x.Details
-	return v1.Explanation{
-		State:     x.State,
-		WaitsFor:  string(x.Waits),
-		Why:       x.Why,
-		On:        x.On,
-		Execution: d.Execution,
-		Tries:     d.Tries,
-		Repairs:   d.Repairs,
-		Leased:    timestamp(d.Leased),
-		Due:       timestamp(d.Due),
-	}, err
 }

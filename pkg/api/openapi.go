@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -40,6 +41,7 @@ var tags = []*huma.Tag{
 	{Name: "Components",
 		Description: "What works on items, by the events that have happened to them."},
 	{Name: "Items", Description: "What components work on: objects, versions, batches, and items made by hand."},
+	{Name: "Explanations", Description: "What anything waits for, and what can be done about it."},
 	{Name: "Research", Description: "Which clip is looked for in which recording, by whom, and what was found."},
 	{Name: "Archives", Description: "What has revisions, and which of them are planned."},
 	{Name: "Tasks", Description: "What runs when a revision was committed, by hand, or by schedule."},
@@ -85,6 +87,13 @@ var withBody = []problemType{malformedRequest, tooLarge, unsupportedMedia}
 // that has no entry in operations is an error, so that no route is without a description.
 func complete(h huma.API) error {
 	doc := h.OpenAPI()
+	for path, item := range doc.Paths { // in the document, a parameter that is the rest of the path has its name alone
+		if whole := strings.Replace(path, "...}", "}", 1); whole != path {
+			delete(doc.Paths, path)
+			doc.Paths[whole] = item
+		}
+	}
+
 	schema := doc.Components.Schemas
 	problem := schema.Schema(reflect.TypeFor[v1.Problem](), true, "Problem")
 	doc.Components.Responses = refusals(problem)

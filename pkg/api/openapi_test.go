@@ -11,7 +11,6 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/notify"
-	"archivist/pkg/ingest/queue"
 )
 
 type object = map[string]any
@@ -184,13 +183,6 @@ func TestWireTypesAgree(t *testing.T) {
 		ingest.Deleted} {
 		if !slices.Contains(v1.JobStates, string(state)) {
 			t.Errorf("the state %s is not documented", state)
-		}
-	}
-	for _, kind := range []queue.WaitsOn{queue.OnNothing, queue.OnPerson, queue.OnTurn, queue.OnLock, queue.OnSlot,
-		queue.OnSpace,
-		queue.OnStart, queue.OnWorker, queue.OnSource, queue.OnJobs} {
-		if !slices.Contains(v1.Waits, string(kind)) {
-			t.Errorf("%s is not a documented kind of wait", kind)
 		}
 	}
 	file := notify.File{Path: "a", Size: 1, Digests: map[string]string{"md5": "d"},

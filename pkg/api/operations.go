@@ -37,10 +37,15 @@ var operations = map[string]about{
 		answer: events(v1.EventBatchState, "Batch",
 			`{"from": "Pending", "to": "Processing", "exec": 1}`),
 		description: "The events of the batch, oldest first."},
-	"explainBatch": {tag: "Batches", refusals: []problemType{notFound},
-		answer: v1.Explanation{State: v1.Processing, WaitsFor: "jobs",
-			Why: "3 of its 12 jobs are under way."},
-		description: "What the batch waits for, in one or two sentences."},
+	"explain": {tag: "Explanations", refusals: []problemType{notFound, conflict}, answer: explanationExample,
+		description: "What anything waits for: a batch, a job, an operation, a collection; an object, by its ARK, or " +
+			"by its local id and its collection; an item, a component or a run of one; a consumer; an archive, a " +
+			"revision (`ARCHIVE/12`) or a task (`ARCHIVE/12/TASK`); a research project, a lease, and as " +
+			"`PROJECT/NAME` an episode, a clip or a researcher. Several things with one name are a conflict that " +
+			"lists them; `TYPE:ID` asks for one, e.g. `Collection:maps`. Slashes in the id are not encoded. With " +
+			"`component`, the id is an item, and the response is of this component alone; with `clip`, it is an " +
+			"episode, and the response is of the pair; with `consumer` and `event`, it is the subject of an event, " +
+			"and the response says what became of that."},
 	"listBatchJobs": {tag: "Batches", refusals: []problemType{notFound}, states: v1.JobStates,
 		answer:      v1.List[v1.Job]{Items: []v1.Job{jobExample}},
 		description: "In the order of the manifest, 100 to a page. The filter is applied before the paging."},
@@ -56,10 +61,6 @@ var operations = map[string]about{
 		answer: events(v1.EventJobState, "Job",
 			`{"from": "Downloading", "to": "Processing", "exec": 2}`),
 		description: "The events of the job, oldest first."},
-	"explainJob": {tag: "Jobs", refusals: []problemType{notFound},
-		answer: v1.Explanation{State: v1.Pending, WaitsFor: "slot",
-			Why: "12 of 343 waiting jobs are ahead of it."},
-		description: "What the job waits for, in one or two sentences."},
 	"getReceipt": {tag: "Jobs", refusals: []problemType{notFound, conflict}, answer: receiptExample,
 		description: "The preserved files of the job, read from the stored object: 1,000 files to a " +
 			"page. Until the job has stored a version, the response is a conflict."},
@@ -244,10 +245,6 @@ var operations = map[string]about{
 		description: "The event, with all that it says. With its `cause`, a program that changes something because " +
 			"of it can name it in the header `Archivist-Cause`: `event`, `root`, `depth` and each `component` in the " +
 			"form of a query."},
-	"explainEvent": {tag: "Events", refusals: []problemType{notFound},
-		answer: v1.EventExplanation{Consumer: "search", Event: logEventExample.ID, State: "handled",
-			Reason: "it was handled"},
-		description: "Why the consumer did or did not get the event, by its present definition."},
 	"listPartitions": {tag: "Events",
 		answer: v1.List[v1.LogPartition]{Items: []v1.LogPartition{
 			{Name: "maps", Log: "maps", Head: 42, Horizon: 1}}},
@@ -345,11 +342,6 @@ var operations = map[string]about{
 			First:    "2026-11-22T09:29:00Z"}}},
 		description: "The items of a class, the first to be worked on first, 100 to a page. Items that are done are " +
 			"not listed."},
-	"explainComponent": {tag: "Components", refusals: []problemType{notFound},
-		answer: v1.ComponentExplanation{Component: "count-words", Item: itemID,
-			Condition: "pastSuccess",
-			Reason:    "there is no event Received that counts; it must be there with the outcome success"},
-		description: "The first condition that does not hold, by the events that there are now."},
 	"getComponentGraph": {tag: "Components",
 		answer: v1.ComponentGraph{DOT: "digraph components {…}",
 			Mermaid: "flowchart LR …"},

@@ -53,7 +53,6 @@ var parameters = map[string]parameter{
 	"actOnComponent name":      {"The name of the component.", "count-words"},
 	"listComponentEvents name": {"The name of the component.", "count-words"},
 	"listLine name":            {"The name of the component.", "count-words"},
-	"explainComponent name":    {"The name of the component.", "count-words"},
 	"listRuns name":            {"The name of the component.", "count-words"},
 	"getRun name":              {"The name of the component.", "count-words"},
 	"startRun name":            {"The name of the component.", "count-words"},
@@ -75,6 +74,13 @@ var parameters = map[string]parameter{
 		"a0"},
 	"reindex to": {"The key prefix at which to end. So several requests can share the work.",
 		"b"},
+
+	"explain id":         {"The id or the name of the thing, or TYPE:ID.", jobID},
+	"explain collection": {"The id is a local id in this collection.", ""},
+	"explain component":  {"The id is an item: only what this component waits for.", ""},
+	"explain consumer":   {"The id is the subject of an event: what this consumer did with it. Requires event.", ""},
+	"explain event":      {"The number of the event. Requires consumer.", ""},
+	"explain clip":       {"The id is an episode: the pair of it and the clip with this key.", ""},
 
 	"getOperation id":        {"The id of the operation.", operationID},
 	"listItems id":           {"The id of the operation.", operationID},

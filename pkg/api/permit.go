@@ -43,11 +43,14 @@ func (a *API) refuse(c huma.Context, err error) {
 	a.problem(err).(*refusal).write(w)
 }
 
+// errNoRevisions: the deployment has no revision queue.
+var errNoRevisions = fault.New(fault.Conflict,
+	"this deployment has no revision queue: the setting revisionQueue makes one")
+
 // deployed refuses a call of the revision queue where there is none. What the routes with these tags use is nil there.
 func (a *API) deployed(c huma.Context, next func(huma.Context)) {
 	if a.Revisions == nil && slices.ContainsFunc(c.Operation().Tags, ofRevisions) {
-		a.refuse(c, fault.New(fault.Conflict,
-			"this deployment has no revision queue: the setting revisionQueue makes one"))
+		a.refuse(c, errNoRevisions)
 		return
 	}
 	next(c)

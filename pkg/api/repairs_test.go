@@ -38,7 +38,7 @@ func TestRepairs(t *testing.T) {
 	}
 	ready := func(want bool) {
 		t.Helper()
-		x, err := a.Components.Explain(t.Context(), preservation.FileRepair, "object:"+ark)
+		x, err := a.Components.Standing(t.Context(), preservation.FileRepair, "object:"+ark)
 		if err != nil || x.Ready != want {
 			t.Errorf("ready: %+v, %v; want %t", x, err, want)
 		}

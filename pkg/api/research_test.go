@@ -112,8 +112,8 @@ func TestResearch(t *testing.T) {
 	if _, err := c.AcceptWork(ctx, "jingles", accept); !fault.Is(err, fault.Conflict) {
 		t.Errorf("by another: %v", err)
 	}
-	x, err := c.ExplainPair(ctx, "jingles", work.Episode.Key, work.Clips[0].Key)
-	if err != nil || x.Due || x.Lease == nil || x.Lease.Researcher != "bench-3" {
+	x, err := c.ExplainWith(ctx, "jingles/"+work.Episode.Key, v1.ExplainOf{Clip: work.Clips[0].Key})
+	if err != nil || x.WaitsFor != "worker" || !strings.HasSuffix(x.Why, "accepted by bench-3") {
 		t.Errorf("%+v, %v", x, err)
 	}
 	report := v1.ResearchReport{Project: "jingles", Lease: work.Lease.ID, Researcher: "bench-3",
@@ -182,7 +182,7 @@ func TestDifference(t *testing.T) {
 	}
 	d := v1.ResearchDecision{Episode: list[0].Episode, Clip: list[0].Clip, Another: true, Reason: "to be sure"}
 	x, err := c.DecidePair(ctx, "jingles", d)
-	if err != nil || !x.Due {
+	if err != nil || x.WaitsFor != "turn" && x.WaitsFor != "researcher" {
 		t.Errorf("%+v, %v", x, err)
 	}
 	_, err = c.Hello(ctx, "jingles", v1.ResearchHello{Researcher: "bench-3", Capacity: 1})
@@ -199,7 +199,7 @@ func TestDifference(t *testing.T) {
 		t.Fatal("the third one gets nothing")
 	}
 	d.Another, d.Lease = false, second.Lease.ID
-	if x, err = c.DecidePair(ctx, "jingles", d); err != nil || x.Due || !strings.Contains(x.Why, "is researched") {
+	if x, err = c.DecidePair(ctx, "jingles", d); err != nil || !strings.Contains(x.Why, "is researched") {
 		t.Errorf("%+v, %v", x, err)
 	}
 }

@@ -65,11 +65,6 @@ var (
 		LastHour:         180,
 		RemainingSeconds: 7000, Trouble: []v1.ResearchTrouble{{Kind: "clip", Media: silent}}}
 
-	pairExample = v1.ResearchExplanation{Episode: episodeExample, Clip: clipExample,
-		Why: "it is under the lease " + operationID +
-			" until 2026-11-22T11:30:00Z: accepted by bench-3",
-		Results: []v1.ResearchResult{}, Lease: &leaseExample}
-
 	nextExample = v1.ResearchNext{Researcher: "bench-3", Token: "01M7ZBMEYHBB62YP6RY21T1GQ9"}
 
 	workExample = v1.ResearchWork{Lease: leaseExample, Analysis: analysisExample,
@@ -102,8 +97,6 @@ var researchOperations = map[string]about{
 		description: "The changes of the project by persons, oldest first."},
 	"getResearchStatus": {tag: "Research", refusals: []problemType{notFound}, answer: statusExample,
 		description: "How much is researched, who is at work, and what is set aside or deferred, with the reasons."},
-	"explainPair": {tag: "Research", refusals: []problemType{notFound}, answer: pairExample,
-		description: "Why this pair of an episode and a clip is or is not to be assigned, by what is stored now."},
 	"listDifferences": {tag: "Research", refusals: []problemType{notFound},
 		answer: listOf(v1.ResearchDifference{Episode: episodeKey, Clip: clipKey, Since: timeExample,
 			Results: []v1.ResearchResult{}}),
@@ -112,7 +105,10 @@ var researchOperations = map[string]about{
 	"decidePair": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
 		request: v1.ResearchDecision{Action: "decide", Episode: episodeKey, Clip: clipKey, Lease: operationID,
 			Reason: "The second hit is an echo."},
-		answer: pairExample,
+		answer: v1.Explanation{
+			ExplainedLink: v1.ExplainedLink{Kind: "Episode", ID: "jingles/" + episodeKey, WaitsFor: "nothing",
+				Why: "it is researched: by bench-3 at 2026-11-22T09:41:10Z, lease " + operationID},
+			Chain: []v1.ExplainedLink{}, Do: []v1.ExplainedStep{}, Facts: []v1.ExplainedFact{}},
 		description: "With `lease`, the result of that lease counts, also if the pair only waits for another " +
 			"researcher. With `another`, one more researcher is asked, who may agree with enough others, or not."},
 	"listLeases": {tag: "Research", refusals: []problemType{notFound}, answer: listOf(leaseExample),

@@ -16,13 +16,6 @@ import (
 	"archivist/pkg/research"
 )
 
-// PairInput names an episode and a clip.
-type PairInput struct {
-	ProjectInput
-	Episode string `query:"episode" required:"true" maxLength:"40"`
-	Clip    string `query:"clip" required:"true" maxLength:"40"`
-}
-
 // OffsetsInput selects offsets.
 type OffsetsInput struct {
 	ProjectCursor
@@ -62,7 +55,6 @@ func (a *API) researchViews(h huma.API) {
 	const path = researchProject
 	get(a, h, path+"/status", "getResearchStatus", "Get how far a research project is",
 		a.researchStatus)
-	get(a, h, path+"/explain", "explainPair", "Explain why a pair is or is not due", a.explainPair)
 	a.differences(h, path+"/differences")
 	get(a, h, path+"/leases", "listLeases", "List the leases that have not ended",
 		func(ctx context.Context, in *ProjectCursor) (out v1.List[v1.ResearchLease], err error) {
@@ -120,7 +112,7 @@ func (a *API) differences(h huma.API, path string) {
 		OperationID: "decidePair",
 		Summary:     "Decide about a pair whose results differ",
 	},
-		func(ctx context.Context, in *PairDecision) (out v1.ResearchExplanation, err error) {
+		func(ctx context.Context, in *PairDecision) (out v1.Explanation, err error) {
 			by, err := in.by(in.Body.Reason)
 			if err != nil {
 				return out, err
@@ -131,7 +123,8 @@ func (a *API) differences(h huma.API, path string) {
 			if err != nil {
 				return out, err
 			}
-			return a.explainPair(ctx, &PairInput{in.ProjectInput, in.Body.Episode, in.Body.Clip})
+			x, err := a.Research.ExplainPair(ctx, in.Project, in.Body.Episode, in.Body.Clip)
+			return wireExplanation(x), err
 		})
 }
 
@@ -235,30 +228,6 @@ func (a *API) researchStatus(ctx context.Context,
 			v1.ResearchTrouble{Kind: string(t.Kind), Media: wireMedia(t)})
 	}
 	return out, nil
-}
-
-// explainPair says why a pair is or is not assigned, by the rows as they are now.
-func (a *API) explainPair(ctx context.Context,
-	in *PairInput) (out v1.ResearchExplanation, err error) {
-	x, err := a.Research.Explain(ctx, in.Project, in.Episode, in.Clip)
-	out = v1.ResearchExplanation{
-		Episode:    wireMedia(x.Episode),
-		Clip:       wireMedia(x.Clip),
-		Due:        x.Due,
-		Why:        x.Why,
-		Results:    each(x.Results, wireResult),
-		MoreBefore: x.MoreBefore,
-	}
-
-	if x.Due {
-		out.EpisodesBefore, out.ClipsBefore = &x.EpisodesBefore, &x.ClipsBefore
-	}
-
-	if x.Lease != nil {
-		l := wireLease(*x.Lease)
-		out.Lease = &l
-	}
-	return out, err
 }
 
 // listResearchers lists the researchers that are present. A project that does not exist is a NotFound.

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -84,11 +83,6 @@ func (a *API) revisions(h huma.API) {
 
 	get(a, h, path+"/{revision}/graph", "getRevisionGraph", "Get a revision as a graph",
 		a.revisionGraph)
-	get(a, h, path+"/{revision}/explain", "explainRevision", "Explain what a revision waits for",
-		func(ctx context.Context, in *RevisionInput) (v1.WaitExplanation, error) {
-			return wireWaits(a.Revisions.Explain(ctx, in.id()))
-		})
-
 	get(a, h, path+"/{revision}/events", "listRevisionEvents", "List the events of a revision",
 		func(ctx context.Context, in *RevisionCursor) (v1.List[v1.Event], error) {
 			p, err := a.Revisions.Plan(ctx, in.Archive, in.Revision) // it knows the epoch
@@ -99,10 +93,6 @@ func (a *API) revisions(h huma.API) {
 			return a.events(event.Revision)(ctx, &IDCursor{ID: id, Cursor: in.Cursor})
 		})
 }
-
-// id is the id of the revision as package revision reads it: the archive's name means its present
-// epoch.
-func (in RevisionInput) id() string { return in.Archive + "/" + strconv.FormatInt(in.Revision, 10) }
 
 // notify records that a revision was committed. A transaction that cannot be one of such an archive is
 // refused before anything is recorded. The token of a task's run says which task made the revision.

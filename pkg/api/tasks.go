@@ -88,11 +88,6 @@ func (a *API) tasks(h huma.API) {
 	}, a.runTask)
 
 	get(a, h, one, "getTask", "Get a task with its attempts", a.task)
-	get(a, h, one+"/explain", "explainTask", "Explain what a task waits for",
-		func(ctx context.Context, in *TaskInput) (v1.WaitExplanation, error) {
-			return wireWaits(a.Revisions.Explain(ctx, in.ID))
-		})
-
 	get(a, h, one+"/events", "listTaskEvents", "List the events of a task",
 		func(ctx context.Context, in *TaskCursor) (v1.List[v1.Event], error) {
 			return a.events(event.Task)(ctx, &IDCursor{ID: in.ID, Cursor: in.Cursor})

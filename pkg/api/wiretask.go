@@ -60,21 +60,3 @@ func wireTask(in revision.Instance) v1.Task {
 
 // verdictOf is the verdict of an edge as it is shown. An edge that is not judged yet is "open".
 func verdictOf(v workflow.Verdict) string { return cmp.Or(string(v), "open") }
-
-// wireLink is one step on the way from what waits to the root of the wait.
-func wireLink(l revision.Link) v1.WaitLink {
-	return v1.WaitLink{ID: l.ID, State: l.State, WaitsFor: string(l.Waits), Why: l.Why}
-}
-
-// wireWaits is what an archive, a revision or a task waits for: the step itself, the root, and the
-// chain between them. It passes the error on, so that a handler is one line.
-func wireWaits(x revision.Explanation, err error) (v1.WaitExplanation, error) {
-	return v1.WaitExplanation{
-		WaitLink: wireLink(x.Link),
-		Root:     wireLink(x.Root),
-		Chain:    each(x.Chain, wireLink),
-		Cut:      x.Cut,
-		Since:    timestamp(x.Since),
-		Until:    timestamp(x.Until),
-	}, err
-}

@@ -31,7 +31,7 @@ func TestFull(t *testing.T) {
 		t.Helper()
 		k, err := b.Get(t.Context(), Episode, songs, e)
 		b.must(err)
-		x, err := b.Explain(t.Context(), songs, e, last)
+		x, err := b.Standing(t.Context(), songs, e, last)
 		b.must(err)
 		if k.State != state || k.Pairs != 201 || k.Leased != leased || k.Full != full || x.Why != why || !x.Due {
 			t.Errorf("%+v, %+v; expected %s, %d, %q, %q", k, x, state, leased, full, why)

@@ -68,9 +68,9 @@ func (b *bench) idle(name string) {
 }
 
 // why is the explanation of the pair of the episode "e" and the clip "c".
-func (b *bench) why() Explanation {
+func (b *bench) why() Standing {
 	b.t.Helper()
-	x, err := b.Explain(b.t.Context(), songs, Key("s", "e"), Key("s", "c"))
+	x, err := b.Standing(b.t.Context(), songs, Key("s", "e"), Key("s", "c"))
 	b.must(err)
 	return x
 }

@@ -32,7 +32,7 @@ func (b *bench) recount() (st Status) {
 			if !live(c) {
 				continue
 			}
-			x, err := b.Explain(b.t.Context(), songs, e.Key, c.Key)
+			x, err := b.Standing(b.t.Context(), songs, e.Key, c.Key)
 			b.must(err)
 			of.Pairs++
 			switch {
@@ -180,7 +180,7 @@ func TestExplain(t *testing.T) {
 	b.curate(Episode, "first", 9, 0)
 	check := func(why string) {
 		t.Helper()
-		x, err := b.Explain(t.Context(), songs, e, c)
+		x, err := b.Standing(t.Context(), songs, e, c)
 		b.must(err)
 		if !strings.HasPrefix(x.Why, why) || x.Due != strings.HasPrefix(why, "it is due") {
 			t.Errorf("%q, want %q (%+v)", x.Why, why, x)
@@ -196,7 +196,7 @@ func TestExplain(t *testing.T) {
 	check("it is under the lease id")
 	b.accept("r")
 	w := b.accept("r")
-	x, err := b.Explain(t.Context(), songs, e, c)
+	x, err := b.Standing(t.Context(), songs, e, c)
 	if err != nil || x.Lease.Researcher != "r" || !strings.HasSuffix(x.Why, ": accepted by r") {
 		t.Errorf("%+v, %v", x, err)
 	}
@@ -212,7 +212,7 @@ func TestExplain(t *testing.T) {
 	b.report(w, 0, true)
 	check("it is researched: by r at 2026-01-01T03:00:00Z, lease " + w.Lease.ID)
 	for _, pair := range [][2]string{{e, e}, {c, c}} {
-		_, err = b.Explain(t.Context(), songs, pair[0], pair[1])
+		_, err = b.Standing(t.Context(), songs, pair[0], pair[1])
 		if !fault.Is(err, fault.NotFound) {
 			t.Errorf("%v: %v", pair, err)
 		}

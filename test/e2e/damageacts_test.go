@@ -233,12 +233,14 @@ func (c *cell) replicate() {
 		startRun(c.T, preservation.Replication)
 		all := c.events(item, preservation.Replicated)
 		if len(all) == known {
-			x, err := client.ExplainComponent(c.Context(), preservation.Replication, item)
+			x, err := client.ExplainWith(c.Context(), item, v1.ExplainOf{Component: preservation.Replication})
 			if err != nil {
 				c.Fatal(err)
 			}
-			c.says = x.Waits
-			return x.Waits != ""
+			if x.WaitsFor == "retry" {
+				_, c.says, _ = strings.Cut(strings.TrimSuffix(x.Why, "."), ": ")
+			}
+			return x.WaitsFor == "retry"
 		}
 		last = all[0]
 		for _, e := range all {

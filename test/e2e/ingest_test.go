@@ -161,7 +161,7 @@ func TestJobsOfOneObjectRunInOrder(t *testing.T) {
 	_, second := submit(t, src.URL+"/c.txt", "file", "chain")
 	until(t, "the second waits for the first", soon, func() bool {
 		x, err := client.Explain(t.Context(), second)
-		return err == nil && x.WaitsFor == "lock" && x.On == first
+		return err == nil && x.WaitsFor == "lock" && x.Root().ID == first
 	})
 	release()
 	a, b := ends(t, first, "Completed", soon), ends(t, second, "Completed", soon)

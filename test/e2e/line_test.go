@@ -249,7 +249,7 @@ func (l line) urgentFirst() {
 	if i := slices.Index(calls, urgent); i != len(calls)-3 {
 		l.t.Errorf("the urgent item %s is not the first of three: %v", urgent, calls)
 	}
-	if _, err := l.s.Explain(l.t.Context(), name, "item:line/none"); !fault.Is(err, fault.NotFound) {
+	if _, err := l.s.ExplainItem(l.t.Context(), "item:line/none", name); !fault.Is(err, fault.NotFound) {
 		l.t.Errorf("an item that is not there: %v", err)
 	}
 }

@@ -76,7 +76,7 @@ func TestOpinions(t *testing.T) {
 	r.must(err)
 	st, err := client.ResearchStatus(ctx, opinions)
 	r.must(err)
-	if x.Due || st.Coverage.Researched != 1 || len(st.Differences) > 0 {
+	if x.WaitsFor != "nothing" || st.Coverage.Researched != 1 || len(st.Differences) > 0 {
 		t.Errorf("%+v, %+v", x, st)
 	}
 

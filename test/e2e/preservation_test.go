@@ -57,11 +57,11 @@ func TestPreservation(t *testing.T) {
 	}
 	// What it found is known before the run has noted that it ended.
 	until(t, "it is checked again some days later, or after a change", soon, func() bool {
-		x, err := client.ExplainComponent(t.Context(), preservation.FixityCheck, "object:"+ark)
+		x, err := client.ExplainWith(t.Context(), "object:"+ark, v1.ExplainOf{Component: preservation.FixityCheck})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return !x.Ready || x.NotBefore != ""
+		return x.WaitsFor != "turn" && x.WaitsFor != "worker"
 	})
 }
 

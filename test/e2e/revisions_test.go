@@ -86,9 +86,9 @@ func TestRevisionsOfTheText(t *testing.T) {
 	a.notify(1)
 	a.notify(3)
 	until(t, "the gap is seen", soon, func() bool {
-		got, err := client.ExplainRevision(t.Context(), a.name, 3)
+		got, err := client.Explain(t.Context(), a.name+"/3")
 		_, known := client.RevisionPlan(t.Context(), a.name, 2, "") // after a while the archive is asked for it
-		return err == nil && got.Root.WaitsFor == "gap" || known == nil
+		return err == nil && got.Root().WaitsFor == "gap" || known == nil
 	})
 	a.notify(2)
 	build := a.process("build2")
@@ -159,11 +159,11 @@ func TestRevisionsAreOperated(t *testing.T) {
 	first := a.process("endless1")
 	a.does("archive", "pause", a.name, "--reason", "the repository is moved")
 	a.begin(endless)
-	if got, err := client.ExplainRevision(t.Context(), a.name, 2); err != nil || got.Root.WaitsFor != "person" {
+	if got, err := client.Explain(t.Context(), a.name+"/2"); err != nil || got.Root().WaitsFor != "hold" {
 		t.Errorf("revision 2 waits for %+v, %v", got, err)
 	}
 	waiting := a.starts("report", 1)
-	if got, err := client.ExplainTask(t.Context(), waiting); err != nil || got.Root.WaitsFor != "person" {
+	if got, err := client.Explain(t.Context(), waiting); err != nil || got.Root().WaitsFor != "hold" {
 		t.Errorf("%s waits for %+v, %v", waiting, got, err)
 	}
 	if !alive(first) {

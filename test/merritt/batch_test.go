@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
 	"archivist/pkg/ingest/stage/stagetest"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -197,7 +198,7 @@ func batchPendingToHeld(t *testing.T) {
 	s.tick()
 	s.isBatch(id, batchStatus{ingest.BatchHeld, ingest.WorkHeld, counts{}, "Pending→Held"}) // until a person acts
 	x, err := s.Machine.Queue.ExplainBatch(t.Context(), id)
-	if err != nil || x.Waits != queue.OnHold || !strings.Contains(x.Why, "a test") {
+	if err != nil || x.Waits != explain.Hold || !strings.Contains(x.Why, "a test") {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
@@ -317,7 +318,7 @@ func batchReportingToFailed(t *testing.T) {
 	id := s.reported()
 	s.isBatch(id, batchStatus{ingest.BatchFailed, "", counts{Completed: 1, Failed: 1}, "Reporting→Failed"})
 	x, err := s.Machine.Queue.ExplainBatch(t.Context(), id)
-	if err != nil || x.Waits != queue.OnPerson || !strings.Contains(x.Why, "Failed jobs: 1 of 2") {
+	if err != nil || x.Waits != explain.Person || !strings.Contains(x.Why, "Failed jobs: 1 of 2") {
 		t.Errorf("%+v, %v", x, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/ingest/queue/queuetest"
 	"archivist/pkg/ingest/stage/stagetest"
 	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -221,7 +222,7 @@ func provisioning(t *testing.T) {
 	s.is(large, status{state: ingest.Provisioning, last: ingest.Estimating, place: ingest.WorkProvisioning,
 		counts: counts{Processing: 3}, event: "Estimating→Provisioning"})
 	x, err := s.Machine.Queue.ExplainJob(t.Context(), large)
-	if err != nil || x.Waits != queue.OnSpace {
+	if err != nil || x.Waits != explain.Space {
 		t.Errorf("%+v, %v", x, err)
 	}
 }

@@ -26,7 +26,6 @@ type Cmd struct {
 	Skip     archiveSkipCmd     `cmd:"" help:"Give a revision no tasks, for example because it cannot be read."`
 	Backfill archiveBackfillCmd `cmd:"" help:"Plan revisions before the first."`
 	Delete   archiveActCmd      `cmd:"" help:"Cancel what has not ended, and forget an archive. Its history stays."`
-	Explain  archiveExplainCmd  `cmd:"" help:"Explain what an archive waits for."`
 }
 
 // archiveName is the argument of most commands.
@@ -271,27 +270,4 @@ func (c *archiveBackfillCmd) Run(a *command.App) error {
 		return err
 	}
 	return showArchive(a, got)
-}
-
-// archiveExplainCmd explains why nothing goes on in an archive.
-type archiveExplainCmd struct{ archiveName }
-
-func (archiveExplainCmd) Prints() any { return v1.WaitExplanation{} }
-
-// Run explains, down to the one thing for which all in the chain wait in the end.
-func (c *archiveExplainCmd) Run(a *command.App) error {
-	got, err := a.Client.ExplainArchive(a.Ctx, c.Archive)
-	if err != nil {
-		return err
-	}
-	return showWaits(a, got)
-}
-
-// showWaits prints what waits for what, from the thing that was asked for to the root.
-func showWaits(a *command.App, x v1.WaitExplanation) error {
-	return a.Print(x, func(p terminal.Page) {
-		for _, l := range x.Chain {
-			p.Fields(l.ID, l.State+": "+l.Why)
-		}
-	})
 }

@@ -14,12 +14,11 @@ import (
 
 // RevisionCmd is for revisions of archives.
 type RevisionCmd struct {
-	List    revisionListCmd    `cmd:"" help:"List the revisions of an archive, the newest first."`
-	Show    revisionShowCmd    `cmd:"" help:"Show a revision with its tasks."`
-	Notify  revisionNotifyCmd  `cmd:"" help:"Say that a revision was committed."`
-	Explain revisionExplainCmd `cmd:"" help:"Explain what a revision waits for."`
-	Plan    revisionPlanCmd    `cmd:"" help:"Show what a revision would plan that is not planned yet."`
-	Graph   revisionGraphCmd   `cmd:"" help:"Print a revision as a graph, with the states of its tasks."`
+	List   revisionListCmd   `cmd:"" help:"List the revisions of an archive, the newest first."`
+	Show   revisionShowCmd   `cmd:"" help:"Show a revision with its tasks."`
+	Notify revisionNotifyCmd `cmd:"" help:"Say that a revision was committed."`
+	Plan   revisionPlanCmd   `cmd:"" help:"Show what a revision would plan that is not planned yet."`
+	Graph  revisionGraphCmd  `cmd:"" help:"Print a revision as a graph, with the states of its tasks."`
 }
 
 // revisionArg is the argument of most commands.
@@ -195,25 +194,6 @@ func (c *revisionNotifyCmd) Run(a *command.App) error {
 		p.Fields("revision", got.ID, "state", got.State, "transaction", got.Transaction, "made by",
 			got.MadeBy)
 	})
-}
-
-// revisionExplainCmd explains for what a revision waits: another one that is missing, a task, a lock, or a
-// person.
-type revisionExplainCmd struct{ revisionArg }
-
-func (revisionExplainCmd) Prints() any { return v1.WaitExplanation{} }
-
-// Run explains.
-func (c *revisionExplainCmd) Run(a *command.App) error {
-	archive, n, err := c.parse()
-	if err != nil {
-		return err
-	}
-	got, err := a.Client.ExplainRevision(a.Ctx, archive, n)
-	if err != nil {
-		return err
-	}
-	return showWaits(a, got)
 }
 
 // revisionPlanCmd previews a revision that is not planned yet.

@@ -26,7 +26,6 @@ type TaskCmd struct {
 	Start   taskStartCmd   `cmd:"" help:"Start a task that waits for a person."`
 	Rerun   taskRerunCmd   `cmd:"" help:"Run a task again that has ended, or all that has failed."`
 	Cancel  taskCancelCmd  `cmd:"" help:"End a task. One that runs is told to, and has a minute."`
-	Explain taskExplainCmd `cmd:"" help:"Explain the one thing that a task waits for."`
 }
 
 // taskArg is the argument of most commands: ARCHIVE/REVISION/NAME and, of a run by hand or by schedule, its
@@ -312,7 +311,7 @@ func watchTask(a *command.App, id string) error {
 
 		// Every other end is a failure for who waits.
 		if s.Over && t.State != "succeeded" {
-			s.Failed = fault.New(fault.Conflict, "%s is %s; archivist task explain %s shows why",
+			s.Failed = fault.New(fault.Conflict, "%s is %s; archivist explain %s shows why",
 				terminal.Printable(t.ID), t.State, terminal.Printable(t.ID))
 		}
 		return s, err
@@ -420,18 +419,4 @@ func (c *taskRerunCmd) failed(a *command.App) error {
 		a.Warn("%s", why)
 	}
 	return a.Print(got.Started, func(p terminal.Page) { terminal.Table(p, got.Started, taskColumns...) })
-}
-
-// taskExplainCmd explains a task.
-type taskExplainCmd struct{ taskArg }
-
-func (taskExplainCmd) Prints() any { return v1.WaitExplanation{} }
-
-// Run explains the one thing for which the task waits in the end.
-func (c *taskExplainCmd) Run(a *command.App) error {
-	got, err := a.Client.ExplainTask(a.Ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return showWaits(a, got)
 }

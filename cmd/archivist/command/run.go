@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"runtime/debug"
@@ -26,6 +27,8 @@ type Program struct {
 	Texts []Texts
 	// Vars are values that tags name, e.g. those of an enum.
 	Vars kong.Vars
+	// Renamed are the commands of an earlier release, and the usage of what does the same now.
+	Renamed map[string]string
 }
 
 // Flags are those that all commands have. They are no settings yet: settle decides, with the environment and the
@@ -77,7 +80,7 @@ func Run(ctx context.Context, p Program, m Machine, args []string) int {
 	}
 
 	if err != nil {
-		return a.end(err)
+		return a.end(cmp.Or(p.renamed(args), err))
 	}
 
 	err = a.prepare(k)
@@ -85,6 +88,17 @@ func Run(ctx context.Context, p Program, m Machine, args []string) int {
 		return a.end(err)
 	}
 	return a.end(k.Run(a))
+}
+
+// renamed is the error that names the command that has come in place of the one in args; nil if there is none.
+func (p Program) renamed(args []string) error {
+	for i := 1; i < len(args); i++ {
+		old := args[i-1] + " " + args[i]
+		if now := p.Renamed[old]; now != "" {
+			return Usage("archivist %s is now: archivist %s", old, now)
+		}
+	}
+	return nil
 }
 
 // Parser makes the parser of the commands. It calls exit after --help and --version, and then goes on. A wrong

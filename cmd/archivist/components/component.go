@@ -27,8 +27,7 @@ type Cmd struct {
 	History componentHistoryCmd `cmd:"" help:"List the changes of a component."`
 	Graph   componentGraphCmd   `cmd:"" help:"Print all components as a graph: the assembly line."`
 
-	Line    componentLineCmd    `cmd:"" help:"List the items of a component: ready, later, running or failed."`
-	Explain componentExplainCmd `cmd:"" help:"Explain why a component works on an item, or does not."`
+	Line componentLineCmd `cmd:"" help:"List the items of a component: ready, later, running or failed."`
 
 	Run       componentRunCmd  `cmd:"" help:"Run a component now."`
 	Runs      componentRunsCmd `cmd:"" help:"List the runs of a component."`
@@ -383,39 +382,6 @@ var lineColumns = []terminal.Column[v1.LineItem]{
 	},
 	{Title: "ready from", Text: func(l v1.LineItem) string { return l.From }},
 	{Title: "lease ends", Text: func(l v1.LineItem) string { return l.Until }},
-}
-
-// componentExplainCmd explains, for one item, why a component works on it or does not: what to ask when nothing
-// happens.
-type componentExplainCmd struct {
-	componentName
-	Item string `arg:"" help:"Id of an item, e.g. item:delivery-17, or the ARK of an object."`
-}
-
-func (componentExplainCmd) Prints() any { return v1.ComponentExplanation{} }
-
-// Run explains: the first condition that does not hold, or what the component waits for.
-func (c *componentExplainCmd) Run(a *command.App) error {
-	x, err := a.Client.ExplainComponent(a.Ctx, c.Name, c.Item)
-	if err != nil {
-		return err
-	}
-	return a.Print(x, func(p terminal.Page) {
-		paused, filling := "", ""
-		if x.Paused {
-			paused = "the component is paused; archivist component resume " + c.Name + " ends that"
-		}
-
-		if x.Filling {
-			filling = "the definition was changed, and the item has not been looked at since"
-		}
-
-		p.Fields("item", x.Item, "component", x.Component, "ready", command.YesNo(x.Ready), "class",
-			x.Class,
-			"condition", x.Condition, "why", x.Reason, "not before", x.NotBefore, "waits", x.Waits,
-			"run", x.Run,
-			"lease ends", x.Until, "paused", paused, "back-fill", filling)
-	})
 }
 
 // componentActCmd pauses, resumes, interrupts or deletes a component.

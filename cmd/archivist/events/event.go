@@ -15,11 +15,10 @@ import (
 
 // Cmd is for the log of events.
 type Cmd struct {
-	List    eventListCmd    `cmd:"" help:"List events of a subject, of a collection, or of a partition of the log."`
-	Tail    eventTailCmd    `cmd:"" help:"Show the newest events of a partition of the log, and follow it."`
-	Show    eventShowCmd    `cmd:"" help:"Show all that an event says."`
-	Explain eventExplainCmd `cmd:"" help:"Explain why a consumer did or did not get an event."`
-	Verify  eventVerifyCmd  `cmd:"" help:"Check that the archive of events is as it was written."`
+	List   eventListCmd   `cmd:"" help:"List events of a subject, of a collection, or of a partition of the log."`
+	Tail   eventTailCmd   `cmd:"" help:"Show the newest events of a partition of the log, and follow it."`
+	Show   eventShowCmd   `cmd:"" help:"Show all that an event says."`
+	Verify eventVerifyCmd `cmd:"" help:"Check that the archive of events is as it was written."`
 
 	RaiseEpoch eventRaiseEpochCmd `cmd:"" help:"${help_raise_epoch}"`
 }
@@ -285,28 +284,4 @@ func placeText(e v1.LogEvent) string {
 		return "none yet"
 	}
 	return fmt.Sprintf("%s %d", e.Partition, e.Seq)
-}
-
-// eventExplainCmd asks what became of an event with one consumer, and why.
-type eventExplainCmd struct {
-	oneEvent
-	Consumer string `required:"" help:"Name of a consumer." placeholder:"NAME"`
-}
-
-func (eventExplainCmd) Prints() any { return v1.EventExplanation{} }
-
-// Run shows what became of the event.
-func (c *eventExplainCmd) Run(a *command.App) error {
-	subject, err := subjectNamed(c.Subject)
-	if err != nil {
-		return err
-	}
-
-	x, err := a.Client.ExplainEvent(a.Ctx, subject, c.Number, c.Consumer)
-	if err != nil {
-		return err
-	}
-	return a.Print(x, func(p terminal.Page) {
-		p.Fields("consumer", x.Consumer, "event", x.Event, "state", x.State, "why", x.Reason)
-	})
 }

@@ -182,24 +182,3 @@ func countsText(n v1.Counts) string {
 	add(n.Deleted, "deleted")
 	return strings.Join(parts, ", ")
 }
-
-// ExplainCmd explains why a batch or a job does not progress. The form of the id determines which of them it is;
-// that of an object is refused, since only batches and jobs can wait.
-type ExplainCmd struct {
-	ID string `arg:"" name:"id" help:"Id of a batch or a job."`
-}
-
-// Prints is an empty value of what it prints; its fields are those of --json.
-func (ExplainCmd) Prints() any { return v1.Explanation{} }
-
-// Run shows the explanation. Details for operators, e.g. the execution that drives the
-// job, are in the JSON only.
-func (c *ExplainCmd) Run(a *command.App) error {
-	x, err := a.Client.Explain(a.Ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return a.Print(x, func(p terminal.Page) {
-		p.Fields("state", x.State, "why", x.Why, "waits for", x.WaitsFor, "on", x.On)
-	})
-}

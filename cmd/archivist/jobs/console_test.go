@@ -12,18 +12,18 @@ func with(t *testing.T, url string) *commandtest.Console {
 	return commandtest.New(t, url, func() command.Program {
 		var c struct {
 			command.Flags
-			Submit     SubmitCmd     `cmd:""`
-			Batch      BatchCmd      `cmd:""`
-			Job        Cmd           `cmd:""`
-			Collection CollectionCmd `cmd:""`
-			Manifest   ManifestCmd   `cmd:""`
-			Bag        BagCmd        `cmd:""`
-			Queue      QueueCmd      `cmd:""`
-			Storage    StorageCmd    `cmd:""`
-			Hold       HoldCmd       `cmd:""`
-			Operation  OperationCmd  `cmd:""`
-			Doctor     DoctorCmd     `cmd:""`
-			Explain    ExplainCmd    `cmd:""`
+			Submit     SubmitCmd          `cmd:""`
+			Batch      BatchCmd           `cmd:""`
+			Job        Cmd                `cmd:""`
+			Collection CollectionCmd      `cmd:""`
+			Manifest   ManifestCmd        `cmd:""`
+			Bag        BagCmd             `cmd:""`
+			Queue      QueueCmd           `cmd:""`
+			Storage    StorageCmd         `cmd:""`
+			Hold       HoldCmd            `cmd:""`
+			Operation  OperationCmd       `cmd:""`
+			Doctor     DoctorCmd          `cmd:""`
+			Explain    command.ExplainCmd `cmd:""`
 		}
 		return command.Program{Commands: &c, Flags: &c.Flags, Texts: []command.Texts{Texts}, Vars: Vars}
 	})

@@ -34,7 +34,6 @@ type Cmd struct {
 	Decide      researchDecideCmd      `cmd:"" help:"Decide which result of a pair counts, or ask another researcher."`
 
 	Results researchResultsCmd `cmd:"" help:"List the results of an episode or a clip."`
-	Explain researchExplainCmd `cmd:"" help:"Explain why a pair of an episode and a clip is or is not due."`
 	Export  researchExportCmd  `cmd:"" help:"Export where clips occur: as JSON, CSV, WebVTT or labels of Audacity."`
 	History researchHistoryCmd `cmd:"" help:"List what happened to a project, an episode, a clip or a lease."`
 }

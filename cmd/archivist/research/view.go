@@ -162,34 +162,6 @@ func firstHit(r v1.ResearchResult) string {
 	return time.Duration(first).Round(time.Millisecond).String()
 }
 
-// researchExplainCmd explains a pair: whether it is due, under a lease, researched, or not to be researched.
-type researchExplainCmd struct {
-	projectName
-	Episode string `arg:"" help:"Key of an episode."`
-	Clip    string `arg:"" help:"Key of a clip."`
-}
-
-func (researchExplainCmd) Prints() any { return v1.ResearchExplanation{} }
-
-// Run explains why a pair is due or not, with its results by the present analysis.
-func (c *researchExplainCmd) Run(a *command.App) error {
-	x, err := a.Client.ExplainPair(a.Ctx, c.Project, c.Episode, c.Clip)
-	if err != nil {
-		return err
-	}
-	return showPair(a, x)
-}
-
-// showPair prints an explanation.
-func showPair(a *command.App, x v1.ResearchExplanation) error {
-	return a.Print(x, func(p terminal.Page) {
-		p.Fields("episode", x.Episode.Key+" "+x.Episode.Title, "clip", x.Clip.Key+" "+x.Clip.Title,
-			"due", command.YesNo(x.Due),
-			"why", x.Why)
-		terminal.Table(p, x.Results, resultColumns...)
-	})
-}
-
 // researchDifferencesCmd lists pairs that a person has to decide on.
 type researchDifferencesCmd struct {
 	projectName
@@ -244,7 +216,7 @@ type researchDecideCmd struct {
 	Reason  string `required:"" help:"Why. It is kept in the events." placeholder:"TEXT"`
 }
 
-func (researchDecideCmd) Prints() any { return v1.ResearchExplanation{} }
+func (researchDecideCmd) Prints() any { return v1.Explanation{} }
 
 // Run decides, and shows what has become of the pair.
 func (c *researchDecideCmd) Run(a *command.App) error {
@@ -253,7 +225,7 @@ func (c *researchDecideCmd) Run(a *command.App) error {
 	if err != nil {
 		return err
 	}
-	return showPair(a, x)
+	return command.ShowExplanation(a, x)
 }
 
 // researchExportCmd exports offsets.

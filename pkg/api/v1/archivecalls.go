@@ -51,11 +51,6 @@ func (c *Client) ArchiveEvents(ctx context.Context, name string) ([]Event, error
 	return list[Event](ctx, c, archivePath(name)+"/events", Filter{})
 }
 
-// ExplainArchive says what an archive waits for.
-func (c *Client) ExplainArchive(ctx context.Context, name string) (WaitExplanation, error) {
-	return get[WaitExplanation](ctx, c, archivePath(name)+"/explain")
-}
-
 // NotifyRevision says that a revision was committed. run is the token of the run that made it, "" for none.
 func (c *Client) NotifyRevision(ctx context.Context, archive string, in RevisionNotice,
 	run string) (
@@ -99,12 +94,6 @@ func (c *Client) RevisionGraph(ctx context.Context, archive string,
 	return get[RevisionGraph](ctx, c, revisionPath(archive, n)+"/graph")
 }
 
-// ExplainRevision says what a revision waits for.
-func (c *Client) ExplainRevision(ctx context.Context, archive string,
-	n int64) (WaitExplanation, error) {
-	return get[WaitExplanation](ctx, c, revisionPath(archive, n)+"/explain")
-}
-
 // RevisionEvents lists what happened to a revision, oldest first.
 func (c *Client) RevisionEvents(ctx context.Context, archive string, n int64) ([]Event, error) {
 	return list[Event](ctx, c, revisionPath(archive, n)+"/events", Filter{})
@@ -143,11 +132,6 @@ func (c *Client) Tasks(ctx context.Context, archive string, f TaskFilter) ([]Tas
 // Task returns a task with its attempts.
 func (c *Client) Task(ctx context.Context, id string) (TaskDetails, error) {
 	return get[TaskDetails](ctx, c, taskPath("", id))
-}
-
-// ExplainTask says what a task waits for.
-func (c *Client) ExplainTask(ctx context.Context, id string) (WaitExplanation, error) {
-	return get[WaitExplanation](ctx, c, taskPath("/explain", id))
 }
 
 // TaskEvents lists what happened to a task, oldest first.

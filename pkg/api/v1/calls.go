@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"archivist/pkg/kernel/fault"
 )
 
 // Submit submits a batch. The same key with the same request gives the same batch.
@@ -70,20 +68,6 @@ func (c *Client) Receipt(ctx context.Context, job string) (Receipt, error) {
 		}
 	}
 	return out, nil
-}
-
-// Explain returns what a batch or a job waits for.
-func (c *Client) Explain(ctx context.Context, id string) (Explanation, error) {
-	path, err := pathOf(id)
-	if err != nil {
-		return Explanation{}, err
-	}
-
-	if KindOf(id) == KindObject {
-		return Explanation{}, fault.New(fault.Invalid,
-			"%s is an object; only batches and jobs can wait;  give the id of a batch or a job", id)
-	}
-	return get[Explanation](ctx, c, path+"/explain")
 }
 
 // Events lists what happened to a batch, a job or an object, oldest first.

@@ -201,34 +201,6 @@ type LineItem struct {
 	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:32:00Z"`
 }
 
-// ComponentExplanation says why a component works on an item, or does not.
-type ComponentExplanation struct {
-	// The component.
-	Component string `json:"component" example:"count-words"`
-	// The id of the item.
-	Item string `json:"item" example:"item:delivery-17"`
-	// Whether all conditions hold.
-	Ready bool `json:"ready"`
-	// Where the item is in the line. Absent: nowhere.
-	Class string `json:"class,omitempty" enum:"ready,later,running,failed,done" example:"failed"`
-	// The first condition that does not hold: the name of a field of the definition, or stopped.
-	Condition string `json:"condition,omitempty" example:"pastSuccess"`
-	// Why, in a sentence.
-	Reason string `json:"reason" example:"there is no event Received that counts"`
-	// When the component can work on it, if it must wait.
-	NotBefore string `json:"notBefore,omitempty" format:"date-time" example:"2026-11-22T09:35:00Z"`
-	// Why it waits, in the words of the component.
-	Waits string `json:"waits,omitempty" example:"two files have not arrived"`
-	// The id of the run that works on the item now.
-	Run string `json:"run,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ8"`
-	// When the lease of that run ends.
-	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:32:00Z"`
-	// Whether the component is paused.
-	Paused bool `json:"paused,omitempty"`
-	// Whether the item is not yet in the line by the present definition: the back-fill is at work.
-	Filling bool `json:"filling,omitempty"`
-}
-
 // ComponentGraph is the assembly line, as the definitions of all components make it.
 type ComponentGraph struct {
 	// In the language of Graphviz.
@@ -286,12 +258,6 @@ func (c *Client) ComponentEvents(ctx context.Context, name string) ([]Event, err
 // Line lists the items of a class in a component's line, the first to be worked on first.
 func (c *Client) Line(ctx context.Context, name, class string, limit int) ([]LineItem, error) {
 	return pages[LineItem](ctx, c, componentPath(name)+"/line", limit, "class", class)
-}
-
-// ExplainComponent says why a component works on an item, or does not.
-func (c *Client) ExplainComponent(ctx context.Context, name,
-	item string) (ComponentExplanation, error) {
-	return get[ComponentExplanation](ctx, c, componentPath(name)+"/explain"+query("item", item))
 }
 
 // ComponentGraph returns the assembly line of all components.

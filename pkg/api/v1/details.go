@@ -129,11 +129,6 @@ var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, 
 	EventRevisionSkipped,
 	EventRevisionCommitted, EventTaskPlanned, EventTaskState, EventTaskTold}
 
-// Waits are the kinds of things that a batch or a job can wait for.
-var Waits = []string{"nothing", "person", "turn", "lock", "slot", "space", "start", "worker",
-	"source", "jobs",
-	"hold"}
-
 // StateChange is the detail of an event of a job or a batch.
 type StateChange struct {
 	// The state before. Absent in the first event.

@@ -130,18 +130,6 @@ type LogPartition struct {
 	Closed bool `json:"closed,omitempty"`
 }
 
-// EventExplanation says why a consumer did or did not get an event.
-type EventExplanation struct {
-	// The name of the consumer.
-	Consumer string `json:"consumer" example:"search"`
-	// The id of the event.
-	Event string `json:"event" example:"01M7ZBMEYHBB62YP6RY21T1GQ7.1"`
-	// What became of the event.
-	State string `json:"state" enum:"unplaced,not-selected,skipped,waiting,quiet,parked,handled"`
-	// The reason.
-	Reason string `json:"reason" example:"the filter does not select it: Object"`
-}
-
 // EventFilter selects events. One of Subject, Partition and Collection is given.
 type EventFilter struct {
 	Subject    string // its type, a colon and its id
@@ -185,13 +173,6 @@ func (c *Client) LogEvents(ctx context.Context,
 func (c *Client) LogEvent(ctx context.Context, subject string, version int64) (LogEvent, error) {
 	return get[LogEvent](ctx, c, "/v1/event"+
 		query("subject", subject, "version", strconv.FormatInt(version, 10)))
-}
-
-// ExplainEvent returns why a consumer did or did not get an event.
-func (c *Client) ExplainEvent(ctx context.Context, subject string, version int64, consumer string) (
-	EventExplanation, error) {
-	return get[EventExplanation](ctx, c, "/v1/event/explain"+query("subject", subject,
-		"version", strconv.FormatInt(version, 10), "consumer", consumer))
 }
 
 // LogPartitions lists the partitions of the log of events.

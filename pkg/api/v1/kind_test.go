@@ -76,11 +76,13 @@ func TestCalls(t *testing.T) {
 	called("GET /v1/batches?collection=maps&state=Failed", problem(c.Batches(ctx, failed)))
 	called("GET /v1/batches/a%2Fb", problem(c.Batch(ctx, "a/b")))
 	called("GET /v1/batches/B1/jobs", problem(c.Jobs(ctx, v1.Filter{Batch: batch})))
-	called("GET /v1/batches/B1/explain", problem(c.Explain(ctx, batch)))
+	called("GET /v1/explain/B1", problem(c.Explain(ctx, batch)))
+	called("GET /v1/explain/ark:/99999/fk4%20x", problem(c.Explain(ctx, "ark:/99999/fk4 x")))
+	called("GET /v1/explain/Job:B1-00002?consumer=search&event=3",
+		problem(c.ExplainWith(ctx, "Job:"+job, v1.ExplainOf{Consumer: "search", Event: 3})))
 
 	called("GET /v1/jobs?collection=a+b", problem(c.Jobs(ctx, v1.Filter{Collection: "a b"})))
 	called("GET /v1/jobs/B1-00002", problem(c.Job(ctx, job)))
-	called("GET /v1/jobs/B1-00002/explain", problem(c.Explain(ctx, job)))
 	called("GET /v1/jobs/B1-00002/events", problem(c.Events(ctx, job)))
 	called("GET /v1/jobs/B1-00002/receipt", problem(c.Receipt(ctx, job)))
 	called("POST /v1/jobs/B1-00002/actions", problem(c.ActOnJob(ctx, job, v1.Action{Action: "requeue"}, "")))
@@ -140,9 +142,14 @@ func TestPages(t *testing.T) {
 // TestRefusesIDs: an id of no known form is refused before a request is made.
 func TestRefusesIDs(t *testing.T) {
 	c := &v1.Client{URL: "http://127.0.0.1:1", HTTP: http.DefaultClient}
-	for _, id := range []string{"", "a/b", "map-of-ghent", "ark:/99999/fk4x"} {
-		if _, err := c.Explain(t.Context(), id); !fault.Is(err, fault.Invalid) {
+	for _, id := range []string{"", "a/b", "map-of-ghent"} {
+		if _, err := c.Events(t.Context(), id); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, id := range []string{"", "a//b", "/", "maps/../x"} {
+		if _, err := c.Explain(t.Context(), id); !fault.Is(err, fault.Invalid) {
+			t.Errorf("explain %q: %v", id, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -313,28 +313,6 @@ type ResearchResult struct {
 	At string `json:"at" format:"date-time" example:"2026-11-22T09:41:10Z"`
 }
 
-// ResearchExplanation says why a pair of an episode and a clip is or is not due.
-type ResearchExplanation struct {
-	// The episode.
-	Episode ResearchMedia `json:"episode"`
-	// The clip.
-	Clip ResearchMedia `json:"clip"`
-	// Whether it is due: it is to be assigned to a researcher.
-	Due bool `json:"due"`
-	// Why, in a sentence.
-	Why string `json:"why" example:"it is under the lease 01M7ZBMEYHBB62YP6RY21T1GQ8 until 2026-11-22T11:30:00Z"`
-	// Its results by the present analysis, at most ten.
-	Results []ResearchResult `json:"results"`
-	// The lease that covers it.
-	Lease *ResearchLease `json:"lease,omitempty"`
-	// Of a pair that is due: how many episodes come first.
-	EpisodesBefore *int `json:"episodesBefore,omitempty" example:"2"`
-	// Whether there are more than that.
-	MoreBefore bool `json:"moreBefore,omitempty"`
-	// Of a pair that is due: how many clips of the same episode come first.
-	ClipsBefore *int `json:"clipsBefore,omitempty" example:"31"`
-}
-
 // ResearchOffset is a place where a clip occurs in an episode.
 type ResearchOffset struct {
 	// The key of the episode.

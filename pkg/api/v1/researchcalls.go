@@ -108,20 +108,13 @@ func (c *Client) Researchers(ctx context.Context, project string) ([]Researcher,
 	return list[Researcher](ctx, c, researchPath(project)+"/researchers", Filter{})
 }
 
-// ExplainPair says why a pair is or is not due.
-func (c *Client) ExplainPair(ctx context.Context, project, episode,
-	clip string) (ResearchExplanation, error) {
-	return get[ResearchExplanation](ctx, c, researchPath(project)+"/explain"+
-		query("episode", episode, "clip", clip))
-}
-
 // ResearchDifferences lists the pairs whose results differ.
 func (c *Client) ResearchDifferences(ctx context.Context, project string, limit int) ([]ResearchDifference, error) {
 	return pages[ResearchDifference](ctx, c, researchPath(project)+"/differences", limit)
 }
 
 // DecidePair ends the wait of a pair for a person, or for another researcher.
-func (c *Client) DecidePair(ctx context.Context, project string, d ResearchDecision) (out ResearchExplanation,
+func (c *Client) DecidePair(ctx context.Context, project string, d ResearchDecision) (out Explanation,
 	err error) {
 	d.Action = "decide"
 	err = c.Call(ctx, http.MethodPost, researchPath(project)+"/differences/actions", d, &out)

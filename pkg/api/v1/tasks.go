@@ -13,11 +13,6 @@ var TaskEnds = TaskStates[7:]
 // TaskEnded reports whether a state of a task is an end.
 func TaskEnded(state string) bool { return slices.Contains(TaskEnds, state) }
 
-// TaskWaits are the kinds of things that archives, revisions and tasks wait for.
-var TaskWaits = []string{"nothing", "person", "delete", "gap", "archive", "pass", "commit", "edge",
-	"filter", "victim",
-	"grace", "lock", "limit", "retry", "start", "run", "backfill"}
-
 // TaskEdge is what a task waits for before it can start, and what became of that.
 type TaskEdge struct {
 	// The name of the other task.
@@ -215,31 +210,4 @@ type TaskLog struct {
 	Next string `json:"next,omitempty" example:"000004"`
 	// Whether the attempt has ended and this page is the last of its output.
 	Ended bool `json:"ended"`
-}
-
-// WaitLink is a thing that waits, and why.
-type WaitLink struct {
-	// The id of an archive, a revision or a task.
-	ID string `json:"id" example:"maps/12/pdf"`
-	// Its state.
-	State string `json:"state" example:"blocked"`
-	// What kind of thing it waits for.
-	WaitsFor string `json:"waitsFor" example:"edge"`
-	// Why, in a sentence.
-	Why string `json:"why" example:"maps/12/index must be succeeded first, and it is running"`
-}
-
-// WaitExplanation names the one thing that an archive, a revision or a task waits for.
-type WaitExplanation struct {
-	WaitLink
-	// What it waits for in the end.
-	Root WaitLink `json:"root"`
-	// What waits for what, from the one that was asked for to the root.
-	Chain []WaitLink `json:"chain"`
-	// Whether the chain is longer than what is shown.
-	Cut bool `json:"cut,omitempty"`
-	// Since when the root waits.
-	Since string `json:"since,omitempty" format:"date-time" example:"2026-11-22T09:30:04Z"`
-	// Until when the root waits, at most.
-	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:35:04Z"`
 }

@@ -262,28 +262,6 @@ type JobUpdate struct {
 	Deleted int `json:"deleted" example:"1"`
 }
 
-// Explanation is what a batch or a job waits for.
-type Explanation struct {
-	// The state of the batch or the job.
-	State string `json:"state"`
-	// What it waits for, by kind.
-	WaitsFor string `json:"waitsFor"`
-	// The explanation in one or two sentences.
-	Why string `json:"why" example:"Downloading a.txt from example.org: 80 of 1,400 bytes, try 4."`
-	// The job or the lock that it waits for, if any.
-	On string `json:"on,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
-	// For operators: the execution in Step Functions that drives it.
-	Execution string `json:"execution,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001-2"`
-	// For operators: how often a worker claimed it since the last progress.
-	Tries int `json:"tries" example:"1"`
-	// For operators: the number of executions that were restarted because they made no progress.
-	Repairs int `json:"repairs" example:"0"`
-	// For operators: the time at which the worker's lease ends.
-	Leased string `json:"leasedUntil,omitempty" format:"date-time" example:"2026-11-22T09:35:00Z"`
-	// For operators: the time of the next check if there is no progress.
-	Due string `json:"nextCheck,omitempty" format:"date-time" example:"2026-11-22T09:40:00Z"`
-}
-
 // Object is a preserved object.
 type Object struct {
 	// The ARK of the object.

@@ -81,7 +81,7 @@ func TestFollower(t *testing.T) {
 	if c := counted(t, s, "check"); c.Ready != 3 || woken != 3 {
 		t.Errorf("%+v, %d wake-ups", c, woken)
 	}
-	x, err := s.Explain(t.Context(), "check", object(0).ID)
+	x, err := s.Standing(t.Context(), "check", object(0).ID)
 	if err != nil || !x.Ready || x.Cause.Event != events[3].ID && x.Cause.Event != events[0].ID {
 		t.Errorf("%+v, %v", x, err)
 	}
@@ -117,7 +117,7 @@ func TestWhoChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if x, err := s.Explain(t.Context(), "record", id); err != nil || x.Ready != c.ready {
+		if x, err := s.Standing(t.Context(), "record", id); err != nil || x.Ready != c.ready {
 			t.Errorf("asked by %v: %+v, %v", c.asked, x, err)
 		}
 	}

@@ -171,9 +171,9 @@ func (s *Store) Line(ctx context.Context, name, class, cursor string,
 	return list, next, err
 }
 
-// Explanation says why a component works on an item, or does not: the verdict of its conditions,
-// and what else holds it up.
-type Explanation struct {
+// Standing is where an item stands in a component's line: the verdict of its conditions, and what
+// else holds it up.
+type Standing struct {
 	// Verdict is that of the events of the item, whether or not it is being worked on.
 	Verdict
 	Item string `json:"item"`
@@ -197,11 +197,11 @@ type Explanation struct {
 	Filling bool `json:"filling,omitempty"`
 }
 
-// Explain says whether a component can work on an item, and which is the first condition that does
+// Standing says whether a component can work on an item, and which is the first condition that does
 // not hold. It reads the events that there are now. It judges by the present definition, which the
 // line may not follow yet (Filling). An Invalid means that the id is not one, a NotFound that there
 // is no such item or component.
-func (s *Store) Explain(ctx context.Context, name, item string) (x Explanation, err error) {
+func (s *Store) Standing(ctx context.Context, name, item string) (x Standing, err error) {
 	kind, subject, err := ParseID(item)
 	if err != nil {
 		return x, err
@@ -217,22 +217,27 @@ func (s *Store) Explain(ctx context.Context, name, item string) (x Explanation, 
 		return x, err
 	}
 
-	x = Explanation{
+	return c.standing(it, row.Epoch), nil
+}
+
+// standing is where an item stands. epoch is that by which its row was placed.
+func (c *compiled) standing(it *Item, epoch int64) Standing {
+	x := Standing{
 		Verdict: c.judge(it),
 		Item:    it.ID,
 		Class:   classOf(c.place(it)),
 		Paused:  c.Paused,
-		Filling: row.Epoch < c.filled,
+		Filling: epoch < c.filled,
 	}
 
-	if claim, ok := it.Claims[name]; ok {
+	if claim, ok := it.Claims[c.Name]; ok {
 		x.Run, x.Until = claim.Run, claim.Until
 	}
 
-	if w, ok := it.Waits[name]; ok {
+	if w, ok := it.Waits[c.Name]; ok {
 		x.Waits = &w
 	}
-	return x, nil
+	return x
 }
 
 // look reads an item with the events of its subject, and writes nothing. A missing one is a

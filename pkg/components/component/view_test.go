@@ -68,12 +68,12 @@ func TestViews(t *testing.T) {
 	}
 	for id, want := range map[string][2]string{ids[0]: {Done, "future"}, ids[1]: {Failed, "future"},
 		ids[2]: {Running, ""}, ids[3]: {Ready, ""}, "item:late": {Later, ""}} {
-		x, err := s.Explain(ctx, "check", id)
+		x, err := s.Standing(ctx, "check", id)
 		if err != nil || x.Class != want[0] || x.Condition != want[1] || (x.Until > 0) != (want[0] == Running) {
 			t.Errorf("%s: %+v, %v", id, x, err)
 		}
 	}
-	if _, err := s.Explain(ctx, "check", "item:other"); !fault.Is(err, fault.NotFound) {
+	if _, err := s.Standing(ctx, "check", "item:other"); !fault.Is(err, fault.NotFound) {
 		t.Error(err)
 	}
 	if _, _, err := s.Line(ctx, "check", Done, "", 0); !fault.Is(err, fault.Invalid) {

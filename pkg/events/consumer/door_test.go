@@ -100,7 +100,8 @@ func TestShowsRebuild(t *testing.T) {
 		t.Errorf("it is shown as %+v, %v", st, err)
 	}
 	x, err := b.store.Explain(t.Context(), "c", e)
-	if err != nil || !strings.Contains(x.Reason, "it is being rebuilt: archivist replay show "+p.ID) {
+	if err != nil || !strings.HasSuffix(x.Why, "it is being rebuilt") ||
+		x.Do[0].Command != "archivist replay show "+p.ID {
 		t.Errorf("explained as %+v, %v", x, err)
 	}
 	b.settle()
@@ -126,7 +127,7 @@ func TestShowsReset(t *testing.T) {
 		t.Errorf("it is shown as %+v, %v", st, err)
 	}
 	x, err := b.store.Explain(t.Context(), "c", e)
-	if err != nil || !strings.Contains(x.Reason, "its cursors are being moved") {
+	if err != nil || !strings.Contains(x.Why, "its cursors are being moved") {
 		t.Errorf("explained as %+v, %v", x, err)
 	}
 	b.tick("c maps")

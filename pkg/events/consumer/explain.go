@@ -1,24 +1,19 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/filter"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
-
-// Explanation says why a consumer did or did not get an event.
-type Explanation struct {
-	Consumer string `json:"consumer"`
-	Event    string `json:"event"`
-	State    string `json:"state"` // one of those below
-	Reason   string `json:"reason"`
-}
 
 // States of an event, for a consumer.
 const (
@@ -35,16 +30,24 @@ const (
 // judges by the present definition, so an event that was handled under an earlier one can be said
 // to be not selected. It reads, and changes nothing. Files of a version are explained together, by
 // its event. A NotFound means that there is no such consumer.
-func (s *Store) Explain(ctx context.Context, name string, e envelope.Event) (Explanation, error) {
-	x := Explanation{Consumer: name, Event: e.ID}
+func (s *Store) Explain(ctx context.Context, name string, e envelope.Event) (explain.Explanation, error) {
+	p, err := s.became(ctx, name, e)
+	p.Kind, p.ID = explain.Happened, e.ID
+	p.Add("consumer", name)
+	p.Add("partition", e.Partition)
+	return explain.Only(p), err
+}
+
+// became is what became of an event.
+func (s *Store) became(ctx context.Context, name string, e envelope.Event) (x explain.Part, err error) {
 	c, err := s.Get(ctx, name)
 	if err != nil {
 		return x, err
 	}
 
 	if e.Seq == 0 {
-		x.State, x.Reason = EventUnplaced,
-			"the event has no place in the log yet; it gets one within a minute or two"
+		x.State, x.Waits = EventUnplaced, explain.Turn
+		x.Why = "the event has no place in the log yet; it gets one within a minute or two"
 		return x, nil
 	}
 
@@ -58,30 +61,98 @@ func (s *Store) Explain(ctx context.Context, name string, e envelope.Event) (Exp
 		return x, err
 	}
 
+	x.Waits = explain.Nothing
 	if skip := decide(c, f, e, cur.From); skip != "" {
-		x.State, x.Reason = EventNotSelected, skip
+		x.State, x.Why = EventNotSelected, skip
 		if skip == skipFilter {
-			x.Reason += ": " + c.Filter
+			x.Why += ": " + c.Filter
 		}
 		return x, nil
 	}
 
 	if e.Seq > cur.Seq {
-		x.State, x.Reason = EventWaiting, s.whyWaiting(c, cur, e)
+		x = s.waiting(c, cur)
+		x.State = EventWaiting
+		x.Why = fmt.Sprintf("the consumer has come to event %d of the partition %s, and this is event %d: %s",
+			cur.Seq, e.Partition, e.Seq, x.Why)
+		if cur.Files != nil && e.Seq == cur.Files.Event.Seq {
+			x.Waits, x.Why = explain.Worker, fmt.Sprintf("it has come to file %d of the version", cur.Files.Done)
+		}
 		return x, nil
 	}
 
+	return x, s.passed(ctx, c, f, cur, e, &x)
+}
+
+// passed explains an event that the cursor has passed.
+func (s *Store) passed(ctx context.Context, c Consumer, f *filter.Filter, cur cursor, e envelope.Event,
+	x *explain.Part) (err error) {
 	for _, one := range show(f, e) {
-		x.State, x.Reason, err = s.fate(ctx, c, cur, one.Event)
+		x.State, x.Why, err = s.fate(ctx, c, cur, one.Event)
 		if err != nil || x.State != EventHandled {
-			return x, err
+			break
 		}
 	}
 
-	if f.SelectsFiles(e) {
-		x.State, x.Reason, err = s.fateOfFiles(ctx, c, cur, e)
+	unsettled := x.State == "" || x.State == EventHandled // nothing of the event itself is parked, or waits
+	if err == nil && unsettled && f.SelectsFiles(e) {
+		x.State, x.Why, err = s.fateOfFiles(ctx, c, cur, e)
 	}
-	return x, err
+
+	switch x.State {
+	case EventParked:
+		x.Waits, x.Do = explain.Person, parkedSteps(c.Name)
+	case EventQuiet:
+		x.Waits = explain.Time
+	}
+	return err
+}
+
+// parkedSteps is what a person can do with parked events.
+func parkedSteps(consumer string) []explain.Step {
+	return []explain.Step{
+		{What: "See what is parked", Command: "archivist consumer parked " + consumer},
+		{What: "When the cause is corrected, handle them again",
+			Command: "archivist consumer redrive " + consumer + " --all --reason TEXT"}}
+}
+
+// ExplainConsumer says what a consumer waits for: of the partitions in which it is behind, that whose events wait
+// longest. A NotFound means that there is no such consumer.
+func (s *Store) ExplainConsumer(ctx context.Context, name string) (explain.Explanation, error) {
+	st, err := s.Show(ctx, name)
+	if err != nil {
+		return explain.Explanation{}, err
+	}
+
+	p := explain.Part{Link: explain.Link{State: "up to date", Waits: explain.Nothing,
+		Why: "It has handled all events."}}
+	if st.Behind > 0 {
+		worst := slices.MaxFunc(st.Places, func(a, b Place) int { return cmp.Compare(a.LagSeconds, b.LagSeconds) })
+		cur, err := s.cursor(ctx, name, worst.Partition)
+		if err != nil {
+			return explain.Explanation{}, err
+		}
+
+		p = s.waiting(st.Consumer, cur)
+		p.State = "behind"
+		p.Why = fmt.Sprintf("It is %d events behind; in the partition %s it has come to event %d of %d: %s", st.Behind,
+			worst.Partition, worst.Seq, worst.Head, p.Why)
+		p.Since = s.Now().UnixMilli() - worst.LagSeconds*1000
+		if st.NextRun > 0 && p.Waits == explain.Time {
+			p.Until = st.NextRun
+		}
+	}
+
+	if st.Parked > 0 {
+		p.Why = fmt.Sprintf("%s. %d events are parked, since they could not be handled.",
+			strings.TrimSuffix(p.Why, "."), st.Parked)
+		p.Do = append(p.Do, parkedSteps(name)...)
+		if p.Waits == explain.Nothing {
+			p.State, p.Waits = "parked", explain.Person
+		}
+	}
+	p.Kind, p.ID = explain.Consumer, name
+	return explain.Only(p), nil
 }
 
 // fateOfFiles is what became of the files of a version that the cursor has passed: the first of
@@ -100,8 +171,7 @@ func (s *Store) fateOfFiles(ctx context.Context, c Consumer, cur cursor,
 				func(f ref) bool { return f.Seq == e.Seq && f.Shown != nil }) {
 				p := row.event(e.Partition)
 				return EventParked,
-					fmt.Sprintf("%s %s is parked: %s; redrive or discard it", p.Subject.Type,
-						p.Subject.ID, p.Reason), nil
+					fmt.Sprintf("%s %s is parked: %s", p.Subject.Type, p.Subject.ID, p.Reason), nil
 			}
 		}
 	}
@@ -116,46 +186,52 @@ func (s *Store) fateOfFiles(ctx context.Context, c Consumer, cur cursor,
 	return state, reason, nil
 }
 
-// whyWaiting is why the cursor has not come to an event yet. The first reason that holds is told:
-// what a person has done comes before what the system does by itself.
-func (s *Store) whyWaiting(c Consumer, cur cursor, e envelope.Event) string {
-	place := fmt.Sprintf(
-		"the consumer has come to event %d of the partition %s, and this is event %d: ",
-		cur.Seq, e.Partition, e.Seq)
+// waiting is why a cursor has not come to an event yet. The first reason that holds is told: what a person has done
+// comes before what the system does by itself.
+func (s *Store) waiting(c Consumer, cur cursor) (x explain.Part) {
 	switch {
-	case cur.Files != nil && e.Seq == cur.Files.Event.Seq:
-		return place + fmt.Sprintf("it has come to file %d of the version", cur.Files.Done)
 	case c.Paused:
-		return place + "it is paused"
+		x.Waits, x.Why = explain.Hold, "it is paused"
+		x.Do = []explain.Step{{What: "Resume it", Command: "archivist consumer resume " + c.Name + " --reason TEXT"}}
 	case c.Rebuild != "":
-		return place + "it is being rebuilt: archivist replay show " + c.Rebuild
+		x.Waits, x.Why = explain.Worker, "it is being rebuilt"
+		x.Do = []explain.Step{{What: "See how far that is", Command: "archivist replay show " + c.Rebuild}}
 	case c.Resets > 0:
-		return place + "its cursors are being moved, as a person asked; it goes on within some minutes"
+		x.Waits = explain.Turn
+		x.Why = "its cursors are being moved, as a person asked; it goes on within some minutes"
 	case cur.Stop != nil:
-		return place + cur.Stop.explain()
+		cur.Stop.explain(&x, c.Name, cur.partition())
+		x.Until = cur.Due
 	case cur.Live(s.Now()):
-		return place + "it is running"
+		x.Waits, x.Why = explain.Worker, "it is running"
 	case len(cur.Orders) > 0:
-		return place + "it handles parked events first"
+		x.Waits, x.Why = explain.Log, "it handles parked events first"
 	case c.Mode == Scheduled:
-		return place + "it runs at its times: " + c.Schedule + "; archivist consumer run " + c.Name +
-			" lets it run now"
+		x.Waits, x.Why = explain.Time, "it runs at its times: "+c.Schedule
+		x.Do = []explain.Step{{What: "Let it run now",
+			Command: "archivist consumer run " + c.Name + " --reason TEXT"}}
+	default:
+		x.Waits, x.Why = explain.Turn, "it will be woken; lost wake-ups are repeated within a few minutes"
 	}
-	return place + "it will be woken; lost wake-ups are repeated within a few minutes"
+	return x
 }
 
 // explain says why a cursor does not move.
-func (s *Stop) explain() string {
-	since := time.UnixMilli(s.Since).UTC().Format(time.RFC3339)
+func (s *Stop) explain(x *explain.Part, consumer, partition string) {
+	x.Since = s.Since
 	switch s.Kind {
 	case Blocked:
-		return fmt.Sprintf(
-			"since %s it stops at event %d, which failed: %s. It tries again; or skip the event",
-			since, s.Seq, s.Reason)
+		x.Waits = explain.Person
+		x.Why = fmt.Sprintf("it stops at event %d, which failed: %s. It tries again", s.Seq, s.Reason)
+		x.Do = []explain.Step{{What: "If it can never be handled, skip it",
+			Command: fmt.Sprintf("archivist consumer skip %s --partition %s --seq %d --reason TEXT", consumer,
+				partition, s.Seq)}}
 	case Unreachable:
-		return fmt.Sprintf("since %s its target cannot be called: %s. It tries again", since, s.Reason)
+		x.Waits, x.Why = explain.Source, fmt.Sprintf("its target cannot be called: %s. It tries again", s.Reason)
+	default:
+		x.Waits, x.Why = explain.Person, fmt.Sprintf("it stops: %s", s.Reason)
+		x.Do = parkedSteps(consumer)
 	}
-	return fmt.Sprintf("since %s it stops: %s", since, s.Reason)
 }
 
 // fate is what became of an event that the cursor has passed: it is parked, waits until its key is
@@ -169,7 +245,7 @@ func (s *Store) fate(ctx context.Context, c Consumer, cur cursor,
 	}
 
 	if row != nil {
-		return EventParked, row.event(e.Partition).Reason + "; redrive or discard it", nil
+		return EventParked, row.event(e.Partition).Reason, nil
 	}
 
 	var p pendingRow

@@ -57,7 +57,7 @@ func TestQuiet(t *testing.T) {
 	b.want("at first", b.handled(), "")
 	e := b.log.events["maps"][0]
 	x, err := b.store.Explain(t.Context(), "c", e)
-	if err != nil || x.State != consumer.EventQuiet || !strings.Contains(x.Reason, "1 others") {
+	if err != nil || x.State != consumer.EventQuiet || !strings.Contains(x.Why, "1 others") {
 		t.Errorf("explained as %+v, %v", x, err)
 	}
 	step(40*time.Second, "a")
@@ -214,7 +214,7 @@ func TestFull(t *testing.T) {
 		t.Fatalf("%+v, %v", st, err)
 	}
 	x, err := b.store.Explain(t.Context(), "c", b.log.events["maps"][consumer.MaxParked])
-	if err != nil || x.State != consumer.EventWaiting || !strings.Contains(x.Reason, "as many events are parked") {
+	if err != nil || x.State != consumer.EventWaiting || !strings.Contains(x.Why, "as many events are parked") {
 		t.Errorf("explained as %+v, %v", x, err)
 	}
 	b.fails = nil
@@ -291,7 +291,7 @@ func TestOwnEvents(t *testing.T) {
 	b.apply(define("c"))
 	for e, want := range map[string]string{own.ID: "itself", deep.ID: "maxDepth"} {
 		x, err := b.store.Explain(t.Context(), "c", b.event(e))
-		if err != nil || x.State != consumer.EventNotSelected || !strings.Contains(x.Reason, want) {
+		if err != nil || x.State != consumer.EventNotSelected || !strings.Contains(x.Why, want) {
 			t.Errorf("%s: explained as %+v, %v", e, x, err)
 		}
 	}
@@ -352,7 +352,7 @@ func TestExplain(t *testing.T) {
 	} {
 		x, err := b.store.Explain(t.Context(), "c", b.event(id))
 		state, reason, _ := strings.Cut(want, " ")
-		if err != nil || x.State != state || !strings.Contains(x.Reason, reason) {
+		if err != nil || x.State != state || !strings.Contains(x.Why, reason) {
 			t.Errorf("%s: explained as %+v, %v; want %s", id, x, err, want)
 		}
 	}
@@ -360,7 +360,7 @@ func TestExplain(t *testing.T) {
 	if err := b.store.Pause(t.Context(), "c", bob); err != nil {
 		t.Fatal(err)
 	}
-	if x, _ := b.store.Explain(t.Context(), "c", e); !strings.Contains(x.Reason, "paused") {
+	if x, _ := b.store.Explain(t.Context(), "c", e); !strings.Contains(x.Why, "paused") {
 		t.Errorf("explained as %+v", x)
 	}
 	e.Seq = 0

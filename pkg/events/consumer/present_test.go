@@ -132,7 +132,7 @@ func TestFilesFailAlone(t *testing.T) {
 			}
 		}
 		x, err := b.store.Explain(t.Context(), "c", b.log.events["maps"][1])
-		if err != nil || x.State != consumer.EventParked || !strings.Contains(x.Reason, ".tif") {
+		if err != nil || x.State != consumer.EventParked || !strings.Contains(x.Why, ".tif") {
 			t.Errorf("explained as %+v, %v", x, err)
 		}
 		b.got, l.read = nil, 0
@@ -194,7 +194,7 @@ func TestManyFilesInManyRuns(t *testing.T) {
 		}
 		if runs == 0 {
 			x, err := b.store.Explain(t.Context(), "c", b.log.events["maps"][1])
-			if err != nil || x.State != consumer.EventWaiting || !strings.Contains(x.Reason, "has come to file 900") {
+			if err != nil || x.State != consumer.EventWaiting || !strings.Contains(x.Why, "has come to file 900") {
 				t.Errorf("explained as %+v, %v", x, err)
 			}
 		}

@@ -47,7 +47,7 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("%d calls; %s", calls, b.state("maps"))
 	}
 	x, err := b.store.Explain(t.Context(), "c", e)
-	if err != nil || x.State != consumer.EventWaiting || !strings.Contains(x.Reason, "the function is missing") {
+	if err != nil || x.State != consumer.EventWaiting || !strings.Contains(x.Why, "the function is missing") {
 		t.Errorf("explained as %+v, %v", x, err)
 	}
 	b.now = b.now.Add(61 * time.Second)

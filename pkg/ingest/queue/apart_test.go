@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table/tabletest"
 )
@@ -130,7 +131,7 @@ func TestCauseOfFailedCleanUp(t *testing.T) {
 	b.tick()
 	x, err := b.q.ExplainJob(t.Context(), id)
 	says := "could not be removed; an operator must correct this: AccessDenied: the object is locked. They are tried"
-	if err != nil || x.Waits != queue.OnPerson || !strings.Contains(x.Why, says) {
+	if err != nil || x.Waits != explain.Person || !strings.Contains(x.Why, says) {
 		t.Errorf("explained: %+v, %v", x, err)
 	}
 	b.q.Clean = clean

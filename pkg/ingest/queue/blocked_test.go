@@ -14,6 +14,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table/tabletest"
 )
@@ -47,21 +48,41 @@ func refusal(operation, code string) error {
 }
 
 // explains fails the test unless the explanation of a job or batch is as expected.
-func (b *bench) explains(id string, waits queue.WaitsOn, says ...string) {
+func (b *bench) explains(id string, waits explain.Wait, says ...string) {
 	b.Helper()
-	explain := b.q.ExplainBatch
-	if strings.Contains(id, "-") {
-		explain = b.q.ExplainJob
-	}
-	x, err := explain(b.Context(), id)
+	x, err := b.explain(id)
 	if err != nil || x.Waits != waits {
 		b.Errorf("%s: %+v, %v; want one that waits for %s", id, x, err, waits)
 	}
 	for _, s := range says {
-		if !strings.Contains(x.Why, s) {
-			b.Errorf("%s: %q does not say %q", id, x.Why, s)
+		if !strings.Contains(said(x), s) {
+			b.Errorf("%s: %q does not say %q", id, said(x), s)
 		}
 	}
+}
+
+// explain explains a job or a batch.
+func (b *bench) explain(id string) (explain.Explanation, error) {
+	b.Helper()
+	if strings.Contains(id, "-") {
+		return b.q.ExplainJob(b.Context(), id)
+	}
+	return b.q.ExplainBatch(b.Context(), id)
+}
+
+// said is all that an explanation says.
+func said(x explain.Explanation) string {
+	var all strings.Builder
+	for _, l := range x.Chain {
+		fmt.Fprintf(&all, "%s %s %s: %s\n", l.Kind, l.ID, l.State, l.Why)
+	}
+	for _, f := range x.Facts {
+		fmt.Fprintf(&all, "%s: %s\n", f.Name, f.Value)
+	}
+	for _, s := range x.Do {
+		fmt.Fprintf(&all, "%s: %s\n", s.What, s.Command)
+	}
+	return all.String()
 }
 
 // TestMachineIsRefused: if a state machine may not send its messages, the first repair
@@ -72,10 +93,10 @@ func TestMachineIsRefused(t *testing.T) {
 	batch := b.job(id).Batch
 	const cause = "failed at Estimating: SQS.SqsException: not authorized to perform: sqs:sendmessage"
 	b.problems[queue.ExecutionName(id, 1)] = cause
-	b.explains(id, queue.OnStart)
+	b.explains(id, explain.Start)
 	b.now = b.now.Add(10 * time.Minute)
 	b.tick()
-	b.explains(id, queue.OnPerson, "the state machine ingest-job "+cause)
+	b.explains(id, explain.Person, "the state machine ingest-job "+cause)
 	if b.metrics[queue.Stuck] != 1 {
 		t.Errorf("the metrics are %v", b.metrics)
 	}
@@ -84,7 +105,7 @@ func TestMachineIsRefused(t *testing.T) {
 		t.Errorf("the events are %v, %v", events, err)
 	}
 	b.handle(b.take()[0], func(context.Context, *queue.Claim) (ingest.Result, error) {
-		b.explains(id, queue.OnWorker)
+		b.explains(id, explain.Worker)
 		return ingest.Result{Outcome: ingest.StepNext}, nil
 	})
 	if j := b.job(id); j.Blocked != "" {
@@ -98,8 +119,8 @@ func TestMachineIsRefused(t *testing.T) {
 	b.problems[queue.ExecutionName(row.Batch.ID, 1)] = cause
 	b.now = b.now.Add(10 * time.Minute)
 	b.tick()
-	b.explains(row.Batch.ID, queue.OnPerson, "the state machine ingest-batch "+cause)
-	b.explains(batch, queue.OnJobs)
+	b.explains(row.Batch.ID, explain.Person, "the state machine ingest-batch "+cause)
+	b.explains(batch, explain.Parts)
 }
 
 // TestStartIsRefused: if AWS refuses to start an execution, the item shows it at once,
@@ -110,7 +131,7 @@ func TestStartIsRefused(t *testing.T) {
 	b.q.Executions = r
 	id := ingest.JobID(b.submit(1, ""), 1)
 	b.tick()
-	b.explains(id, queue.OnPerson, "its execution could not be started",
+	b.explains(id, explain.Person, "its execution could not be started",
 		"SFN refused StartExecution: AccessDeniedException")
 	if b.metrics[queue.Stuck] != 1 {
 		t.Errorf("the metrics are %v", b.metrics)
@@ -120,14 +141,14 @@ func TestStartIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.explains(row.Batch.ID, queue.OnPerson, "its execution could not be started")
+	b.explains(row.Batch.ID, explain.Person, "its execution could not be started")
 
 	r.start = refusal("StartExecution", "ThrottlingException") // it passes
 	row, err = b.q.Submit(t.Context(), ingest.Batch{Collection: "c", Mode: "add"}, "", nil, "me")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.explains(row.Batch.ID, queue.OnStart)
+	b.explains(row.Batch.ID, explain.Start)
 
 	r.start = nil
 	b.now = b.now.Add(10 * time.Minute)
@@ -152,7 +173,7 @@ func TestAnswerIsRefused(t *testing.T) {
 	if _, err := (&queue.Worker{Queue: b.q, Stage: stage, Step: ok, Answers: r}).Handle(t.Context(), m); err == nil {
 		t.Error("the message would be deleted")
 	}
-	b.explains(m.Job, queue.OnPerson, "was not informed that download is done", "SFN refused SendTaskSuccess")
+	b.explains(m.Job, explain.Person, "was not informed that download is done", "SFN refused SendTaskSuccess")
 	if b.metrics[queue.Stuck] != 1 {
 		t.Errorf("the metrics are %v", b.metrics)
 	}

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -105,7 +106,7 @@ func TestNothingStartsAfterCancel(t *testing.T) {
 	}
 	b.refuses(fault.Conflict, "was cancelled by me|once the batch has reported", ingest.ActRequeue, job(2))
 	x, err := b.q.ExplainJob(t.Context(), job(4))
-	if err != nil || x.Waits != queue.OnCancel || !strings.Contains(x.Why, "operation continue "+out.Operation) {
+	if err != nil || x.Waits != explain.Person || !strings.Contains(said(x), "operation continue "+out.Operation) {
 		t.Errorf("%+v, %v", x, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/kernel/table/tabletest"
@@ -41,7 +42,7 @@ func TestDeferredJobs(t *testing.T) {
 					t.Fatalf("try %d: %s, deferred %v, slot %v, tries %d", try, j.State, j.Deferred(), j.HasSlot,
 						j.Tries)
 				}
-				if x, err := b.q.ExplainJob(t.Context(), id); err != nil || x.Waits != queue.OnSource ||
+				if x, err := b.q.ExplainJob(t.Context(), id); err != nil || x.Waits != explain.Source ||
 					!strings.Contains(x.Why, "asks to wait 3600 s") {
 					t.Fatalf("explain: %+v, %v", x, err)
 				}
@@ -122,7 +123,7 @@ func TestDeferredTooLong(t *testing.T) {
 		}
 		b.handle(queue.Message{Job: id, Exec: j.Exec, State: string(j.State), Token: "t"}, asks)
 		x, err := b.q.ExplainJob(t.Context(), other)
-		if n < waits && (err != nil || x.Waits != queue.OnSpace || x.On != id ||
+		if n < waits && (err != nil || x.Waits != explain.Space || x.On != id ||
 			!strings.Contains(x.Why, "because its source asks to wait")) {
 			t.Fatalf("the job that waits for space: %+v, %v", x, err)
 		}

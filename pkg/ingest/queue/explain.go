@@ -7,72 +7,130 @@ import (
 	"strings"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fetch"
 )
 
 // ExplainJob explains what a job waits for, from its own row and the rows that it needs. A missing
 // job is a NotFound. It changes nothing, and decides nothing.
-func (q *Queue) ExplainJob(ctx context.Context, id string) (Explanation, error) {
-	row, err := q.Job(ctx, id)
-	if err != nil {
-		return Explanation{}, err
-	}
-	return q.explainJob(ctx, row)
+func (q *Queue) ExplainJob(ctx context.Context, id string) (explain.Explanation, error) {
+	return q.explain(ctx, id, q.explainJobID)
 }
 
-// explainJob explains a job whose row is read.
-func (q *Queue) explainJob(ctx context.Context, row *Job) (x Explanation, err error) {
+// explain explains what a thing waits for, down to the root: of, its own part, and those of the jobs and batches
+// behind it.
+func (q *Queue) explain(ctx context.Context, id string,
+	of func(ctx context.Context, id string) (explain.Part, error)) (explain.Explanation, error) {
+	first, err := of(ctx, id)
+	if err != nil {
+		return explain.Explanation{}, err
+	}
+
+	return explain.Chain(first, func(id string) (explain.Part, error) {
+		if strings.Contains(id, "-") {
+			return q.explainJobID(ctx, id)
+		}
+		return q.explainBatch(ctx, id)
+	})
+}
+
+// says is the part of an explanation that a state decides.
+func says(w explain.Wait, why string, do ...explain.Step) explain.Part {
+	return explain.Part{Link: explain.Link{Waits: w, Why: why}, Do: do}
+}
+
+// explained completes the part of a job or a batch with what is the same for both.
+func explained(x *explain.Part, kind string, it item, id, state string, since int64) {
+	x.Kind, x.ID, x.State, x.Since = kind, id, state, since
+	row := it.common()
+	if _, driven := it.stage(); driven {
+		x.Add("execution", ExecutionName(id, row.Exec))
+		x.Add("lease of the worker ends", stamp(row.Until))
+	}
+
+	x.Add("tries since the last progress", count(int64(row.Tries)))
+	x.Add("executions that were replaced", count(int64(row.Repairs)))
+	x.Add("checked again", stamp(row.Due))
+}
+
+// stamp is a time in milliseconds as people read it, "" for none.
+func stamp(ms int64) string {
+	if ms == 0 {
+		return ""
+	}
+	return ingest.Timestamp(ms)
+}
+
+// count is a number as people read it, "" for none.
+func count(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return ingest.Number(n)
+}
+
+func (q *Queue) explainJobID(ctx context.Context, id string) (x explain.Part, err error) {
+	row, err := q.Job(ctx, id)
+	if err != nil {
+		return x, err
+	}
+
 	j := &row.Job
 	switch _, driven := row.stage(); {
 	case driven:
-		x.Waits, x.Why = q.explainStage(row, doing(j))
+		x = q.explainStage(row, doing(j))
 	case j.Deferred():
-		x.Waits = OnSource
-		x.Why = fmt.Sprintf("%s; the source asks to wait, so try %d starts after %s. The last try failed: %s",
-			doing(j), j.Tries+1, ingest.Timestamp(j.Due), sentence(j.Message))
+		x = says(explain.Source,
+			fmt.Sprintf("%s; the source asks to wait, so try %d starts after %s. The last try failed: %s",
+				doing(j), j.Tries+1, ingest.Timestamp(j.Due), sentence(j.Message)))
+		x.Until = j.Due
 	case j.Waiting():
 		x, err = q.explainWaiting(ctx, j)
 	case j.State == ingest.Held:
-		var active *Hold
-		active, err = q.holdOn(ctx, j.Collection, j.Batch)
-		x.Waits, x.Why = explainHeld(ingest.TargetJob, j.Hold, active)
+		x, err = q.explainHeld(ctx, j.Hold, j.Collection, j.Batch, j.ID)
 	default:
-		x.Waits, x.Why = explainEnd(j)
+		x = explainEnd(j)
 	}
 
-	x.State, x.Details = string(j.State), details(row, j.ID)
+	explained(&x, explain.Job, row, j.ID, string(j.State), j.Entered)
 	return x, err
 }
 
 // explainEnd explains how a job ended.
-func explainEnd(j *ingest.Job) (WaitsOn, string) {
+func explainEnd(j *ingest.Job) explain.Part {
 	switch j.State {
 	case ingest.Completed:
 		what := fmt.Sprintf("as version %d of %s", j.ObjectVersion, j.Primary)
 		if j.NoChange {
-			return OnNothing, "Completed: the same content is already preserved " + what + "."
+			return says(explain.Nothing, "Completed: the same content is already preserved "+what+".")
 		}
-		return OnNothing, "Completed: preserved " + what + "."
+		return says(explain.Nothing, "Completed: preserved "+what+".")
 	case ingest.Failed:
 		return explainFailed(j)
 	}
-	return OnNothing, "It was " + sentence(cmp.Or(j.Message, "deleted"))
+	return says(explain.Nothing, "It was "+sentence(cmp.Or(j.Message, "deleted")))
 }
 
 // explainFailed returns the job's message, which states what to do.
-func explainFailed(j *ingest.Job) (WaitsOn, string) {
+func explainFailed(j *ingest.Job) explain.Part {
 	why := fmt.Sprintf("Failed%s: %s", failedWhile(j), sentence(j.Message))
+	requeue := explain.Step{What: "When the cause is corrected, requeue it",
+		Command: "archivist job requeue " + j.ID + " --reason TEXT"}
 	switch {
 	case j.NotRecoverable:
-		return OnNothing, why + " This job cannot be requeued."
+		return says(explain.Nothing, why+" This job cannot be requeued.")
 	case j.Cleaning && j.Blocked != "":
-		return OnPerson, why + fmt.Sprintf(" Its work files could not be removed; an operator must correct this: %s "+
-			"They are tried again after %s; then it can be requeued.", sentence(j.Blocked), ingest.Timestamp(j.Due))
+		x := says(explain.Person,
+			why+fmt.Sprintf(" Its work files could not be removed; an operator must correct this: %s "+
+				"They are tried again after %s; then it can be requeued.", sentence(j.Blocked),
+				ingest.Timestamp(j.Due)), requeue)
+		x.Until = j.Due
+		return x
 	case j.Cleaning:
-		return OnPerson, why +
-			" Its work files are being removed; it can be requeued when that is done."
+		return says(explain.Person,
+			why+" Its work files are being removed; it can be requeued when that is done.", requeue)
 	}
-	return OnPerson, why
+	return says(explain.Person, why, requeue)
 }
 
 // failedWhile returns what a job was doing when it failed. That is no longer known if its
@@ -94,7 +152,7 @@ func failedWhile(j *ingest.Job) string {
 
 // explainStage explains what a stage does for an item, its progress, and why the last try
 // failed. Whether a worker has it is told by the lease on its row, not by the execution.
-func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
+func (q *Queue) explainStage(it item, doing string) explain.Part {
 	row := it.common()
 	stage, _ := it.stage()
 	if row.Checkpoint != "" {
@@ -110,26 +168,28 @@ func (q *Queue) explainStage(it item, doing string) (WaitsOn, string) {
 
 	switch {
 	case live && row.Tries <= 1:
-		return OnWorker, doing + "." + lastTry(row, stage, ended)
+		return says(explain.Worker, doing+"."+lastTry(row, stage, ended))
 	case live:
-		return OnWorker, fmt.Sprintf("%s, try %d.%s", doing, row.Tries, lastTry(row, stage, ended))
+		return says(explain.Worker, fmt.Sprintf("%s, try %d.%s", doing, row.Tries, lastTry(row, stage, ended)))
 	case row.Blocked != "":
-		return OnPerson,
+		x := says(explain.Person,
 			fmt.Sprintf("%s stopped; an operator must correct this: %s It then continues by itself, at "+
 				"the latest after %s.",
-				doing, sentence(row.Blocked), ingest.Timestamp(row.Due))
+				doing, sentence(row.Blocked), ingest.Timestamp(row.Due)))
+		x.Until = row.Due
+		return x
 	case row.Tries > 0:
-		return OnStart, fmt.Sprintf("%s; try %d starts shortly.%s", doing, row.Tries+1,
-			lastTry(row, stage, ended))
+		return says(explain.Start, fmt.Sprintf("%s; try %d starts shortly.%s", doing, row.Tries+1,
+			lastTry(row, stage, ended)))
 	// A single repair can follow a lost wake-up.
 	case row.Repairs > 1:
-		return OnPerson,
+		return says(explain.Person,
 			fmt.Sprintf("%s stopped: no worker could take it, although it was restarted %d times. "+
 				"An operator must check the log of the function %s, its permissions for the table, and its "+
 				"dead-letter queue.",
-				doing, row.Repairs, stage.Name)
+				doing, row.Repairs, stage.Name))
 	}
-	return OnStart, doing + "; a worker starts shortly."
+	return says(explain.Start, doing+"; a worker starts shortly.")
 }
 
 // lastTry explains why the last of the ended tries failed.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"archivist/pkg/ingest"
-	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/table/tabletest"
 )
 
@@ -27,8 +27,8 @@ func TestExplainFailedBatch(t *testing.T) {
 			t.Fatalf("%+v, %v", x, err)
 		}
 		for _, w := range want {
-			if !strings.Contains(x.Why, w) {
-				t.Errorf("got %q, want one with %q", x.Why, w)
+			if !strings.Contains(said(x), w) {
+				t.Errorf("got %q, want one with %q", said(x), w)
 			}
 		}
 	}
@@ -61,15 +61,15 @@ func TestExplainFailedBatch(t *testing.T) {
 func TestSchedulerDoesNotRun(t *testing.T) {
 	b := newBench(t)
 	id := ingest.JobID(b.submit(1, ""), 1)
-	b.explains(id, queue.OnPerson, "the scheduler has never run")
+	b.explains(id, explain.Person, "the scheduler has never run")
 	b.q.Settings.MaxInFlight = 0
 	b.tick()
 	b.q.Settings.MaxInFlight = 1
 	ran := b.now
 	b.now = b.now.Add(2 * time.Minute)
-	b.explains(id, queue.OnTurn, "each minute")
+	b.explains(id, explain.Turn, "each minute")
 	b.now = b.now.Add(2 * time.Minute)
-	b.explains(id, queue.OnPerson, "the scheduler has not run since "+ran.UTC().Format(time.RFC3339))
+	b.explains(id, explain.Person, "the scheduler has not run since "+ran.UTC().Format(time.RFC3339))
 	if o, err := b.q.Overview(t.Context()); err != nil || o.LastSweep != ran.UTC().Format(time.RFC3339) {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -82,7 +82,7 @@ func TestExplainShare(t *testing.T) {
 	batch := b.submit(2, "")
 	b.tick()
 	x, err := b.q.ExplainJob(t.Context(), ingest.JobID(batch, 2))
-	if err != nil || x.Waits != "slot" || !strings.Contains(x.Why, "collection c") {
+	if err != nil || x.Waits != explain.Limit || !strings.Contains(x.Why, "collection c") {
 		t.Errorf("%+v, %v", x, err)
 	}
 }
@@ -113,12 +113,12 @@ func TestExplainIsCheap(t *testing.T) {
 	const n = 2500
 	batch := b.submitJobs(make([]ingest.Job, n)...)
 	count.n, count.rows = 0, 0
-	b.explains(ingest.JobID(batch, n), queue.OnTurn, "At least 1,000 waiting jobs are ahead.")
+	b.explains(ingest.JobID(batch, n), explain.Turn, "At least 1,000 waiting jobs are ahead.")
 	if count.n != 1 || count.rows > 1000 {
 		t.Errorf("of a job: %d requests read %d rows of the index", count.n, count.rows)
 	}
 	count.n, count.rows = 0, 0
-	b.explains(batch, queue.OnJobs, "Jobs that have not ended: 2,500 of 2,500",
+	b.explains(batch, explain.Parts, "Jobs that have not ended: 2,500 of 2,500",
 		"It is the first of more than 1,000 waiting jobs.")
 	if count.n > 4 || count.rows > 2000 {
 		t.Errorf("of a batch: %d requests read %d rows of the index", count.n, count.rows)

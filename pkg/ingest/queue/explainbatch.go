@@ -8,42 +8,41 @@ import (
 	"strings"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
 
 // ExplainBatch explains what a batch waits for. A missing batch is a NotFound.
-func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error) {
+func (q *Queue) ExplainBatch(ctx context.Context, id string) (explain.Explanation, error) {
+	return q.explain(ctx, id, q.explainBatch)
+}
+
+func (q *Queue) explainBatch(ctx context.Context, id string) (x explain.Part, err error) {
 	row, err := q.Batch(ctx, id)
 	if err != nil {
-		return Explanation{}, err
+		return x, err
 	}
 
 	counts, err := q.Counts(ctx, id)
 	if err != nil {
-		return Explanation{}, err
+		return x, err
 	}
 
-	x := Explanation{Waits: OnNothing}
+	x.Waits = explain.Nothing
 	switch row.State {
 	case ingest.BatchPending:
-		x.Waits, x.Why = q.explainStage(row, reading(&row.Batch))
+		x = q.explainStage(row, reading(&row.Batch))
 	case ingest.BatchReporting, ingest.BatchUpdateReporting:
-		x.Waits, x.Why = q.explainStage(row,
-			fmt.Sprintf("All of its jobs have ended (%s); writing the report",
-				ended(counts)))
+		x = q.explainStage(row, fmt.Sprintf("All of its jobs have ended (%s); writing the report", ended(counts)))
 	case ingest.BatchProcessing:
 		x, err = q.explainOpen(ctx, row, counts)
 	case ingest.BatchHeld:
-		var active *Hold
-		active, err = q.holdOn(ctx, row.Collection, id)
-		x.Waits, x.Why = explainHeld(ingest.TargetBatch, row.Hold, active)
+		x, err = q.explainHeld(ctx, row.Hold, row.Collection, id, "")
 	case ingest.BatchFailed:
-		x.Waits, x.Why = OnPerson, failedBatch(row, counts)
+		x = failedBatch(row, counts)
 		if counts.Failed > 0 {
-			var causes string
-			causes, err = q.failedCauses(ctx, row, counts.Failed)
-			x.Why = strings.TrimSpace(x.Why + " " + causes)
+			err = q.failedCauses(ctx, row, counts.Failed, &x)
 		}
 	case ingest.BatchCompleted:
 		x.Why = fmt.Sprintf("All of its jobs have ended: %s.", ended(counts))
@@ -55,7 +54,7 @@ func (q *Queue) ExplainBatch(ctx context.Context, id string) (Explanation, error
 		return x, err
 	}
 
-	x.State, x.Details = string(row.State), details(row, id)
+	explained(&x, explain.Batch, row, id, string(row.State), row.Entered)
 	problems, err := q.MailProblems(ctx, row)
 	for _, p := range problems {
 		x.Why += " The " + p.String() + "."
@@ -97,13 +96,13 @@ func ended(c ingest.Counts) string {
 
 // explainOpen states how many jobs of a batch are open, and what one of them waits for.
 func (q *Queue) explainOpen(ctx context.Context, row *Batch,
-	counts ingest.Counts) (Explanation, error) {
-	x := Explanation{Waits: OnJobs}
+	counts ingest.Counts) (explain.Part, error) {
+	x := says(explain.Parts, "")
 	open := fmt.Sprintf("Jobs that have not ended: %s of %s", ingest.Number(counts.Open()),
 		ingest.Number(row.Expected))
 	switch {
 	case counts.Open() == 0:
-		x.Waits, x.Why = OnStart, "All of its jobs have ended; the report starts shortly."
+		x.Waits, x.Why = explain.Start, "All of its jobs have ended; the report starts shortly."
 		return x, nil
 	case counts.Held > 0:
 		open += fmt.Sprintf(", %s of them on hold", ingest.Number(counts.Held))
@@ -127,33 +126,31 @@ func (q *Queue) explainOpen(ctx context.Context, row *Batch,
 		return x, err
 	}
 
-	its, err := q.explainJob(ctx, job)
-	if err != nil {
-		return x, err
-	}
-
 	x.On = job.Job.ID
-	x.Why += fmt.Sprintf(" Job %s: %s", x.On, strings.ToLower(its.Why[:1])+its.Why[1:])
+	x.Why += fmt.Sprintf(" Job %s delays it most.", x.On)
 	return x, nil
 }
 
 // explainHolds adds to the explanation of a batch why some of its jobs are on hold; if all
 // of the open ones are, also what must be done.
-func (q *Queue) explainHolds(ctx context.Context, row *Batch, counts ingest.Counts, x Explanation) (
-	Explanation, error) {
+func (q *Queue) explainHolds(ctx context.Context, row *Batch, counts ingest.Counts, x explain.Part) (
+	explain.Part, error) {
 	active, err := q.holdOn(ctx, row.Collection, row.Batch.ID)
 	all := counts.Processing == 0
 	switch {
 	case err != nil:
 	case active != nil && all:
-		x.Waits = OnHold
+		x.Waits, x.Until = explain.Hold, active.Until
 		x.Why += " " + capital(untilReleased("jobs", active, true))
+		x.Do = append(x.Do, ends(active))
 	case active != nil:
 		x.Why += " " + capital(sentence(active.Description()))
 	case all:
-		x.Waits = OnPerson
+		x.Waits = explain.Person
 		x.Why += " Neither the batch nor its collection is on hold: an operator must release the jobs that are held " +
 			"without an end."
+		x.Do = append(x.Do, explain.Step{What: "Release its jobs",
+			Command: "archivist job release --batch " + row.Batch.ID + " --all-held --reason TEXT"})
 	}
 	return x, err
 }
@@ -238,40 +235,43 @@ func (q *Queue) waitingJob(ctx context.Context, batch string) ([]string, error) 
 func isOf(batch, job string) bool { return strings.HasPrefix(job, batch+"-") }
 
 // failedBatch states what to do about a failed batch.
-func failedBatch(row *Batch, counts ingest.Counts) string {
+func failedBatch(row *Batch, counts ingest.Counts) explain.Part {
 	failed, sum := ingest.Number(counts.Failed), ingest.Number(counts.Sum())
-	report := fmt.Sprintf("report it: archivist batch update-report %s --reason TEXT.",
-		row.Batch.ID)
+	report := explain.Step{What: "Report it",
+		Command: "archivist batch update-report " + row.Batch.ID + " --reason TEXT"}
+	requeue := explain.Step{What: "When the causes are corrected, requeue its failed jobs",
+		Command: "archivist job requeue --batch " + row.Batch.ID + " --all-failed --reason TEXT"}
 	switch {
 	case row.Cancelled != nil && counts.Open() == 0:
 		return cancelledBatch(row, counts, report)
 	case counts.Sum() == 0:
-		return fmt.Sprintf("It has no jobs: %s Correct the cause, then submit it again.",
-			sentence(row.Message))
+		return says(explain.Person, fmt.Sprintf("It has no jobs: %s Correct the cause, then submit it again.",
+			sentence(row.Message)))
 	case counts.Open() > 0:
-		return fmt.Sprintf("Jobs that are open again: %s of %s, failed: %s. When all have ended, %s",
-			ingest.Number(counts.Open()), sum, failed, report)
+		report.What = "When all have ended, report it"
+		return says(explain.Person, fmt.Sprintf("Jobs that are open again: %s of %s, failed: %s.",
+			ingest.Number(counts.Open()), sum, failed), report)
 	case counts.Failed > 0:
-		return fmt.Sprintf("Failed jobs: %s of %s. Correct the causes, then requeue the jobs or submit their "+
-			"objects again.", failed, sum)
+		return says(explain.Person, fmt.Sprintf("Failed jobs: %s of %s. Correct the causes, then requeue the jobs or "+
+			"submit their objects again.", failed, sum), requeue)
 	case row.Incomplete != "":
-		return fmt.Sprintf("None of its jobs is failed now (%s), but not all of its rows became jobs: %s Submit the "+
-			"other rows again.", ended(counts), sentence(row.Incomplete))
+		return says(explain.Person, fmt.Sprintf("None of its jobs is failed now (%s), but not all of its rows became "+
+			"jobs: %s Submit the other rows again.", ended(counts), sentence(row.Incomplete)))
 	}
-	return fmt.Sprintf("None of its jobs is failed now (%s). To complete the batch, %s",
-		ended(counts), report)
+	return says(explain.Person, fmt.Sprintf("None of its jobs is failed now (%s). A report completes the batch.",
+		ended(counts)), report)
 }
 
 // cancelledBatch states by whom a batch was cancelled, and how its jobs ended. If they are all
 // completed nevertheless, report is how the batch is completed.
-func cancelledBatch(row *Batch, counts ingest.Counts, report string) string {
+func cancelledBatch(row *Batch, counts ingest.Counts, report explain.Step) explain.Part {
 	why := "It was " + sentence(row.Cancelled.String("cancelled"))
 	if counts.Sum() == 0 {
-		return why + " It has no jobs."
+		return says(explain.Person, why+" It has no jobs.")
 	}
 	why = fmt.Sprintf("%s All of its jobs have ended: %s.", why, ended(counts))
 	if counts.Failed+counts.Deleted == 0 && row.Incomplete == "" {
-		why += " To complete the batch, " + report
+		return says(explain.Person, why+" A report completes the batch.", report)
 	}
-	return why
+	return says(explain.Person, why)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
@@ -65,7 +66,7 @@ func (p position) String() string {
 }
 
 // explainWaiting explains what a waiting job lacks, and its place in the queue.
-func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
+func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x explain.Part, err error) {
 	x, err = q.explainPause(ctx, j)
 	if err != nil || x.Why != "" {
 		x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
@@ -89,25 +90,28 @@ func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x Explanatio
 
 	x, err = q.explainLack(ctx, j, free, pos)
 	x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
-	if x.Waits == OnSlot || x.Waits == OnTurn || x.Waits == OnSpace {
+	if x.Waits == explain.Limit || x.Waits == explain.Turn || x.Waits == explain.Space {
 		x.Why += " " + pos.String()
+		x.Ahead = &explain.Ahead{N: pos.ahead, More: pos.beyond}
 	}
 	return x, err
 }
 
 // explainStopped explains a waiting job whose batch lets none start. The operation that cancels the
 // batch ends the job; a person can have interrupted it.
-func (q *Queue) explainStopped(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
+func (q *Queue) explainStopped(ctx context.Context, j *ingest.Job) (x explain.Part, err error) {
 	row, err := q.Batch(ctx, j.Batch)
 	if err != nil || row.Stops() == "" {
 		return x, err
 	}
 
-	x.Waits, x.Why = OnCancel, "It does not start: "+row.Stops()+". The operation that cancels its jobs ends it."
+	x.Waits, x.Why = explain.Cancel, "It does not start: "+row.Stops()+". The operation that cancels its jobs ends it."
 	if id := row.Cancelled.Operation; id != "" {
 		o, err := q.Operation(ctx, id)
 		if err == nil && o.State == ingest.OperationInterrupted {
-			x.Why += " It was interrupted: continue it with: archivist operation continue " + id + " --reason …"
+			x.Waits = explain.Person
+			x.Why += " A person has interrupted it."
+			x.Do = append(x.Do, continues(id))
 		}
 	}
 	return x, nil
@@ -116,7 +120,7 @@ func (q *Queue) explainStopped(ctx context.Context, j *ingest.Job) (x Explanatio
 // explainLack explains what a waiting job lacks first: a lock, a slot, space, or nothing. New jobs
 // need no lock and no space yet.
 func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free,
-	pos position) (Explanation, error) {
+	pos position) (explain.Part, error) {
 	if j.State != ingest.Pending {
 		x, err := q.explainLock(ctx, j)
 		if err != nil || x.Why != "" {
@@ -150,13 +154,13 @@ func waitsTo(j *ingest.Job) string {
 
 // explainLock names the job that has the object, or is in line for it before this one. Such a
 // job may not be made yet: then it names its batch.
-func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, err error) {
+func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x explain.Part, err error) {
 	lock, owner, err := q.blockedBy(ctx, j)
 	if err != nil || lock == "" {
 		return x, err
 	}
 
-	x.Waits, x.On = OnLock, owner
+	x.Waits, x.On = explain.Lock, owner
 	_, err = q.Job(ctx, owner)
 	switch {
 	case lock == j.ManifestLine():
@@ -178,8 +182,8 @@ func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x Explanation, 
 }
 
 // explainSlot explains which limit of running jobs is reached.
-func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
-	x.Waits = OnSlot
+func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x explain.Part) {
+	x.Waits = explain.Limit
 	switch {
 	case free.Slots <= 0:
 		x.Why = fmt.Sprintf("the limit of running jobs (%s) is reached.",
@@ -193,13 +197,14 @@ func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x Explanation) {
 
 // explainSpace explains why there is no work space for the job, in the order of the gate's
 // checks.
-func (q *Queue) explainSpace(ctx context.Context, j *ingest.Job, free ingest.Free, pos position) (Explanation, error) {
+func (q *Queue) explainSpace(ctx context.Context, j *ingest.Job, free ingest.Free, pos position) (explain.Part, error) {
 	left := ingest.Number(max(0, free.Space))
-	x := Explanation{Waits: OnSpace}
+	x := says(explain.Space, "")
 	keeper, reserved, err := q.keeper(ctx, j, free, pos)
 	switch {
 	case j.TooLarge(q.Settings.Space) != "":
-		x.Waits, x.Why = OnPerson, sentence(j.TooLarge(q.Settings.Space))
+		x = says(explain.Person, sentence(j.TooLarge(q.Settings.Space)), explain.Step{What: "Fail it",
+			Command: "archivist job fail " + j.ID + " --reason TEXT"})
 	case reserved:
 		x.On = keeper.ID
 		x.Why = fmt.Sprintf("freed work space is reserved for job %s, which has waited longer than %d minutes for %s; "+
@@ -214,14 +219,14 @@ func (q *Queue) explainSpace(ctx context.Context, j *ingest.Job, free ingest.Fre
 			ingest.Bytes(free.Reserve), left)
 	}
 
-	if err == nil && x.Waits == OnSpace && x.Why != "" && x.On == "" {
+	if err == nil && x.Waits == explain.Space && x.Why != "" && x.On == "" {
 		err = q.explainHolder(ctx, &x, free.Most)
 	}
 	return x, err
 }
 
 // explainHolder adds which job holds the most space, and until when.
-func (q *Queue) explainHolder(ctx context.Context, x *Explanation, most ingest.Holder) error {
+func (q *Queue) explainHolder(ctx context.Context, x *explain.Part, most ingest.Holder) error {
 	if most.Job == "" {
 		return nil
 	}
@@ -282,19 +287,17 @@ const silentAfter = 3 * sweepEvery
 
 // explainTurn explains when the scheduler admits a job that lacks nothing, or that the
 // scheduler does not run.
-func (q *Queue) explainTurn(ctx context.Context) (Explanation, error) {
+func (q *Queue) explainTurn(ctx context.Context) (explain.Part, error) {
 	const check = "An operator must check its rule and the log of the function scheduler."
 	last, err := q.lastSweep(ctx)
 	switch {
 	case err != nil:
-		return Explanation{}, err
+		return explain.Part{}, err
 	case last.IsZero():
-		return Explanation{Waits: OnPerson, Why: "the scheduler has never run. " + check}, nil
+		return says(explain.Person, "the scheduler has never run. "+check), nil
 	case q.Now().Sub(last) > silentAfter:
-		return Explanation{Waits: OnPerson,
-			Why: fmt.Sprintf("the scheduler has not run since %s. %s",
-				ingest.Timestamp(last.UnixMilli()), check)}, nil
+		return says(explain.Person, fmt.Sprintf("the scheduler has not run since %s. %s",
+			ingest.Timestamp(last.UnixMilli()), check)), nil
 	}
-	return Explanation{Waits: OnTurn,
-		Why: "the scheduler admits jobs each minute, in their order."}, nil
+	return says(explain.Turn, "the scheduler admits jobs each minute, in their order."), nil
 }

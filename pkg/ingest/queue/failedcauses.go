@@ -10,22 +10,23 @@ import (
 	"strings"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/explain"
 )
 
 // Limits of what an explanation says of failed jobs: rows of the batch that are read, causes,
 // and bytes of a cause's example.
 const (
 	causeRows  = 1000
-	mostCauses = 3
+	mostCauses = 10
 	causeBytes = 300
 )
 
-// failedCauses groups the failed jobs of a batch by their causes: how many have each, and the
+// failedCauses adds to the explanation of a batch the causes of its failed jobs: of each, how many have it, and the
 // first of them. failed is the number of the batch's failed jobs.
-func (q *Queue) failedCauses(ctx context.Context, row *Batch, failed int64) (string, error) {
+func (q *Queue) failedCauses(ctx context.Context, row *Batch, failed int64, x *explain.Part) error {
 	jobs, err := q.failedJobs(ctx, row, failed)
 	if err != nil {
-		return "", err
+		return err
 	}
 
 	groups := map[string][]*Job{}
@@ -38,26 +39,19 @@ func (q *Queue) failedCauses(ctx context.Context, row *Batch, failed int64) (str
 		return cmp.Or(len(groups[b])-len(groups[a]), cmp.Compare(groups[a][0].Row, groups[b][0].Row))
 	})
 
-	var causes []string
-	for _, kind := range kinds[:min(len(kinds), mostCauses)] {
+	name := "cause"
+	if row.Unpacked > causeRows && int64(len(jobs)) < failed {
+		name = fmt.Sprintf("cause among the first %s rows", ingest.Number(causeRows))
+	}
+
+	shown := kinds[:min(len(kinds), mostCauses)]
+	for _, kind := range shown {
 		first := groups[kind][0]
-		causes = append(causes, fmt.Sprintf("%s × %s (first: %s)", ingest.Number(len(groups[kind])),
+		x.Add(name, fmt.Sprintf("%s × %s (first: %s)", ingest.Number(len(groups[kind])),
 			ingest.Cut(strings.TrimSuffix(first.Message, "."), causeBytes), first.Job.ID))
 	}
-
-	if more := len(kinds) - len(causes); more > 0 {
-		causes = append(causes, fmt.Sprintf("other causes: %d", more))
-	}
-
-	of := ""
-	if row.Unpacked > causeRows && int64(len(jobs)) < failed {
-		of = fmt.Sprintf(" among the first %s rows", ingest.Number(causeRows))
-	}
-
-	if len(causes) == 0 {
-		return "", nil
-	}
-	return fmt.Sprintf("Causes%s: %s.", of, strings.Join(causes, "; ")), nil
+	x.Add("other causes", count(int64(len(kinds)-len(shown))))
+	return nil
 }
 
 // failedJobs are the failed jobs among the first rows of a batch. It stops once it has as many as

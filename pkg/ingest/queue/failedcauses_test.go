@@ -35,13 +35,14 @@ func TestCausesOfFailedBatch(t *testing.T) {
 	b.count(first, map[string]int64{"n_processing": -120, "n_failed": 119, "n_completed": 1})
 	x, err := b.q.ExplainBatch(t.Context(), batch)
 	want := []string{
-		"Causes: 116 × http://x.org/1 answered 404",
-		"requeue the job (first: " + first + "); 1 × the file",
-		"; 1 × its digest is wrong (first: " + ingest.JobID(batch, 119) + "); other causes: 1.",
+		"cause: 116 × http://x.org/1 answered 404",
+		"requeue the job (first: " + first + ")\ncause: 1 × the file",
+		"\ncause: 1 × its digest is wrong (first: " + ingest.JobID(batch, 119) + ")\n",
+		"archivist job requeue --batch " + batch + " --all-failed",
 	}
 	for _, text := range want {
-		if err != nil || !strings.Contains(x.Why, text) {
-			t.Errorf("%q is not in %q, %v", text, x.Why, err)
+		if err != nil || !strings.Contains(said(x), text) {
+			t.Errorf("%q is not in %q, %v", text, said(x), err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/table"
 )
 
@@ -51,11 +52,11 @@ func TestLineBeforeUnpacking(t *testing.T) {
 	b.tick()
 	b.tick()
 	x, err := b.q.ExplainJob(t.Context(), later)
-	if err != nil || x.Waits != queue.OnLock || x.On != first.Batch.ID || !strings.Contains(x.Why, "is not read yet") {
+	if err != nil || x.Waits != explain.Lock || x.On != first.Batch.ID || !strings.Contains(x.Why, "is not read yet") {
 		t.Errorf("the later job: %+v, %v", x, err)
 	}
 	earlier := b.unpackOne(first)
-	if x, err = b.q.ExplainJob(t.Context(), later); err != nil || x.Waits != queue.OnLock || x.On != earlier {
+	if x, err = b.q.ExplainJob(t.Context(), later); err != nil || x.Waits != explain.Lock || x.On != earlier {
 		t.Errorf("after the earlier one is unpacked: %+v, %v", x, err)
 	}
 	if got := b.line("local#c#x"); !slices.Equal(got, []string{earlier, later}) {
@@ -205,11 +206,11 @@ func TestJobsWaitForEarlierManifests(t *testing.T) {
 	if !b.runs(before) || b.runs(after) {
 		t.Errorf("the job before the manifest runs: %v, the one after it: %v", b.runs(before), b.runs(after))
 	}
-	b.explains(after, queue.OnLock, list.Batch.ID, "by the same depositor", "Its manifest is not read yet")
+	b.explains(after, explain.Lock, list.Batch.ID, "by the same depositor", "Its manifest is not read yet")
 
 	b.unpackList(list, 1, 1, 2)
 	b.tick()
-	b.explains(after, queue.OnLock, ingest.JobID(list.Batch.ID, 1), "works on the same object")
+	b.explains(after, explain.Lock, ingest.JobID(list.Batch.ID, 1), "works on the same object")
 	b.unpackList(list, 2, 2, 2)
 	b.atGate2(ingest.JobID(list.Batch.ID, 1))
 	if b.runs(after) || !b.runs(ingest.JobID(list.Batch.ID, 1)) {

@@ -126,7 +126,7 @@ func TestSlotsAndLocks(t *testing.T) {
 		t.Fatalf("%d executions; MaxInFlight is 2", n)
 	}
 	x, err := b.q.ExplainJob(t.Context(), strings.TrimSuffix(first, "1")+"3")
-	if err != nil || x.Waits != "slot" {
+	if err != nil || x.Waits != "limit" {
 		t.Errorf("the third waits for %+v, %v", x, err)
 	}
 	b.q.Settings.MaxInFlight = 4

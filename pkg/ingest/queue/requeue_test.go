@@ -7,6 +7,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -90,7 +91,7 @@ func TestRequeueRespectsHolds(t *testing.T) {
 			if j := b.job(id); j.HasSlot || j.Running() {
 				t.Errorf("%s on hold, %s done: the job runs: %+v", kind, done, j)
 			}
-			b.explains(id, queue.OnHold, target.ID+" is on hold", "release")
+			b.explains(id, explain.Hold, target.ID+" is on hold", "release")
 
 			b.do(ingest.ActRelease, target)
 			if j := b.job(id); j.State == ingest.Held {

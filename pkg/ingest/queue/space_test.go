@@ -8,6 +8,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/kernel/explain"
 )
 
 // TestTooLargeFailsAtEstimate: a job that can never fit fails at once, and does not block
@@ -27,7 +28,7 @@ func TestTooLargeFailsAtEstimate(t *testing.T) {
 	large := b.estimated("", 5000)
 	b.q.Settings.Space = 1000
 	b.now = b.now.Add(2 * time.Hour)
-	if x, err := b.q.ExplainJob(t.Context(), large); err != nil || x.Waits != queue.OnPerson ||
+	if x, err := b.q.ExplainJob(t.Context(), large); err != nil || x.Waits != explain.Person ||
 		!strings.Contains(x.Why, "spaceGiB") {
 		t.Errorf("explained: %+v, %v", x, err)
 	}
@@ -276,14 +277,14 @@ func TestBlockedJobReservesNothing(t *testing.T) {
 		t.Errorf("the job behind the lock is %s, the small one %s", a.State, o.State)
 	}
 
-	b.explains(behind, queue.OnLock, first)
+	b.explains(behind, explain.Lock, first)
 	large := b.estimated("large", 395) // 390 are free
-	b.explains(large, queue.OnSpace, "needs 395 bytes of work space and 390 are free")
+	b.explains(large, explain.Space, "needs 395 bytes of work space and 390 are free")
 	b.now = b.now.Add(time.Hour) // it waits for space alone, and reserves
 	last := b.estimated("last", 10)
 	b.tick()
 	if j := b.job(last); j.State != ingest.Provisioning {
 		t.Errorf("the last job is %s", j.State)
 	}
-	b.explains(last, queue.OnSpace, "reserved for job "+large)
+	b.explains(last, explain.Space, "reserved for job "+large)
 }

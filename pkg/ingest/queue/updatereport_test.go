@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -71,7 +72,7 @@ func TestUpdateReport(t *testing.T) {
 		t.Fatalf("the batch is %s before its report", got.State)
 	}
 	x, err := b.q.ExplainBatch(t.Context(), batch)
-	if err != nil || !strings.Contains(x.Why, "archivist batch update-report "+batch) || x.Waits != queue.OnPerson {
+	if err != nil || !strings.Contains(said(x), "archivist batch update-report "+batch) || x.Waits != explain.Person {
 		t.Errorf("explained as %+v, %v", x, err)
 	}
 

@@ -5,25 +5,30 @@ import (
 	"fmt"
 	"strings"
 
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/revisions/runner"
 	"archivist/pkg/revisions/workflow"
 )
 
 // instance explains an instance by its state. One that does not exist is a NotFound.
-func (e *explainer) instance(id string) (step, error) {
+func (e *explainer) instance(id string) (explain.Part, error) {
 	in, err := e.Instance(e.ctx, id)
-	st := step{Link: Link{ID: id, State: string(in.State)}, since: in.Since}
+	st := explain.Part{Link: explain.Link{Kind: explain.Task, ID: id, State: string(in.State)}, Since: in.Since}
 	switch {
 	case err != nil:
 		return st, err
 	case in.State.Over():
-		st.Waits, st.Why = OnNothing, e.ended(&in)
+		st.Waits, st.Why = explain.Nothing, e.ended(&in)
 		again, err := e.again(&in)
 		st.Why += again
+		if in.stalled() && in.Task != workflow.Commit {
+			st.Do = []explain.Step{{What: "When the cause is corrected, run it again",
+				Command: "archivist task rerun " + id + " --reason TEXT"}}
+		}
 		return st, err
 	case in.Told != "":
-		st.Waits, st.until = OnGrace, in.Until
+		st.Waits, st.Until = explain.Grace, in.Until
 		st.Why = fmt.Sprintf(
 			"it was told to end (%s) and is to become %s; it is ended at %s at the latest",
 			in.Reason,
@@ -35,24 +40,25 @@ func (e *explainer) instance(id string) (step, error) {
 	case workflow.Blocked:
 		return e.blocked(&in, st)
 	case workflow.Manual:
-		st.Waits = OnPerson
-		st.Why = fmt.Sprintf("%s starts it: archivist task start %s --reason TEXT", in.Manual, id)
+		st.Waits = explain.Person
+		st.Why = fmt.Sprintf("%s starts it", in.Manual)
+		st.Do = []explain.Step{{What: "Start it", Command: "archivist task start " + id + " --reason TEXT"}}
 	case workflow.Awaiting:
 		return e.awaiting(&in, st)
 	case workflow.Ready:
 		return e.ready(&in, st)
 	case workflow.Waiting:
-		st.Waits, st.until, st.Why = OnRetry, in.Until, in.again()
+		st.Waits, st.Until, st.Why = explain.Retry, in.Until, in.again()
 	case workflow.Dispatched:
-		st.Waits, st.until = OnStart, in.Latest
+		st.Waits, st.Until = explain.Start, in.Latest
 		st.Why = fmt.Sprintf(
 			"its execution was started at %s and has not begun; it is started again at %s",
 			clock(in.Since), clock(in.Until))
 	case workflow.Running:
-		st.Waits, st.until = OnRun, in.Until-(e.Times.Margin+runner.Margin).Milliseconds()
+		st.Waits, st.Until = explain.Worker, in.Until-(e.Times.Margin+runner.Margin).Milliseconds()
 		st.Why = fmt.Sprintf("attempt %d runs since %s; its time is over at %s", in.Attempt,
 			clock(in.Since),
-			clock(st.until))
+			clock(st.Until))
 	}
 	return st, nil
 }
@@ -107,10 +113,9 @@ func (e *explainer) again(in *Instance) (string, error) {
 
 // pass is a step that the next pass takes; in an archive that is paused or stopped, a person comes
 // first. One that is being deleted still goes on with what has ended.
-func (e *explainer) pass(st step, what string) step {
-	st.Waits, st.Why = e.held()
-	if st.Waits == "" || st.Waits == OnDelete {
-		st.Waits, st.Why = OnPass, what+"; the next pass does it, within seconds"
+func (e *explainer) pass(st explain.Part, what string) explain.Part {
+	if !e.held(&st) || st.Waits == explain.Delete {
+		st.Waits, st.Why = explain.Turn, what+"; the next pass does it, within seconds"
 	}
 	return st
 }
@@ -121,7 +126,7 @@ var need = map[workflow.On]string{workflow.Succeeded: "be succeeded", workflow.F
 
 // blocked follows the first edge that is open; that on COMMIT decides before all others, and is the
 // first. An edge on what has ended is decided by the next pass.
-func (e *explainer) blocked(in *Instance, st step) (step, error) {
+func (e *explainer) blocked(in *Instance, st explain.Part) (explain.Part, error) {
 	open := Open(in.Edges)
 	for _, edge := range in.Edges {
 		if edge.Verdict != workflow.Open {
@@ -142,9 +147,9 @@ func (e *explainer) blocked(in *Instance, st step) (step, error) {
 			return e.pass(st, fmt.Sprintf("revision %d is being planned", in.Revision)), nil
 		}
 
-		st.Waits, st.next = OnEdge, edge.ID
+		st.Waits, st.On = explain.Edge, edge.ID
 		if edge.Task == workflow.Commit && !edge.Prev {
-			st.Waits = OnCommit
+			st.Waits = explain.Commit
 		}
 
 		st.Why = fmt.Sprintf("%s must %s first, and it is %s", edge.ID, need[edge.On], r.State)
@@ -158,8 +163,8 @@ func (e *explainer) blocked(in *Instance, st step) (step, error) {
 	// Its edges are satisfied, but for the filter of paths.
 	if in.Filtered {
 		st = e.pass(st, "what changed is compared with its filter of paths")
-		if st.Waits == OnPass {
-			st.Waits = OnFilter
+		if st.Waits == explain.Turn {
+			st.Waits = explain.Filter
 		}
 		return st, nil
 	}
@@ -168,7 +173,7 @@ func (e *explainer) blocked(in *Instance, st step) (step, error) {
 
 // awaiting finds the first of those that an instance supersedes, and that has not ended: the one
 // that it waits for by its row, or else the first in the lines of their tasks.
-func (e *explainer) awaiting(in *Instance, st step) (step, error) {
+func (e *explainer) awaiting(in *Instance, st explain.Part) (explain.Part, error) {
 	victim := in.Victim
 	for _, task := range in.Cancels {
 		id, err := e.first(e.ctx, table.Query{
@@ -205,14 +210,14 @@ func (e *explainer) awaiting(in *Instance, st step) (step, error) {
 
 // victim says why one that is superseded (v) has not ended, by the rules in the order in which a
 // pass applies them.
-func (e *explainer) victim(in, v *Instance, st step) (step, error) {
-	st.Waits, st.next = OnVictim, v.ID
+func (e *explainer) victim(in, v *Instance, st explain.Part) (explain.Part, error) {
+	st.Waits, st.On = explain.Victim, v.ID
 	n, err := e.nameRow(e.ctx, v.Archive, v.Task)
 	switch {
 	case err != nil:
 		return st, err
 	case v.Told != "":
-		st.Waits = OnGrace
+		st.Waits = explain.Grace
 		st.Why = fmt.Sprintf("it supersedes %s, which was told to end and has until %s", v.ID,
 			clock(v.Until))
 	case v.Force && v.Run > 0:
@@ -225,17 +230,15 @@ func (e *explainer) victim(in, v *Instance, st step) (step, error) {
 			v.Task, v.ID)
 	default:
 		st = e.pass(st, fmt.Sprintf("%s supersedes %s", in.ID, v.ID))
-		st.next = ""
+		st.On = ""
 	}
 	return st, nil
 }
 
 // ready says why an instance is not started that could be: the archive is held, it is not its turn
 // of its lock, or as many run as can at once.
-func (e *explainer) ready(in *Instance, st step) (step, error) {
-	waits, why := e.held()
-	if waits != "" {
-		st.Waits, st.Why = waits, why
+func (e *explainer) ready(in *Instance, st explain.Part) (explain.Part, error) {
+	if e.held(&st) {
 		return st, nil
 	}
 
@@ -252,7 +255,7 @@ func (e *explainer) ready(in *Instance, st step) (step, error) {
 		return busy < most, nil
 	})
 	if err == nil && busy >= most {
-		st.Waits, st.Why = OnLimit,
+		st.Waits, st.Why = explain.Limit,
 			fmt.Sprintf(
 				"%d instances of the archive %s run, which is the most at once", most, e.a.Name)
 		return st, nil
@@ -265,7 +268,7 @@ const linesRead = 1000
 
 // turn says who comes before an instance at its lock; nothing (no Waits) if it is its turn. Beyond
 // linesRead places it does not count.
-func (e *explainer) turn(in *Instance, st step) (step, error) {
+func (e *explainer) turn(in *Instance, st explain.Part) (explain.Part, error) {
 	l, err := e.lockRow(e.ctx, in.Archive, in.Lock)
 	if err != nil {
 		return st, err
@@ -285,7 +288,7 @@ func (e *explainer) turn(in *Instance, st step) (step, error) {
 		return st, err
 	}
 
-	st.Waits, st.next = OnLock, cmp.Or(l.Holder, first)
+	st.Waits, st.On = explain.Lock, cmp.Or(l.Holder, first)
 	if l.Holder == "" {
 		st.Why = fmt.Sprintf(
 			"%s comes first at the lock %s; %d are before it", first, in.Lock, before)

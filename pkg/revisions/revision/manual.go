@@ -39,7 +39,7 @@ func (s *Store) StartManual(ctx context.Context, id string, set map[string]strin
 		case in.State.Over():
 			return fault.New(fault.Conflict, "the task %s has ended: %s", id, in.State)
 		case in.State != workflow.Manual:
-			return fault.New(fault.Conflict, "the task %s cannot be started yet: it is %s; archivist task explain %s "+
+			return fault.New(fault.Conflict, "the task %s cannot be started yet: it is %s; archivist explain %s "+
 				"says what it waits for", id, in.State, id)
 		}
 		return c.startManual(starter, set)

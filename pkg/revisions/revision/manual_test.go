@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/revisions/runner"
@@ -46,9 +47,9 @@ func TestManual(t *testing.T) {
 	w.quiet("maps", runner.Succeeded)
 	x, err := w.store.Explain(t.Context(), "maps/1/announce")
 	w.must(err)
-	if x.Root.ID != "maps/1/release" || x.Root.Waits != revision.OnPerson || !strings.HasPrefix(x.Root.Why,
-		"the curator starts it: archivist task start maps/1/release") {
-		t.Errorf("explained as %+v", x.Root)
+	if x.Root().ID != "maps/1/release" || x.Root().Waits != explain.Person || x.Root().Why != "the curator starts it" ||
+		x.Do[0].Command != "archivist task start maps/1/release --reason TEXT" {
+		t.Errorf("explained as %+v", x)
 	}
 	start(nil, anna, "parameters.VERSION is missing")
 	start(map[string]string{"VERSION": "two"}, anna, "expected a whole number")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/revisions/runner"
@@ -11,12 +12,12 @@ import (
 )
 
 // explain checks what a thing waits for in the end: the kind, the thing, and what the reason says.
-func (w *world) explain(id string, waits revision.Wait, root, says string) revision.Explanation {
+func (w *world) explain(id string, waits explain.Wait, root, says string) explain.Explanation {
 	w.t.Helper()
 	x, err := w.store.Explain(w.t.Context(), id)
 	w.must(err)
-	if x.Root.Waits != waits || x.Root.ID != root || !strings.Contains(x.Root.Why, says) || x.Cut {
-		w.t.Errorf("%s waits for %+v; want %s at %s: %s (by %+v)", id, x.Root, waits, root, says, x.Chain)
+	if x.Root().Waits != waits || x.Root().ID != root || !strings.Contains(x.Root().Why, says) || x.Cut {
+		w.t.Errorf("%s waits for %+v; want %s at %s: %s (by %+v)", id, x.Root(), waits, root, says, x.Chain)
 	}
 	return x
 }
@@ -30,50 +31,50 @@ func TestExplain(t *testing.T) {
 - {name: copy, command: x, lock: disk, depends: [index]}
 `)
 	w.archive("maps", r, 1)
-	w.explain("maps", revision.OnNothing, "maps", "planned")
-	w.explain("maps/2", revision.OnGap, "maps/2", "nobody has notified revision 2")
+	w.explain("maps", explain.Nothing, "maps", "planned")
+	w.explain("maps/2", explain.Gap, "maps/2", "nobody has notified revision 2")
 	w.notify("maps", 2)
-	w.explain("maps", revision.OnGap, "maps", "revision 1 was not notified, but revision 2 was")
-	w.explain("maps/2", revision.OnGap, "maps/2", "revision 1 was not notified")
+	w.explain("maps", explain.Gap, "maps", "revision 1 was not notified, but revision 2 was")
+	w.explain("maps/2", explain.Gap, "maps/2", "revision 1 was not notified")
 	w.notify("maps", 1)
-	w.explain("maps/1", revision.OnPass, "maps/1", "planned next")
+	w.explain("maps/1", explain.Turn, "maps/1", "planned next")
 	r.fails = fault.New(fault.Unavailable, "the server is down")
 	w.pass("maps")
-	w.explain("maps", revision.OnArchive, "maps", "the server is down")
+	w.explain("maps", explain.Source, "maps", "the server is down")
 	r.fails = nil
 	w.now = w.now.Add(revision.Default.Gap)
 	w.pass("maps")
-	w.explain("maps/1/index", revision.OnStart, "maps/1/index", "has not begun")
+	w.explain("maps/1/index", explain.Start, "maps/1/index", "has not begun")
 	w.begin("maps/1/index")
-	w.explain("maps/2/copy", revision.OnRun, "maps/1/index", "attempt 1 runs since")
-	x := w.explain("maps", revision.OnRun, "maps/1/index", "")
+	w.explain("maps/2/copy", explain.Worker, "maps/1/index", "attempt 1 runs since")
+	x := w.explain("maps", explain.Worker, "maps/1/index", "")
 	if len(x.Chain) != 2 || x.Until == 0 {
 		t.Errorf("the chain of the archive is %+v", x)
 	}
 	w.end("maps/1/index", runner.Failed)
-	w.explain("maps/1", revision.OnRetry, "maps/1/index", "exit code 1")
+	w.explain("maps/1", explain.Retry, "maps/1/index", "exit code 1")
 	w.now = w.now.Add(revision.Default.Gap)
 	w.pass("maps")
 	w.end("maps/1/index", runner.Succeeded)
-	w.explain("maps/1/pdf", revision.OnPass, "maps/1/pdf", "maps/1/index has ended: succeeded")
+	w.explain("maps/1/pdf", explain.Turn, "maps/1/pdf", "maps/1/index has ended: succeeded")
 	w.pass("maps")
 	w.begin("maps/1/copy")
 	w.end("maps/2/index", runner.Succeeded)
 	w.pass("maps")
-	w.explain("maps/2/copy", revision.OnRun, "maps/1/copy", "runs since")
+	w.explain("maps/2/copy", explain.Worker, "maps/1/copy", "runs since")
 	y, err := w.store.Explain(t.Context(), "maps/2/copy")
 	w.must(err)
-	if y.Waits != revision.OnLock || !strings.Contains(y.Why, "maps/1/copy has the lock disk since 20") {
+	if y.Waits != explain.Lock || !strings.Contains(y.Why, "maps/1/copy has the lock disk since 20") {
 		t.Errorf("the copy waits for %+v", y.Link)
 	}
-	w.explain("maps/1/pdf", revision.OnGrace, "maps/1/pdf", "maps/2/pdf supersedes it")
-	w.explain("maps/2/pdf", revision.OnGrace, "maps/1/pdf", "maps/2/pdf supersedes it")
+	w.explain("maps/1/pdf", explain.Grace, "maps/1/pdf", "maps/2/pdf supersedes it")
+	w.explain("maps/2/pdf", explain.Grace, "maps/1/pdf", "maps/2/pdf supersedes it")
 	_, err = w.store.Pause(t.Context(), "maps", revision.By{Actor: "anna", Reason: "the disk is changed"})
 	w.must(err)
 	w.end("maps/1/copy", runner.Succeeded)
-	w.explain("maps/2/copy", revision.OnPerson, "maps/2/copy", "the disk is changed")
-	w.explain("maps/1/copy", revision.OnNothing, "maps/1/copy", "it has ended: succeeded")
-	w.explain("maps/1", revision.OnGrace, "maps/1/pdf", "")
+	w.explain("maps/2/copy", explain.Hold, "maps/2/copy", "the disk is changed")
+	w.explain("maps/1/copy", explain.Nothing, "maps/1/copy", "it has ended: succeeded")
+	w.explain("maps/1", explain.Grace, "maps/1/pdf", "")
 }
 
 // TestExplainLimit: the limit of runs, a victim that is let finish, a definition that is invalid, and a revision
@@ -89,18 +90,18 @@ func TestExplainLimit(t *testing.T) {
 	w.must(err)
 	w.notify("maps", 1, 2, 3, 4)
 	w.pass("maps")
-	w.explain("maps/2/b", revision.OnLimit, "maps/2/b", "1 instances of the archive maps run")
+	w.explain("maps/2/b", explain.Limit, "maps/2/b", "1 instances of the archive maps run")
 	w.end("maps/1/a", runner.Succeeded)
-	w.explain("maps/1", revision.OnNothing, "maps/1", "all of its 2 instances have ended")
-	w.explain("maps/4", revision.OnNothing, "maps/4", "_workflows/all.yaml:1")
+	w.explain("maps/1", explain.Nothing, "maps/1", "all of its 2 instances have ended")
+	w.explain("maps/4", explain.Nothing, "maps/4", "_workflows/all.yaml:1")
 	w.archive("fixed", (&repository{}).add(2, "[{name: b, command: x, cancels: [PREV], interruptible: false}]"), 1)
 	w.notify("fixed", 1)
 	w.pass("fixed")
 	w.begin("fixed/1/b")
 	w.notify("fixed", 2)
 	w.pass("fixed")
-	x := w.explain("fixed/2/b", revision.OnRun, "fixed/1/b", "")
-	if x.Waits != revision.OnVictim || !strings.Contains(x.Why, "not interruptible") {
+	x := w.explain("fixed/2/b", explain.Worker, "fixed/1/b", "")
+	if x.Waits != explain.Victim || !strings.Contains(x.Why, "not interruptible") {
 		t.Errorf("the superseder waits for %+v", x.Link)
 	}
 	for _, id := range []string{"maps", "maps/0", "maps/x", "Maps/1", "maps@1/1/a", "maps/1/a/0", "maps/1/a/1/1",

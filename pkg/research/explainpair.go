@@ -3,23 +3,23 @@ package research
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/table"
 )
 
-// Explanation says why a pair is or is not due.
-type Explanation struct {
+// Standing is whether a pair is due, and why: the first reason that holds.
+type Standing struct {
+	explain.Part // Ahead counts episodes, and is nil if the pair is not due
+
 	Episode, Clip Known
 	Due           bool
-	Why           string   // in a sentence, the first reason that holds
 	Results       []Result // of the present analysis, at most ten
 	Lease         *Lease   // that covers it, if that is the reason
-
-	// Of a pair that is due: what comes first.
-	EpisodesBefore int
-	MoreBefore     bool // there are more episodes
-	ClipsBefore    int  // of the same episode
+	ClipsBefore   int      // of the same episode, if it is due
 }
 
 // Bounds of an explanation.
@@ -28,10 +28,30 @@ const (
 	mostShown  = 10   // results of the pair
 )
 
-// Explain says why a pair is or is not due, by what is stored now. It costs about six requests. It
+// ExplainPair says why a pair is or is not due, as Standing does.
+func (s *Store) ExplainPair(ctx context.Context, project, episode, clip string) (explain.Explanation, error) {
+	x, err := s.Standing(ctx, project, episode, clip)
+	if err != nil {
+		return explain.Explanation{}, err
+	}
+
+	p := x.Part
+	p.Kind, p.ID, p.State = explain.Episode, project+"/"+episode, string(x.Episode.State)
+	p.Add("episode", x.Episode.Title)
+	p.Add("clip", strings.TrimSpace(clip+" "+x.Clip.Title))
+	for _, r := range x.Results {
+		p.Add("result", fmt.Sprintf("%s, at %s", saidText([]Result{r}), timeText(r.At)))
+	}
+	if x.Due {
+		p.Add("clips of this episode before it", strconv.Itoa(x.ClipsBefore))
+	}
+	return explain.Only(p), nil
+}
+
+// Standing says why a pair is or is not due, by what is stored now. It costs about six requests. It
 // returns a NotFound if there is no such project, episode or clip.
-func (s *Store) Explain(ctx context.Context, project, episode,
-	clip string) (x Explanation, err error) {
+func (s *Store) Standing(ctx context.Context, project, episode,
+	clip string) (x Standing, err error) {
 	row, cat, err := s.load(ctx, project)
 	if err != nil {
 		return x, err
@@ -91,8 +111,9 @@ func (s *Store) ofPair(ctx context.Context, row *projectRow, episode,
 // why finds the first reason that holds, in this order: it is researched, a person has to decide, it cannot be
 // researched, it is under a lease; else it is due, and waits.
 func (s *Store) why(ctx context.Context, row *projectRow, e *episodeRow, c *clipRow, cat *catalog,
-	x *Explanation) error {
+	x *Standing) error {
 	e.begin(row.Round)
+	x.Waits = explain.Nothing
 	if e.researched.Contains(c.Clip) {
 		x.Why = "it is researched" + firstResult(x.Results)
 		return nil
@@ -100,14 +121,18 @@ func (s *Store) why(ctx context.Context, row *projectRow, e *episodeRow, c *clip
 
 	switch {
 	case e.differs.Contains(c.Clip):
-		x.Why = fmt.Sprintf("its results differ (%s); archivist research decide says which one counts, or asks "+
-			"another researcher", saidText(x.Results))
+		x.Waits = explain.Person
+		x.Why = fmt.Sprintf("its results differ (%s)", saidText(x.Results))
+		decide := fmt.Sprintf("archivist research decide %s %s %s", row.Name, e.Name, c.Name)
+		x.Do = []explain.Step{
+			{What: "Say which one counts", Command: decide + " --lease ID --reason TEXT"},
+			{What: "Ask another researcher", Command: decide + " --another --reason TEXT"}}
 		return nil
 	case !e.media.live():
-		x.Why = "the episode is " + awayText(&e.media)
+		explainAway(&x.Part, Episode, row.Name, e.Name, &e.media)
 		return nil
 	case !c.media.live():
-		x.Why = "the clip is " + awayText(&c.media)
+		explainAway(&x.Part, Clip, row.Name, c.Name, &c.media)
 		return nil
 	}
 
@@ -150,15 +175,31 @@ func awayText(m *Media) string {
 	return "withdrawn"
 }
 
+// explainAway explains an episode or a clip that is not live.
+func explainAway(p *explain.Part, kind Kind, project, key string, m *Media) {
+	p.Why = fmt.Sprintf("the %s is %s", kind, awayText(m))
+	retry := explain.Step{What: "Research it again",
+		Command: "archivist research " + string(kind) + "s retry " + project + " " + key + " --reason TEXT"}
+	switch m.awayState() {
+	case SetAside:
+		p.Waits, p.Do = explain.Person, []explain.Step{retry}
+	case Deferred:
+		p.Waits, p.Until, p.Do = explain.Retry, m.Deferred, []explain.Step{retry}
+	default:
+		p.Waits = explain.Nothing
+	}
+}
+
 // whyLeased says under which lease a pair is, and who works on it. A lease without a row is a
 // NotFound.
-func (s *Store) whyLeased(ctx context.Context, h held, x *Explanation) error {
+func (s *Store) whyLeased(ctx context.Context, h held, x *Standing) error {
 	l, err := s.Lease(ctx, h.Lease)
 	if err != nil {
 		return err
 	}
 
-	x.Lease = &l
+	x.Lease, x.Waits, x.Since, x.Until = &l, explain.Worker, l.Created, h.Until
+	x.Do = []explain.Step{l.revoke()}
 	who := "no researcher has accepted it yet"
 	if l.Accepted > 0 {
 		who = "accepted by " + l.Researcher
@@ -178,7 +219,38 @@ func (s *Store) whyLeased(ctx context.Context, h held, x *Explanation) error {
 // mostBefore, which one query reads.
 func (s *Store) whyWaiting(ctx context.Context, row *projectRow, e *episodeRow, c *clipRow,
 	cat *catalog,
-	x *Explanation) error {
+	x *Standing) error {
+	if err := s.ahead(ctx, row, e, c, cat, x); err != nil {
+		return err
+	}
+
+	present, err := s.Present(ctx, row.Name)
+	switch {
+	case err != nil:
+		return err
+	case row.Paused != "":
+		x.Waits, x.Do = explain.Hold, []explain.Step{resume(row.Name)}
+		x.Why = "it is due, but the project is paused: " + row.Paused
+	case len(e.Held) >= MaxHeld:
+		x.Waits, x.Why = explain.Limit, "it is due, but "+e.full()
+	case present == 0:
+		x.Waits = explain.Researcher
+		x.Why = "it is due, but no researcher is present"
+	case e.waiting.Contains(c.Clip):
+		x.Waits = explain.Researcher
+		x.Why = fmt.Sprintf("it has fewer results that agree than the %d of this project (%s): it waits for another "+
+			"researcher, behind all pairs without a result", row.def.quorum(), saidText(x.Results))
+	default:
+		x.Waits = explain.Turn
+		x.Why = fmt.Sprintf("it is due: %s and %d clips of this episode come first",
+			episodesText(x.Ahead), x.ClipsBefore)
+	}
+	return nil
+}
+
+// ahead counts what comes before a pair that is due.
+func (s *Store) ahead(ctx context.Context, row *projectRow, e *episodeRow, c *clipRow, cat *catalog,
+	x *Standing) error {
 	taken, err := e.taken()
 	if err != nil {
 		return err
@@ -205,40 +277,23 @@ func (s *Store) whyWaiting(ctx context.Context, row *projectRow, e *episodeRow, 
 		return err
 	}
 
+	x.Ahead = &explain.Ahead{}
 	for _, r := range before {
 		if r.Owner != e.Name {
-			x.EpisodesBefore++
+			x.Ahead.N++
 		}
 	}
 
-	if x.EpisodesBefore > mostBefore {
-		x.EpisodesBefore, x.MoreBefore = mostBefore, true
-	}
-
-	present, err := s.Present(ctx, row.Name)
-	switch {
-	case err != nil:
-		return err
-	case row.Paused != "":
-		x.Why = "it is due, but the project is paused: " + row.Paused
-	case len(e.Held) >= MaxHeld:
-		x.Why = "it is due, but " + e.full()
-	case present == 0:
-		x.Why = "it is due, but no researcher is present"
-	case e.waiting.Contains(c.Clip):
-		x.Why = fmt.Sprintf("it has fewer results that agree than the %d of this project (%s): it waits for another "+
-			"researcher, behind all pairs without a result", row.def.quorum(), saidText(x.Results))
-	default:
-		x.Why = fmt.Sprintf("it is due: %s and %d clips of this episode come first",
-			episodesText(x), x.ClipsBefore)
+	if x.Ahead.N > mostBefore {
+		x.Ahead.N, x.Ahead.More = mostBefore, true
 	}
 	return nil
 }
 
 // episodesText says how many episodes come before.
-func episodesText(x *Explanation) string {
-	if x.MoreBefore {
-		return fmt.Sprintf("more than %d episodes", x.EpisodesBefore)
+func episodesText(a *explain.Ahead) string {
+	if a.More {
+		return fmt.Sprintf("more than %d episodes", a.N)
 	}
-	return fmt.Sprintf("%d episodes", x.EpisodesBefore)
+	return fmt.Sprintf("%d episodes", a.N)
 }
