@@ -65,7 +65,7 @@ func (d *definitions) part(it *Item, epoch, now int64) explain.Part {
 			Why: "A person has stopped it: components whose future has Manually_stopped do not work on it."},
 			Do: []explain.Step{restart(it.ID)}}
 	}
-	first.Facts = append(first.Facts, facts...)
+	first.Facts = facts // those of the one component are in what it says
 	return first
 }
 
