@@ -1,12 +1,13 @@
 package research
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
 
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/passes"
 	"archivist/pkg/kernel/table"
 )
 
@@ -20,19 +21,13 @@ import (
 // die anywhere: a lease that was made and not sent is sent by the next one, a step of the walk is
 // repeated.
 func (s *Store) Pass(ctx context.Context, project string, until time.Time) (Passed, error) {
-	l, err := s.Leases.Acquire(ctx, "research-"+project, s.Times.Pass)
-	if fault.Is(err, fault.Held) {
-		return Passed{Busy: true}, nil
-	}
-
-	if err != nil {
-		return Passed{}, err
-	}
-
-	p := &pass{Store: s, project: project, lease: l, until: until}
-	err = p.run(ctx)
-	released := s.Leases.Release(ctx, l) // also after an error: the next pass need not wait
-	return p.done, cmp.Or(err, released)
+	p := &pass{Store: s, project: project, until: until}
+	busy, err := passes.Under(ctx, s.Leases, "research-"+project, s.Times.Pass, func(l lease.Lease) error {
+		p.lease = l
+		return p.run(ctx)
+	})
+	p.done.Busy = busy
+	return p.done, err
 }
 
 // run makes the steps of a pass. What people wait for is first; looking at episodes in the

@@ -40,6 +40,8 @@ func (s *Store) ExplainMedia(ctx context.Context, kind Kind, project, key string
 		p.Waits, p.Why = explain.Nothing, "it is looked for in all episodes"
 	case k.Full != "":
 		p.Waits, p.Why = explain.Limit, k.Full
+	case k.Pairs == 0:
+		p.Waits, p.Why = explain.Nothing, "there is no clip to look for"
 	case k.State == Ready:
 		p.Waits = explain.Turn
 		p.Why = fmt.Sprintf("%d of its %d pairs are due", k.Pairs-k.Researched-k.Leased, k.Pairs)
@@ -48,6 +50,10 @@ func (s *Store) ExplainMedia(ctx context.Context, kind Kind, project, key string
 		p.Do = []explain.Step{{What: "See which", Command: "archivist research differences " + project}}
 	case k.Leased > 0:
 		p.Waits, p.Why = explain.Worker, fmt.Sprintf("its last %d pairs are under leases", k.Leased)
+	case k.Researched < k.Pairs: // e.g. clips have come since it was looked at
+		p.Waits = explain.Turn
+		p.Why = fmt.Sprintf("%d of its %d pairs are open; a pass looks at it again within minutes",
+			k.Pairs-k.Researched, k.Pairs)
 	default:
 		p.Waits, p.Why = explain.Nothing, fmt.Sprintf("all of its %d pairs are researched", k.Pairs)
 	}
@@ -99,6 +105,8 @@ func (s *Store) ExplainProject(ctx context.Context, name string) (explain.Explan
 	switch {
 	case st.Paused != "":
 		p.State, p.Waits, p.Why, p.Do = "paused", explain.Hold, "it is paused: "+st.Paused, []explain.Step{resume(name)}
+	case st.Pairs == 0:
+		p.Why = "it has no pairs yet: an episode and a clip make one"
 	case st.Open > 0 && st.Researchers == 0:
 		p.Waits, p.Why = explain.Researcher, fmt.Sprintf("%d pairs are due, but no researcher is present", st.Open)
 	case st.Open > 0:

@@ -4,16 +4,16 @@ import (
 	"time"
 
 	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/passes"
 )
 
 // Passed says what a pass of the archivist did.
 type Passed struct {
-	Assigned int  // work items
-	Resent   int  // work items whose message perhaps was not sent
-	Ended    int  // leases and deferrals whose time had passed
-	Looked   int  // episodes, because clips came, came back or went away
-	More     bool // there is more to do; the time is over
-	Busy     bool // another archivist is at this project
+	Assigned int // work items
+	Resent   int // work items whose message perhaps was not sent
+	Ended    int // leases and deferrals whose time had passed
+	Looked   int // episodes, because clips came, came back or went away
+	passes.Left
 }
 
 // pass is one pass of the archivist of pending work. It holds a lease on the project: each of its

@@ -42,6 +42,7 @@ func (f *PendingWork) Handle(ctx context.Context, in PendingWorkRequest) error {
 	}
 
 	end := f.Now().Add(f.Budget)
+	of := woken[research.Passed]{make: f.Pass, wake: f.Wake, now: f.Now, wait: f.Patience, log: f.Log, of: "project"}
 	var failed error
 	for i, name := range projects {
 		if !slices.Contains(f.Projects, name) { // a wake-up from before another deployment
@@ -50,66 +51,9 @@ func (f *PendingWork) Handle(ctx context.Context, in PendingWorkRequest) error {
 		}
 		now := f.Now()
 		part := end.Sub(now) / time.Duration(len(projects)-i)
-		failed = errors.Join(failed, f.pass(ctx, name, now.Add(part), tries))
+		failed = errors.Join(failed, of.pass(ctx, name, now.Add(part), tries))
 	}
 	return errors.Join(failed, f.Metrics.Put(context.WithoutCancel(ctx)))
-}
-
-// patientTries is how often a wake-up tries to begin its pass. A pass that is at work may not see
-// what the wake-up is about.
-const patientTries = 5
-
-// pass makes one pass. If there is more to do at the end of its time, the function wakes
-// itself. Only one pass at a time works on a project (a lease); one that meets another is
-// Busy. The minute's does not wait for it.
-func (f *PendingWork) pass(ctx context.Context, project string, until time.Time, tries int) error {
-	began := f.Now()
-	done, err := f.passAndWake(ctx, project, until, tries)
-	// A pass that has done nothing writes no line: there is one each minute for each project.
-	log := f.Log.With("project", project, "assigned", done.Assigned, "resent", done.Resent, "ended",
-		done.Ended,
-		"looked", done.Looked, "more", done.More, "busy", done.Busy, "ms",
-		f.Now().Sub(began).Milliseconds())
-
-	switch {
-	case err != nil:
-		log.Error("the pass failed; the next minute repeats it", "error", err)
-	case done != research.Passed{}:
-		log.Info("passed")
-	}
-	return err
-}
-
-// passAndWake makes the pass itself. What it has done is returned beside an error, too.
-func (f *PendingWork) passAndWake(ctx context.Context, project string, until time.Time,
-	tries int) (research.Passed, error) {
-	done, err := f.Pass(ctx, project, until)
-	if err != nil {
-		return done, err
-	}
-
-	for ; done.Busy && tries > 1 && f.Now().Before(until); tries-- {
-		f.wait(ctx)
-		done, err = f.Pass(ctx, project, until)
-		if err != nil {
-			return done, err
-		}
-	}
-
-	if done.More {
-		err = f.Wake(ctx, project)
-	}
-	return done, err
-}
-
-// wait is one Patience long, or until ctx ends.
-func (f *PendingWork) wait(ctx context.Context) {
-	timer := time.NewTimer(f.Patience)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
 
 // CompletedWork is the function that stores what researchers report.

@@ -14,11 +14,12 @@ import (
 
 	"archivist/pkg/aws/cloudwatch"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/passes"
 	"archivist/pkg/research"
 )
 
-// passes are passes of the archivist, each of which takes some time.
-type passes struct {
+// passing makes passes of the archivist, each of which takes some time.
+type passing struct {
 	now   time.Time
 	busy  int // passes of somebody else, first
 	more  bool
@@ -27,17 +28,17 @@ type passes struct {
 	woken []string
 }
 
-func (p *passes) Pass(_ context.Context, project string, until time.Time) (research.Passed, error) {
+func (p *passing) Pass(_ context.Context, project string, until time.Time) (research.Passed, error) {
 	p.asked = append(p.asked, project+" "+until.Sub(p.now).String())
 	p.now = p.now.Add(4 * time.Second)
 	if p.busy > 0 {
 		p.busy--
-		return research.Passed{Busy: true}, nil
+		return research.Passed{Left: passes.Left{Busy: true}}, nil
 	}
-	return research.Passed{Assigned: 1, More: p.more}, p.err
+	return research.Passed{Assigned: 1, Left: passes.Left{More: p.more}}, p.err
 }
 
-func (p *passes) function(projects ...string) *PendingWork {
+func (p *passing) function(projects ...string) *PendingWork {
 	return &PendingWork{Pass: p.Pass, Projects: projects, Now: func() time.Time { return p.now },
 		Budget: 40 * time.Second,
 		Wake: func(_ context.Context, project string) error {
@@ -56,21 +57,22 @@ func TestPendingWork(t *testing.T) {
 	sample(t, "pending-work.wake.json", &wake)
 	broken := errors.New("it is broken")
 	for name, c := range map[string]struct {
-		passes
+		passing
 		in           PendingWorkRequest
 		asked, woken string
 	}{
-		"minute":         {in: minute, asked: "demo 20s, other 36s"},
-		"much to do":     {passes: passes{more: true}, in: minute, asked: "demo 20s, other 36s", woken: "demo, other"},
-		"busy":           {passes: passes{busy: 1}, in: minute, asked: "demo 20s, other 36s"},
+		"minute": {in: minute, asked: "demo 20s, other 36s"},
+		"more": {passing: passing{more: true}, in: minute, asked: "demo 20s, other 36s",
+			woken: "demo, other"},
+		"busy":           {passing: passing{busy: 1}, in: minute, asked: "demo 20s, other 36s"},
 		"woken":          {in: wake, asked: "demo 40s"},
-		"woken and busy": {passes: passes{busy: 2}, in: wake, asked: "demo 40s, demo 36s, demo 32s"},
-		"never free": {passes: passes{busy: 99}, in: wake,
+		"woken and busy": {passing: passing{busy: 2}, in: wake, asked: "demo 40s, demo 36s, demo 32s"},
+		"never free": {passing: passing{busy: 99}, in: wake,
 			asked: "demo 40s, demo 36s, demo 32s, demo 28s, demo 24s"},
-		"failed":     {passes: passes{err: broken, more: true}, in: minute, asked: "demo 20s, other 36s"},
+		"failed":     {passing: passing{err: broken, more: true}, in: minute, asked: "demo 20s, other 36s"},
 		"no project": {in: PendingWorkRequest{Project: "gone"}},
 	} {
-		run := c.passes
+		run := c.passing
 		err := run.function("demo", "other").Handle(t.Context(), c.in)
 		if !errors.Is(err, c.err) || strings.Join(run.asked, ", ") != c.asked ||
 			strings.Join(run.woken, ", ") != c.woken {

@@ -62,11 +62,16 @@ func (f *Revisions) Handle(ctx context.Context,
 	case in.Preview != nil:
 		out, err = f.preview(ctx, in.Archive, *in.Preview)
 	case in.Archive != "":
-		err = f.pass(ctx, in.Archive)
+		err = f.woken().pass(ctx, in.Archive, f.Now().Add(f.Budget), patientTries)
 	default:
 		err = f.wakeAll(ctx)
 	}
 	return out, errors.Join(err, f.Metrics.Put(context.WithoutCancel(ctx)))
+}
+
+// woken makes the passes of this function. Only one at a time works on an archive.
+func (f *Revisions) woken() woken[revision.Passed] {
+	return woken[revision.Passed]{make: f.Pass, wake: f.Wake, now: f.Now, wait: f.Wait, log: f.Log, of: "archive"}
 }
 
 // preview answers also with an error of a kind: who asked gets it as it is.
@@ -89,56 +94,4 @@ func (f *Revisions) wakeAll(ctx context.Context) error {
 		err = errors.Join(err, f.Wake(ctx, name))
 	}
 	return err
-}
-
-// pass makes one pass. If there is more to do at the end of its time, the function wakes
-// itself. One that is at work may not see what this wake-up is about: then it is tried again
-// for a moment. Only one pass at a time works on an archive (a lease).
-func (f *Revisions) pass(ctx context.Context, archive string) error {
-	began := f.Now()
-	done, err := f.passAndWake(ctx, archive, began.Add(f.Budget))
-	log := f.Log.With("archive", archive, "planned", done.Planned, "settled", done.Settled,
-		"started", done.Started,
-		"due", done.Due, "more", done.More, "busy", done.Busy, "ms",
-		f.Now().Sub(began).Milliseconds())
-
-	switch {
-	case err != nil:
-		log.Error("the pass failed; the next minute repeats it", "error", err)
-	case done != revision.Passed{}:
-		log.Info("passed")
-	}
-	return err
-}
-
-// passAndWake makes the pass itself. What it has done is returned beside an error, too.
-func (f *Revisions) passAndWake(ctx context.Context, archive string,
-	until time.Time) (revision.Passed, error) {
-	done, err := f.Pass(ctx, archive, until)
-	if err != nil {
-		return done, err
-	}
-
-	for tries := patientTries; done.Busy && tries > 1 && f.Now().Before(until); tries-- {
-		f.pause(ctx)
-		done, err = f.Pass(ctx, archive, until)
-		if err != nil {
-			return done, err
-		}
-	}
-
-	if done.More {
-		err = f.Wake(ctx, archive)
-	}
-	return done, err
-}
-
-// pause is one Wait long, or until ctx ends.
-func (f *Revisions) pause(ctx context.Context) {
-	timer := time.NewTimer(f.Wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"archivist/pkg/aws/cloudwatch"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/passes"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/revisions/workflow"
 )
@@ -38,7 +39,7 @@ func TestRevisions(t *testing.T) {
 		"broken":  {in: wake, err: broken, passes: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now, passes := time.UnixMilli(0), 0
+			now, made := time.UnixMilli(0), 0
 			var woken []string
 			f := &Revisions{Now: func() time.Time { return now }, Budget: 40 * time.Second,
 				Metrics: &cloudwatch.Metrics{}, Log: slog.New(slog.DiscardHandler),
@@ -48,15 +49,16 @@ func TestRevisions(t *testing.T) {
 					return nil
 				},
 				Pass: func(_ context.Context, archive string, until time.Time) (revision.Passed, error) {
-					passes++
+					made++
 					if archive != "maps" || until.Sub(now) <= 0 {
 						t.Errorf("a pass in %q for %s", archive, until.Sub(now))
 					}
-					return revision.Passed{Busy: passes <= c.busy, More: c.more && passes > c.busy}, c.err
+					return revision.Passed{Left: passes.Left{Busy: made <= c.busy, More: c.more && made > c.busy}},
+						c.err
 				}}
 			_, err := f.Handle(t.Context(), c.in)
-			if !errors.Is(err, c.err) || passes != c.passes || !slices.Equal(woken, c.woken) {
-				t.Errorf("%d passes, woken %v, %v", passes, woken, err)
+			if !errors.Is(err, c.err) || made != c.passes || !slices.Equal(woken, c.woken) {
+				t.Errorf("%d passes, woken %v, %v", made, woken, err)
 			}
 		})
 	}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"archivist/pkg/kernel/definition"
+	"archivist/pkg/kernel/passes"
 	"archivist/pkg/kernel/table"
 )
 
@@ -46,19 +49,18 @@ func (r *Runner) Tick(ctx context.Context, until time.Time) error {
 		}
 	}
 
-	// Which is first differs from minute to minute, so that none always comes too late.
-	n := len(defs.all)
-	for i := range n {
-		if !r.Store.Now().Before(until) {
-			break
-		}
-		c := &defs.all[(i+r.Store.Now().Minute())%n]
-		if !c.Paused {
-			errs = append(errs, lostRace(r.tick(ctx, c, rows)))
+	byName := map[string]*compiled{}
+	for i := range defs.all {
+		if c := &defs.all[i]; !c.Paused {
+			byName[c.Name] = c
 		}
 	}
 
-	errs = append(errs, r.Store.Keep(ctx, until))
+	turns := passes.Turns{Table: r.Store.Table, NewID: r.Store.NewID, Now: r.Store.Now}
+	ticked := turns.Each(ctx, "components", slices.Collect(maps.Keys(byName)), until, func(name string) error {
+		return lostRace(r.tick(ctx, byName[name], rows))
+	})
+	errs = append(errs, ticked, r.Store.Keep(ctx, until))
 	return errors.Join(errs...)
 }
 

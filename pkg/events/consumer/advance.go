@@ -24,13 +24,12 @@ const maxReplayRuns = 8
 // not stop the others: their errors are joined.
 func (r *Runtime) advanceReplays(ctx context.Context, until time.Time) error {
 	open, err := r.Store.openReplays(ctx)
-	errs := []error{err}
-	for _, p := range inTurn(open, r.now()) {
-		if r.now().Before(until) {
-			errs = append(errs, r.advance(ctx, p.ID))
-		}
+	var ids []string
+	for _, p := range open {
+		ids = append(ids, p.ID)
 	}
-	return errors.Join(errs...)
+	return errors.Join(err, r.turns().Each(ctx, "replays", ids, until,
+		func(id string) error { return r.advance(ctx, id) }))
 }
 
 // advance does the next things that a replay needs: it places its cursors, wakes them, and, when

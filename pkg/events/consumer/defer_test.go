@@ -51,7 +51,7 @@ func TestDeferred(t *testing.T) {
 	b.add("maps", "b")
 	b.now = b.now.Add(5 * time.Minute)
 	b.settle()
-	b.want("handled when it is released", b.handled(), "b.1 a.1 a.2 b.1") // the first by d, whose turn it is
+	b.want("handled when it is released", b.handled(), "a.1 a.2 b.1 b.1") // the last by d, which comes behind c
 	if st, err := b.store.Show(t.Context(), "c"); err != nil || st.Places[0].Stop != nil || st.Behind != 0 {
 		t.Errorf("%+v, %v", st, err)
 	}

@@ -3,18 +3,19 @@ package consumer
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/passes"
 )
 
 // Tick does what is due, and is called every minute: it wakes scheduled consumers, cursors whose
 // wake-up was lost or whose run died, those that are behind and those with something due; then it
 // finishes resets and deletions that were interrupted; and it puts the metrics. It ends at until;
 // the next call does the rest. What fails for one consumer does not stop the others: their errors
-// are joined. Each minute another consumer, and another replay, is the first, so that one that takes all the time
-// does not keep those behind it for ever.
+// are joined. Consumers and replays take turns: a minute goes on where the one before stopped.
 func (r *Runtime) Tick(ctx context.Context, until time.Time) error {
 	rows, err := r.Store.rows(ctx)
 	if err != nil {
@@ -26,32 +27,33 @@ func (r *Runtime) Tick(ctx context.Context, until time.Time) error {
 		return err
 	}
 
-	rows = inTurn(rows, r.now())
-	var errs []error
-	var all totals
+	byName := map[string]*row{}
 	for i := range rows {
-		if !r.now().Before(until) {
-			break
-		}
-		if row := &rows[i]; row.State == active {
-			errs = append(errs, r.tick(ctx, row, partitions, &all))
-		}
+		byName[rows[i].Name] = &rows[i]
 	}
 
-	errs = append(errs, r.advanceReplays(ctx, until), r.finishChanges(ctx, rows, partitions, until))
+	var all totals
+	names := slices.Collect(maps.Keys(byName))
+	ticked := r.turns().Each(ctx, "consumers", names, until, func(name string) error {
+		if byName[name].State != active {
+			return nil
+		}
+		return r.tick(ctx, byName[name], partitions, &all)
+	})
+
+	advanced := r.advanceReplays(ctx, until)
+	finished := r.turns().Each(ctx, "consumer-changes", names, until, func(name string) error {
+		return r.finishChange(ctx, byName[name], partitions, until)
+	})
 	r.metric(MetricLag, float64(all.lag))
 	r.metric(MetricParked, float64(all.parked))
 	r.metric(MetricStopped, float64(all.stopped))
-	return errors.Join(errs...)
+	return errors.Join(ticked, advanced, finished)
 }
 
-// inTurn are the elements of a list, with another one first each minute.
-func inTurn[T any](all []T, now time.Time) []T {
-	if len(all) == 0 {
-		return nil
-	}
-	first := now.Unix() / 60 % int64(len(all))
-	return slices.Concat(all[first:], all[:first])
+// turns are those of the loops of a tick.
+func (r *Runtime) turns() passes.Turns {
+	return passes.Turns{Table: r.Store.Table, NewID: r.Store.NewID, Now: r.now}
 }
 
 // totals are the metrics of all consumers: the longest lag in seconds, and counts. One value for
@@ -85,23 +87,16 @@ func (r *Runtime) tick(ctx context.Context, row *row, partitions []envelope.Part
 	return errors.Join(errs...)
 }
 
-// finishChanges finishes deletions and resets that were interrupted. It comes last: they can take
-// long, and nobody else should wait for them. What it does not finish the next call goes on with.
-func (r *Runtime) finishChanges(ctx context.Context, rows []row, partitions []envelope.Partition,
-	until time.Time) error {
-	var errs []error
-	for i := range rows {
-		row := &rows[i]
-		switch {
-		case !r.now().Before(until):
-			return errors.Join(errs...)
-		case row.State == deleting:
-			errs = append(errs, r.Store.finishDelete(ctx, row.Name))
-		case row.State == active && len(row.Resets) > 0:
-			errs = append(errs, r.finishResets(ctx, row.Name, partitions, until))
-		}
+// finishChange finishes a deletion or a reset that was interrupted. It comes last: it can take long, and nobody else
+// should wait for it. What it does not finish the next call goes on with.
+func (r *Runtime) finishChange(ctx context.Context, row *row, partitions []envelope.Partition, until time.Time) error {
+	switch {
+	case row.State == deleting:
+		return r.Store.finishDelete(ctx, row.Name)
+	case row.State == active && len(row.Resets) > 0:
+		return r.finishResets(ctx, row.Name, partitions, until)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // finishResets moves the cursors of a consumer, and wakes it if that is done in time.

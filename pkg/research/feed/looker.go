@@ -9,6 +9,7 @@ import (
 
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/kernel/passes"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/research"
 )
@@ -50,14 +51,14 @@ const mostFailures = 5
 // that fails is no error: its row says why, and when it is looked at again. The error joins those
 // of all projects; a project that fails does not keep the others back.
 func (l *Looker) Tick(ctx context.Context, until time.Time) error {
-	var errs []error
-	for _, name := range l.Research.Projects {
+	turns := passes.Turns{Table: l.Table, NewID: l.NewID, Now: l.Now}
+	return turns.Each(ctx, "feeds", l.Research.Projects, until, func(name string) error {
 		err := l.tick(ctx, name, until)
 		if err != nil {
-			errs = append(errs, fault.New(kindOf(err), "feeds of the project %s: %w", name, err))
+			return fault.New(kindOf(err), "feeds of the project %s: %w", name, err)
 		}
-	}
-	return errors.Join(errs...)
+		return nil
+	})
 }
 
 // kindOf is the kind of an error, Unavailable if it has none.

@@ -7,11 +7,11 @@ import (
 
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/passes"
 	"archivist/pkg/kernel/table"
 )
 
-// Passed says what a pass did. Its numbers are for the log; More and Busy tell the function whether
-// to call again.
+// Passed says what a pass did: numbers for the log, and what is left.
 type Passed struct {
 	Planned int // revisions
 	Settled int // instances for whose end others waited
@@ -20,12 +20,7 @@ type Passed struct {
 	// Instances whose time had come.
 	Due int
 
-	// There is more to do, and the time is over: another pass has to follow at once.
-	More bool
-
-	// Another pass is at this archive. It may not see what this one was asked for: so the caller
-	// tries again.
-	Busy bool
+	passes.Left
 }
 
 // pass is one pass in one archive, under its lease. What it writes is guarded by the lease's fence;

@@ -9,6 +9,8 @@ import (
 
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/passes"
 	"archivist/pkg/kernel/table"
 )
 
@@ -25,19 +27,13 @@ const planAtOnce = 10
 // lines, and the next pass goes on from there. An error means that a step failed in a way that is
 // not known to pass: the function fails, and the schedule makes another pass.
 func (s *Store) Pass(ctx context.Context, archive string, until time.Time) (Passed, error) {
-	l, err := s.Leases.Acquire(ctx, "archive-"+archive, s.Times.Pass)
-	if fault.Is(err, fault.Held) {
-		return Passed{Busy: true}, nil
-	}
-
-	if err != nil {
-		return Passed{}, err
-	}
-
-	p := &pass{Store: s, archive: archive, lease: l, until: until, later: map[table.Key]bool{}}
-	err = p.run(ctx)
-	released := s.Leases.Release(ctx, l) // also after an error: the next pass need not wait
-	return p.done, cmp.Or(err, released)
+	p := &pass{Store: s, archive: archive, until: until, later: map[table.Key]bool{}}
+	busy, err := passes.Under(ctx, s.Leases, "archive-"+archive, s.Times.Pass, func(l lease.Lease) error {
+		p.lease = l
+		return p.run(ctx)
+	})
+	p.done.Busy = busy
+	return p.done, err
 }
 
 // run makes rounds until one has nothing to do, or the time is over; then it writes when the
