@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -165,5 +166,14 @@ func TestExplainRefuses(t *testing.T) {
 		if !fault.Is(err, k.kind) || !strings.Contains(err.Error(), k.says) {
 			t.Errorf("%s: %v; want %s", k.id, err, k.says)
 		}
+	}
+}
+
+// TestExplainFails: a table that does not answer is not a thing that does not exist.
+func TestExplainFails(t *testing.T) {
+	broken := errors.New("the table is broken")
+	c, _ := serve(t, func(string, func() error) error { return broken })
+	if _, err := c.Explain(t.Context(), "maps"); err == nil || fault.Is(err, fault.NotFound) {
+		t.Errorf("explained with %v", err)
 	}
 }

@@ -67,6 +67,10 @@ func TestSampleIsPreserved(t *testing.T) {
 				t.Errorf("%s: %s came back with %d bytes, %d were deposited", o.LocalID, f, len(got), len(want))
 			}
 		}
+		ark := j.Identifiers.Primary // its slashes are those of the path, through every gateway
+		if x, err := client.Explain(t.Context(), ark); err != nil || x.Kind != "Object" || x.ID != ark {
+			t.Errorf("explained: %+v, %v", x, err)
+		}
 		if n := repairsOf(t, j.ID); n != 0 {
 			t.Errorf("%s: the job needed %d repairs in a run without faults", o.LocalID, n)
 		}
