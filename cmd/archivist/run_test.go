@@ -23,6 +23,9 @@ func TestUsage(t *testing.T) {
 	for line, says := range map[string]string{
 		"job list --api http://x":               "give --collection=NAME, --batch=ID or --state=STATE",
 		"job":                                   "run archivist job --help",
+		"queue --api nonsense":                  `--api: "nonsense" is not the URL of an API; expected http://HOST`,
+		"queue --api ftp://x/y":                 `"ftp://x/y" is not the URL of an API`,
+		"job delete x --reason":                 "--reason: a value is missing; run archivist job delete --help",
 		"nonsense":                              "unexpected argument nonsense; run archivist --help",
 		"job show --foo":                        "unknown flag --foo; run archivist job show --help",
 		"job show":                              "run archivist job show --help",

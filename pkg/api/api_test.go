@@ -208,7 +208,7 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("something was left behind: %+v, %v", p, err)
 	}
 	for _, path := range []string{"/v1/batches/none", "/v1/jobs/none", "/v1/explain/none",
-		"/v1/batches/none/events", "/v1/objects/99999/none", "/v1/nothing"} {
+		"/v1/batches/none/events", "/v1/objects/99999/none"} {
 		if err := c.Call(t.Context(), http.MethodGet, path, nil, nil); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", path, err)
 		}

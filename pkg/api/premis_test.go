@@ -118,7 +118,7 @@ func TestItemPREMISRefused(t *testing.T) {
 		want string
 	}{
 		{"item:none", func(*v1.PREMISImport) {}, fault.NotFound, "there is no item item:none"},
-		{"none", func(*v1.PREMISImport) {}, fault.Invalid, "expected object:ARK"},
+		{"thing:none", func(*v1.PREMISImport) {}, fault.Invalid, "expected object:ARK"},
 		{"item:delivery-17", func(i *v1.PREMISImport) { i.Document = "<a>" }, fault.Invalid, "line 1"},
 		{"item:delivery-17", func(i *v1.PREMISImport) { i.Reason = "" }, fault.Invalid, "reason"},
 		{"item:delivery-17", func(i *v1.PREMISImport) { i.Zone = "Mars" }, fault.Invalid, "no time zone"},

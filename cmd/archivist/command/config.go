@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,7 +75,16 @@ func settle(c *Flags, m Machine) (settings, error) {
 	}
 
 	s.chooseKey(c, m.Getenv("ARCHIVIST_API_KEY"), config.Profiles[s.Profile].Key)
+	if err == nil && s.API != "" && !isURL(s.API) {
+		err = Usage("%s: %q is not the URL of an API; expected http://HOST or https://HOST/STAGE", s.From, s.API)
+	}
 	return s, err
+}
+
+// isURL reports whether a text is a URL of which requests can be made.
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
 // use selects the API of a profile. An unknown name is an error, also if the environment names it: another

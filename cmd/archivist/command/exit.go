@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/alecthomas/kong"
 
@@ -60,12 +61,16 @@ func (a *App) end(err error) int {
 	case errors.Is(err, ErrReported): // each problem has been printed
 	case errors.As(err, &wrong):
 		help := lastCommand(wrong.Context) + " --help"
-		fmt.Fprintf(a.Errors, "archivist: %s; run %s\n", terminal.Printable(err.Error()), help)
+		text := withoutValue.ReplaceAllString(err.Error(), "a value is missing")
+		fmt.Fprintf(a.Errors, "archivist: %s; run %s\n", terminal.Printable(text), help)
 	default:
 		fmt.Fprintln(a.Errors, "archivist: "+err.Error())
 	}
 	return exitCode(err)
 }
+
+// withoutValue is how the parser says that a flag stands at the end, without its value.
+var withoutValue = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)`)
 
 // lastCommand is the last valid command that a command line names, e.g. "archivist job list": the one whose help
 // says what is wrong.

@@ -165,6 +165,17 @@ func origin(u *url.URL) string {
 // notAuthorizedType is the type of the problem with which the gateway refuses a key.
 const notAuthorizedType = "urn:archivist:problem:not-authorized"
 
+// noRouteType is the type of the problem of a path that the API does not have: this client asks only for those that it
+// has.
+const noRouteType = "urn:archivist:problem:unknown-route"
+
+// isPage reports whether an answer is a page or a document of another server, as of a website or of S3: the API and its
+// gateway answer in JSON.
+func isPage(resp *http.Response) bool {
+	kind := resp.Header.Get("Content-Type")
+	return strings.Contains(kind, "html") || strings.Contains(kind, "xml")
+}
+
 // unconfirmedType is the type of the problem of an action that needs confirm.
 const unconfirmedType = "urn:archivist:problem:unconfirmed"
 
@@ -179,6 +190,12 @@ func problem(resp *http.Response) error {
 		fromGateway {
 		return fault.New(fault.Invalid,
 			"the API refuses the key; set ARCHIVIST_API_KEY, or the key of a profile (archivist help config)")
+	}
+
+	if isPage(resp) || p.Type == noRouteType {
+		return fault.New(fault.Unavailable, "there is no such API of Archivist at %s, which answers %s. Is the URL "+
+			"right (archivist config says where it comes from), and the API not older than this program?",
+			resp.Request.URL.Redacted(), resp.Status)
 	}
 
 	if p.Detail == "" {

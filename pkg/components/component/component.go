@@ -196,7 +196,11 @@ func ParseID(id string) (kind, subject string, err error) {
 		id = KindObject + ":" + id
 	}
 
-	kind, subject, _ = strings.Cut(id, ":")
+	kind, subject, typed := strings.Cut(id, ":")
+	if !typed { // the id of an item that was made by hand, without its kind
+		kind, subject = KindFree, id
+	}
+
 	switch {
 	case len(id) > maxID || !utf8.ValidString(id):
 		return "", "", fault.New(fault.Invalid,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table/tabletest"
 )
 
@@ -70,5 +71,22 @@ func TestItemMovesThroughLines(t *testing.T) {
 	rows, _, err := event.Page(t.Context(), s.Table, itemSubject("item:d1"), "")
 	if err != nil || len(rows) != 3 || rows[1].ID != "tx0003.1" {
 		t.Errorf("%d events, %v: %+v", len(rows), err, rows)
+	}
+}
+
+// TestParseID: ids of items have their kind; that of an item that was made by hand can be left out, and so can that of
+// an ARK.
+func TestParseID(t *testing.T) {
+	for id, want := range map[string]string{"item:delivery-3": "item delivery-3", "delivery-3": "item delivery-3",
+		"object:ark:/99999/x": "object ark:/99999/x", "ark:/99999/x": "object ark:/99999/x",
+		"version:ark:/99999/x/v2": "version ark:/99999/x/v2", "batch:B1": "batch B1",
+		"": "", "thing:x": "", "item:": "", " x": "", "item:-": "", "object:": ""} {
+		kind, subject, err := ParseID(id)
+		if want == "" && fault.Is(err, fault.Invalid) {
+			continue
+		}
+		if err != nil || kind+" "+subject != want {
+			t.Errorf("%q is %s %s, %v; want %q", id, kind, subject, err, want)
+		}
 	}
 }

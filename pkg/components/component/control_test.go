@@ -273,10 +273,10 @@ func TestRefused(t *testing.T) {
 		`there is no object "ark:/1/a"`: func() (Acted, error) {
 			return s.Stop(ctx, "ark:/1/a", by(""))
 		},
-		`"x": expected object:ARK`: func() (Acted, error) { return s.Stop(ctx, "x", by("")) },
-		`event: "two words"`:       func() (Acted, error) { return s.Register(ctx, roll17, "two words", "", by("")) },
-		"use the action stop":      func() (Acted, error) { return s.Register(ctx, roll17, Stopped, "", by("")) },
-		`outcome: "perhaps"`:       func() (Acted, error) { return s.Register(ctx, roll17, "A", "perhaps", by("")) },
+		`"thing:x": expected object:ARK`: func() (Acted, error) { return s.Stop(ctx, "thing:x", by("")) },
+		`event: "two words"`:             func() (Acted, error) { return s.Register(ctx, roll17, "two words", "", by("")) },
+		"use the action stop":            func() (Acted, error) { return s.Register(ctx, roll17, Stopped, "", by("")) },
+		`outcome: "perhaps"`:             func() (Acted, error) { return s.Register(ctx, roll17, "A", "perhaps", by("")) },
 		"object.create is an event of the system": func() (Acted, error) {
 			return s.Revoke(ctx, roll17, []string{"object.create"}, by(""))
 		},

@@ -242,7 +242,7 @@ func TestImportErrors(t *testing.T) {
 		want      string
 	}{
 		{"item:none", string(newspaper(t)), fault.NotFound, "there is no item item:none"},
-		{"none", string(newspaper(t)), fault.Invalid, "expected object:ARK"},
+		{"thing:none", string(newspaper(t)), fault.Invalid, "expected object:ARK"},
 		{delivery, "<a>", fault.Invalid, "premis: line 1: the root a is of the namespace"},
 		{delivery, string(documentOf()), fault.Invalid, "the document has no events"},
 		{delivery, string(documentOf(many...)), fault.Invalid, "would have 101 names; at most 100"},

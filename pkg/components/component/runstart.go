@@ -29,11 +29,25 @@ func (r *Runner) Start(ctx context.Context, component string, by By) (run string
 	}
 
 	if run == "" {
-		return "", fault.New(fault.Conflict,
-			"component %s has nothing to do: no item is ready. explain says for an item "+
-				"which condition does not hold", component)
+		return "", r.idle(ctx, component)
 	}
 	return run, nil
+}
+
+// idle is the Conflict of a component that has nothing to do, or of which that is not known yet.
+func (r *Runner) idle(ctx context.Context, component string) error {
+	c, err := r.Store.Get(ctx, component)
+	if err != nil {
+		return err
+	}
+
+	if c.Fill != nil {
+		return fault.New(fault.Conflict, "component %s has nothing to do yet: its definition was changed, and %d of "+
+			"%d parts of the list of items were looked at since; try again in a minute", component, c.Fill.Shard,
+			c.Fill.Of)
+	}
+	return fault.New(fault.Conflict, "component %s has nothing to do: no item is ready. "+
+		"archivist explain ITEM --component %s says which condition does not hold", component, component)
 }
 
 // Wake starts a run of a component if that has something to do. It is what Store.Wake is for. A
