@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -87,9 +88,27 @@ var jobColumns = []terminal.Column[v1.Job]{
 // resultOf is the result of a job for people: its error, else its object, "" while it has neither.
 func resultOf(j v1.Job) string {
 	if j.Message != "" {
-		return j.Message
+		return causeOf(j.Message)
 	}
 	return j.Identifiers.Primary
+}
+
+var (
+	// beforeCause is what a message says before its cause, up to the first URL or the name of a file.
+	beforeCause = regexp.MustCompile(
+		`^(?:[^:]*: )?https?://\S+?(?:: | )(?:answered |the server answers )?|^file [^:]+: `)
+	// beforeRefusal is what Go says of a connection before why there is none.
+	beforeRefusal = regexp.MustCompile(`^dial \w+(?: \S+: (?:connect: )?|: lookup \S+(?: on \S+)?: )`)
+)
+
+// causeOf is a message that begins with its cause, for a column of a list, which has no room for what was asked of
+// whom; job show has all of it.
+func causeOf(message string) string {
+	short := message
+	for _, context := range []*regexp.Regexp{beforeCause, beforeCause, beforeRefusal} {
+		short = short[len(context.FindString(short)):]
+	}
+	return cmp.Or(short, message)
 }
 
 // jobShowCmd shows the past of a job; explain shows what it waits for.

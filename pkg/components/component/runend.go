@@ -77,6 +77,9 @@ func (r *Runner) close(ctx context.Context, s *slotRow, run *runRow, state RunSt
 		free := *s
 		free.free(r.now(), sum(lanes).RunCounts)
 		free.Wanted = s.Wanted || state == RunInterrupted && by.Actor == ""
+		if by.Actor != "" { // that it could do nothing was a person's will
+			free.Fruitless, free.Rest = s.Fruitless, s.Rest
+		}
 		run.State, run.Why, run.Ended = state, why, r.now()
 		if by.Actor != "" {
 			run.Why = fmt.Sprintf("%s: %s", by.Actor, by.Reason)

@@ -111,7 +111,7 @@ func (e *explainer) archive() (explain.Part, error) {
 	}
 
 	if busy != "" {
-		st.Waits, st.Why, st.On = explain.Worker, st.Why+"; instances run, the first is "+busy, busy
+		st.Waits, st.Why, st.On = explain.Worker, st.Why+"; tasks run, the first is "+busy, busy
 	}
 	return st, nil
 }
@@ -220,7 +220,7 @@ func (e *explainer) planned(st explain.Part, r *revisionRow) (explain.Part, erro
 			if !in.State.Over() {
 				st.Waits, st.On = explain.Edge, in.ID
 				st.Why = fmt.Sprintf(
-					"%d of its %d instances have ended; the first that has not is %s",
+					"%d of its %d tasks have ended; the first that has not is %s",
 					r.Over, r.All,
 					in.ID)
 				return st, nil
@@ -238,7 +238,7 @@ func (e *explainer) planned(st explain.Part, r *revisionRow) (explain.Part, erro
 	case r.State == SkippedBy:
 		st.Why = "it was skipped: " + r.Reason
 	default:
-		st.Why = fmt.Sprintf("all of its %d instances have ended", r.All)
+		st.Why = fmt.Sprintf("all of its %d tasks have ended", r.All)
 	}
 	return st, nil
 }

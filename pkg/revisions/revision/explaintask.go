@@ -257,7 +257,7 @@ func (e *explainer) ready(in *Instance, st explain.Part) (explain.Part, error) {
 	if err == nil && busy >= most {
 		st.Waits, st.Why = explain.Limit,
 			fmt.Sprintf(
-				"%d instances of the archive %s run, which is the most at once", most, e.a.Name)
+				"%d tasks of the archive %s run, which is the most at once", most, e.a.Name)
 		return st, nil
 	}
 	return e.pass(st, "it can start"), err
