@@ -90,3 +90,35 @@ func TestEmptyFolder(t *testing.T) {
 		t.Errorf("an empty folder: %v", err)
 	}
 }
+
+// TestServeNamesakes: two folders with one name are two objects: each has a URL and a local id of its own, and keeps
+// them.
+func TestServeNamesakes(t *testing.T) {
+	state, home := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(state, "folders"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []string{"a", "b"} {
+		if err := os.MkdirAll(filepath.Join(home, at, "letters"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, at, "letters", "x.txt"), []byte(at), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Outputs{State: state, SampleURL: "http://127.0.0.1:4580"}
+	for _, k := range [][2]string{{"a", "letters"}, {"b", "letters-2"}, {"a", "letters"}, {"b", "letters-2"}} {
+		var says strings.Builder
+		if err := o.Serve(&says, filepath.Join(home, k[0], "letters")); err != nil {
+			t.Fatal(err)
+		}
+		want := "folders/" + k[1] + ".checkm -c my-collection --local-id " + k[1] + " "
+		if !strings.Contains(says.String(), want) {
+			t.Errorf("%s: %s", k[0], &says)
+		}
+		data, err := os.ReadFile(filepath.Join(state, "folders", k[1], "x.txt"))
+		if err != nil || string(data) != k[0] {
+			t.Errorf("%s: %q, %v", k[1], data, err)
+		}
+	}
+}
