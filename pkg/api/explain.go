@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -58,6 +59,10 @@ var waitingExample = v1.ExplainedLink{Kind: explain.Job, ID: jobID, State: v1.Pr
 
 // explain finds out what the id names, and explains that.
 func (a *API) explain(ctx context.Context, in *ExplainInput) (x explain.Explanation, err error) {
+	if err := in.check(); err != nil {
+		return x, err
+	}
+
 	switch {
 	case in.Collection != "":
 		return a.explainLocal(ctx, in.Collection, in.ID)
@@ -76,6 +81,23 @@ func (a *API) explain(ctx context.Context, in *ExplainInput) (x explain.Explanat
 		return a.explainTyped(ctx, kind, id)
 	}
 	return a.explainNamed(ctx, in.ID)
+}
+
+// check refuses two questions at once: one of them would be ignored.
+func (in *ExplainInput) check() error {
+	var given []string
+	for name, value := range map[string]string{"collection": in.Collection, "component": in.Component,
+		"consumer": in.Consumer, "clip": in.Clip} {
+		if value != "" {
+			given = append(given, name)
+		}
+	}
+
+	if len(given) > 1 {
+		slices.Sort(given)
+		return fault.New(fault.Invalid, "%s: give one of them; each asks another question", strings.Join(given, ", "))
+	}
+	return nil
 }
 
 // afterType is an id without the type in front of it, if it has that.

@@ -160,6 +160,7 @@ func TestExplainRefuses(t *testing.T) {
 		{id: "none", of: v1.ExplainOf{Collection: "maps"}, kind: fault.NotFound, says: `the local id "none"`},
 		{id: "Batch:none", of: v1.ExplainOf{Consumer: "mine"}, kind: fault.Invalid, says: "its number"},
 		{id: "Batch:none", of: v1.ExplainOf{Consumer: "mine", Event: 7}, kind: fault.NotFound, says: "no event 7"},
+		{id: roll, of: v1.ExplainOf{Component: "none", Clip: "c"}, kind: fault.Invalid, says: "clip, component: give"},
 		{id: roll, of: v1.ExplainOf{Component: "none"}, kind: fault.NotFound, says: "none"},
 	} {
 		_, err := c.ExplainWith(t.Context(), k.id, k.of)

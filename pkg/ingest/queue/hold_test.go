@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/fault"
 )
@@ -388,5 +389,27 @@ func TestReleaseKeepsOwnHolds(t *testing.T) {
 	held := &ingest.Batch{Collection: "c", Hold: &ingest.Hold{Scope: ingest.TargetBatch}}
 	if offered.Filter.MatchesBatch(held) {
 		t.Errorf("offered is %+v, with a batch that has a hold of its own", offered)
+	}
+}
+
+// TestHoldOfUnknownCollection: a hold of a collection that nobody has used is made, with a warning that its name may be
+// wrong.
+func TestHoldOfUnknownCollection(t *testing.T) {
+	b := newBench(t)
+	known := func(name string) ingest.Target { return ingest.Target{Kind: ingest.TargetCollection, ID: name} }
+	b.submit(1, "") // to c
+	profile := collection.Store{Table: b.q.Table, NewID: b.q.NewID}
+	err := profile.Put(t.Context(), "atlas", collection.Profile{}, collection.By{Actor: "ann"}, b.now.UnixMilli())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, warns := range map[string]bool{"c": false, "atlas": false, "dialy": true} {
+		out := b.do(ingest.ActHold, known(name))
+		if got := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], "nothing was submitted"); got != warns {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+	if out := b.do(ingest.ActRelease, known("dialy")); len(out.Warnings) > 0 {
+		t.Errorf("its release: %+v", out)
 	}
 }

@@ -44,8 +44,12 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action,
 		}
 
 		to := planHold(row.active(q.Now()), a)
-		if lifts(a) && !to.unchanged {
+		switch {
+		case to.unchanged:
+		case lifts(a):
 			to.offers, err = q.offerRelease(ctx, a.Target)
+		case a.Target.Kind == ingest.TargetCollection:
+			to.warnings, err = q.warnOfName(ctx, a.Target.ID, to.warnings)
 		}
 
 		change := func(tx *table.Tx) error { return q.putHold(ctx, tx, row, a) }
@@ -56,6 +60,24 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action,
 		}
 		return attempt{plan: to, commit: commit}, err
 	})
+}
+
+// warnOfName adds a warning if a collection has neither a batch nor a profile: its name may be misspelt. It is no
+// reason to refuse, since a hold can begin before the first submission.
+func (q *Queue) warnOfName(ctx context.Context, name string, warnings []string) ([]string, error) {
+	var batches []table.Head
+	query := table.Query{Index: "list", PK: "batches#" + name, Limit: 1}
+	if _, err := q.Table.Page(ctx, query, &batches); err != nil || len(batches) > 0 {
+		return warnings, err
+	}
+
+	var profile table.Head
+	err := q.Table.Get(ctx, event.Subject{Type: event.Collection, ID: name}.Key(), &profile)
+	if !fault.Is(err, fault.NotFound) {
+		return warnings, err
+	}
+	return append(warnings, fmt.Sprintf("nothing was submitted to the collection %s yet, and it has no profile; is "+
+		"its name right? archivist collection list names those that there are", name)), nil
 }
 
 // planHold decides what an action does, if row is the active hold of its target. The same hold
