@@ -291,8 +291,13 @@ func (a *API) explainObject(ctx context.Context, id string) (x explain.Explanati
 	x.State = a.stateOf(o)
 	if x.On == "" {
 		x.Why = fmt.Sprintf("Version %d is preserved; no job works on it.", o.HeadOf)
-		x.Add("components", a.lines(ctx, o.ARK, &x))
+		lines, err := a.lines(ctx, o.ARK, &x)
+		if err != nil {
+			return x, err
+		}
+		x.Add("components", lines)
 	}
+
 	x.Chain[0] = x.Link
 	x.Add("collection", o.Collection)
 	x.Add("title", o.Title)
@@ -311,10 +316,13 @@ func (a *API) stateOf(o *inventory.Object) string {
 }
 
 // lines says where an object stands in the lines of components. One that needs a person is what the object waits for.
-func (a *API) lines(ctx context.Context, id string, x *explain.Explanation) string {
+func (a *API) lines(ctx context.Context, id string, x *explain.Explanation) (string, error) {
 	of, err := a.Components.ExplainItem(ctx, component.KindObject+":"+id, "")
+	if fault.Is(err, fault.NotFound) { // the components have not seen it yet
+		return "", nil
+	}
 	if err != nil {
-		return "" // no component knows it yet; the rest of the explanation is of use without it
+		return "", err
 	}
 
 	if of.Waits == explain.Person {
@@ -326,7 +334,7 @@ func (a *API) lines(ctx context.Context, id string, x *explain.Explanation) stri
 	for _, f := range of.Facts {
 		all = append(all, f.Name+": "+f.Value)
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(all, ", "), nil
 }
 
 // wireExplanation is the wire form of an explanation.

@@ -85,7 +85,8 @@ func (s *Store) Standing(ctx context.Context, project, episode,
 	if err != nil {
 		return x, err
 	}
-	return x, s.why(ctx, row, e, c, cat, &x)
+	err = s.why(ctx, row, e, c, cat, &x)
+	return x, err
 }
 
 // ofPair are the results of a pair, by the present analysis.

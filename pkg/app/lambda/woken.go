@@ -11,7 +11,7 @@ import (
 // passed is what a pass did.
 type passed interface {
 	comparable
-	Is() passes.Left
+	State() passes.Left
 }
 
 // woken makes passes for a function that is woken for one owner, an archive or a project. Only one pass at a time works
@@ -49,11 +49,11 @@ func (w woken[P]) pass(ctx context.Context, owner string, until time.Time, tries
 // error, too.
 func (w woken[P]) patient(ctx context.Context, owner string, until time.Time, tries int) (done P, err error) {
 	done, err = w.make(ctx, owner, until)
-	for ; err == nil && done.Is().Busy && tries > 1 && w.now().Before(until); tries-- {
+	for ; err == nil && done.State().Busy && tries > 1 && w.now().Before(until); tries-- {
 		w.pause(ctx)
 		done, err = w.make(ctx, owner, until)
 	}
-	if err == nil && done.Is().More {
+	if err == nil && done.State().More {
 		err = w.wake(ctx, owner)
 	}
 	return done, err

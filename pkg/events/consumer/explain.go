@@ -81,7 +81,8 @@ func (s *Store) became(ctx context.Context, name string, e envelope.Event) (x ex
 		return x, nil
 	}
 
-	return x, s.passed(ctx, c, f, cur, e, &x)
+	err = s.passed(ctx, c, f, cur, e, &x)
+	return x, err
 }
 
 // passed explains an event that the cursor has passed.

@@ -24,8 +24,8 @@ type Left struct {
 	Busy bool
 }
 
-// Is returns it; so all that embed it can be told what is left.
-func (l Left) Is() Left { return l }
+// State returns it: so whatever embeds it can be asked what is left.
+func (l Left) State() Left { return l }
 
 // Under makes a pass under a lease, which ends with it, also after an error: the next pass need not wait. Another pass
 // that is at work is not an error, but busy. A lease that has passed to another meanwhile is none either: the other one
