@@ -132,3 +132,26 @@ func TestLanguages(t *testing.T) {
 		}
 	}
 }
+
+// TestQuestionMarks: a command has no ? outside quotes: zsh, the shell of a Mac, takes it for a pattern of names of
+// files, and refuses one that no file has.
+func TestQuestionMarks(t *testing.T) {
+	quoted := regexp.MustCompile(`(?s)"[^"]*"|'[^']*'|<<'?EOF.*?\nEOF|\$\?|#[^\n]*`)
+	n := 0
+	for _, document := range documents(t) {
+		for _, b := range blocksOf(t, document) {
+			if b.language != "sh" && b.language != "console" {
+				continue
+			}
+			for _, c := range b.commands() {
+				n++
+				if strings.Contains(quoted.ReplaceAllString(c.text, ""), "?") {
+					t.Errorf("%s:%d: a ? without quotes in %s", document, b.line, c.text)
+				}
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("%d commands were looked at", n)
+	}
+}
