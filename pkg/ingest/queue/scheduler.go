@@ -8,6 +8,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/lease"
+	"archivist/pkg/kernel/passes"
 	"archivist/pkg/kernel/table"
 )
 
@@ -21,21 +22,17 @@ type Scheduler struct {
 // admits waiting jobs, and sends the mails that are due. A Held means that another tick is
 // running: try again later.
 func (c *Scheduler) Tick(ctx context.Context, sweep bool) error {
-	l, err := c.Leases.Acquire(ctx, leaseName,
-		c.Queue.Rules.Timing.Scheduler+c.Queue.Rules.Timing.Margin)
-	if err != nil {
-		return err
-	}
-
-	began, most := c.Queue.Now(), c.Queue.Rules.Timing.Scheduler
-	sweep, err = c.sweeps(ctx, l, sweep)
-	if err == nil {
-		err = c.parts(ctx, l, sweep, began, most)
-	}
-
-	// A Stale: a hold has revoked the lease, or it ran out.
-	if e := c.Leases.Release(ctx, l); err == nil && !fault.Is(e, fault.Stale) {
-		err = e
+	timing := c.Queue.Rules.Timing
+	busy, err := passes.Under(ctx, c.Leases, leaseName, timing.Scheduler+timing.Margin, func(l lease.Lease) error {
+		began := c.Queue.Now()
+		sweeps, err := c.sweeps(ctx, l, sweep)
+		if err != nil {
+			return err
+		}
+		return c.parts(ctx, l, sweeps, began, timing.Scheduler)
+	})
+	if busy {
+		return fault.New(fault.Held, "another tick of the scheduler is running; try again later")
 	}
 	return err
 }

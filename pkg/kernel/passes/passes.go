@@ -28,8 +28,8 @@ type Left struct {
 func (l Left) State() Left { return l }
 
 // Under makes a pass under a lease, which ends with it, also after an error: the next pass need not wait. Another pass
-// that is at work is not an error, but busy. A lease that has passed to another meanwhile is none either: the other one
-// does the rest.
+// that is at work is not an error, but busy. A lease that has passed to another meanwhile, or was revoked, is none
+// either: the other one does the rest.
 func Under(ctx context.Context, leases *lease.Store, name string, ttl time.Duration,
 	pass func(l lease.Lease) error) (busy bool, err error) {
 	l, err := leases.Acquire(ctx, name, ttl)
