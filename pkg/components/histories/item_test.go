@@ -133,8 +133,8 @@ func TestItemKinds(t *testing.T) {
 			}
 		}
 	}
-	if err := writer.Item(&bytes.Buffer{}, "x", nil, nil); err == nil {
-		t.Error("x is the id of an item")
+	if err := writer.Item(&bytes.Buffer{}, "thing:x", nil, nil); err == nil {
+		t.Error("thing:x is the id of an item")
 	}
 	log := own(t, "item:a")[:1]
 	log[0].Detail = []byte("{")
