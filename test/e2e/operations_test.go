@@ -93,8 +93,9 @@ func explains(t *testing.T, id, waits string, says ...string) {
 	}()
 	until(t, fmt.Sprintf("%s waits for %s: %q", id, waits, says), soon, func() bool {
 		x = explained(t, id)
+		text := fmt.Sprint(x.Chain, x.Do)
 		for _, s := range says {
-			if !strings.Contains(x.Why, s) {
+			if !strings.Contains(text, s) {
 				return false
 			}
 		}
