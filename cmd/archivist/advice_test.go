@@ -56,6 +56,9 @@ func TestAdvice(t *testing.T) {
 			words := strings.Fields(m[1])
 			c, left := commandOf(model, words)
 			if c == model { // prose about the program, or about an archive's archivist
+				if strings.HasPrefix(text, "archivist ") && strings.Contains(text, " --reason TEXT") {
+					t.Errorf("%s advises %s, which is no command", at, text)
+				}
 				continue
 			}
 			n++

@@ -192,7 +192,10 @@ func problem(resp *http.Response) error {
 			"the API refuses the key; set ARCHIVIST_API_KEY, or the key of a profile (archivist help config)")
 	}
 
-	if isPage(resp) || p.Type == noRouteType {
+	switch {
+	case isPage(resp) && resp.StatusCode >= 500: // a gateway or a proxy before the API
+		return fault.New(fault.Unavailable, "a server before the API answers %s; try again in a minute", resp.Status)
+	case isPage(resp) || p.Type == noRouteType:
 		return fault.New(fault.Unavailable, "there is no such API of Archivist at %s, which answers %s. Is the URL "+
 			"right (archivist config says where it comes from), and the API not older than this program?",
 			resp.Request.URL.Redacted(), resp.Status)

@@ -175,6 +175,7 @@ func TestRefusals(t *testing.T) {
 		{404, `{"detail":"there is no job \"x\"","errors":null}`, fault.NotFound, `there is no job "x"`},
 		{422, `{"detail":"validation failed","errors":[{"location":"body.url","message":"expected a URL"}]}`,
 			fault.Invalid, "validation failed; body.url: expected a URL"},
+		{502, "<!DOCTYPE html><title>Bad Gateway</title>", fault.Unavailable, "before the API answers 502"},
 		{404, "<!DOCTYPE html><title>Not found</title>", fault.Unavailable, "no such API of Archivist at http"},
 		{404, `{"type":"urn:archivist:problem:unknown-route","detail":"there is no route at this path"}`,
 			fault.Unavailable, "not older than this program"},

@@ -49,7 +49,7 @@ func (d *definitions) part(it *Item, epoch, now int64) explain.Part {
 	for i := range d.all {
 		c := &d.all[i]
 		x := c.standing(it, epoch)
-		if x.Class == "" {
+		if x.Class == "" && x.Condition != maxDepth { // that needs a person, although it is in no line
 			continue
 		}
 
@@ -57,7 +57,7 @@ func (d *definitions) part(it *Item, epoch, now int64) explain.Part {
 		if len(facts) == 0 || urgency(p.Waits) < urgency(first.Waits) {
 			first = p
 		}
-		facts = append(facts, explain.Fact{Name: c.Name, Value: x.Class})
+		facts = append(facts, explain.Fact{Name: c.Name, Value: cmp.Or(x.Class, x.Condition)})
 	}
 
 	if _, stopped := it.Marks[Stopped]; stopped {
@@ -81,10 +81,7 @@ func (x *Standing) part(component string, now int64) explain.Part {
 		Why: fmt.Sprintf("%s: %s.", component, x.Reason)}, Until: x.NotBefore}
 	switch {
 	case x.Run != "":
-		p.Waits, p.Until = explain.Worker, x.Until
-		p.Why = fmt.Sprintf("The run %s of %s works on it.", x.Run, component)
-		p.Do = []explain.Step{{What: "If its worker has died, end its lease",
-			Command: fmt.Sprintf("archivist item release %s %s --reason TEXT", x.Item, component)}}
+		x.claimed(&p, component, now)
 	case x.Paused && x.Ready:
 		p.Waits = explain.Hold
 		p.Why = fmt.Sprintf("It could be worked on, but the component %s is paused.", component)
@@ -112,6 +109,21 @@ func (x *Standing) part(component string, now int64) explain.Part {
 	p.Add("component", component)
 	p.Add("condition that does not hold", x.Condition)
 	return p
+}
+
+// claimed explains an item that a run has taken.
+func (x *Standing) claimed(p *explain.Part, component string, now int64) {
+	if x.Until <= now {
+		p.Waits, p.Since, p.Until = explain.Turn, x.Until, 0
+		p.Why = fmt.Sprintf("The run %s of %s had it, and has not ended its work in time; the next run takes it.",
+			x.Run, component)
+		return
+	}
+
+	p.Waits, p.Until = explain.Worker, x.Until
+	p.Why = fmt.Sprintf("The run %s of %s works on it.", x.Run, component)
+	p.Do = []explain.Step{{What: "If its worker has died, end its lease",
+		Command: fmt.Sprintf("archivist item release %s %s --reason TEXT", x.Item, component)}}
 }
 
 func restart(item string) explain.Step {

@@ -3,6 +3,7 @@ package component
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/explain"
@@ -59,10 +60,15 @@ func TestExplainItem(t *testing.T) {
 		}
 	}
 
+	s.Now = func() time.Time { return time.UnixMilli(1_060_000) } // the lease has ended
+	x, err := s.ExplainItem(ctx, ids[2], "next")
+	if err != nil || x.Waits != explain.Turn || x.Until != 0 || !strings.Contains(x.Why, "not ended its work in time") {
+		t.Errorf("after the end of the lease: %+v, %v", x, err)
+	}
 	if err := s.Pause(ctx, "check", By{Actor: "ada", Reason: "wait"}); err != nil {
 		t.Fatal(err)
 	}
-	x, err := s.ExplainItem(ctx, ids[2], "check")
+	x, err = s.ExplainItem(ctx, ids[2], "check")
 	if err != nil || x.Waits != explain.Hold || x.Do[0].Command != "archivist component resume check --reason TEXT" {
 		t.Errorf("of a paused component: %+v, %v", x, err)
 	}

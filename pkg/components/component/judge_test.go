@@ -6,6 +6,7 @@ import (
 
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/explain"
 )
 
 // afterEvents is an item after these events, the oldest first, e.g. "A", "A-" (a failure),
@@ -161,6 +162,11 @@ func TestLongestChain(t *testing.T) {
 			Outcome: event.Success, Cause: envelope.Cause{Event: "e", Root: "e", Depth: depth}}}}
 		if v := c.judge(it); v.Ready != ready {
 			t.Errorf("a chain of %d: %+v", depth, v)
+		}
+		// One that is too long needs a person, although the item is in no line.
+		p := (&definitions{all: []compiled{c}}).part(it, 0, 0)
+		if (p.Waits == explain.Person) == ready {
+			t.Errorf("a chain of %d is explained: %+v", depth, p)
 		}
 	}
 }

@@ -127,20 +127,17 @@ func (s *Store) ExplainConsumer(ctx context.Context, name string) (explain.Expla
 
 	p := explain.Part{Link: explain.Link{State: "up to date", Waits: explain.Nothing,
 		Why: "It has handled all events."}}
-	if st.Behind > 0 {
-		worst := slices.MaxFunc(st.Places, func(a, b Place) int { return cmp.Compare(a.LagSeconds, b.LagSeconds) })
-		cur, err := s.cursor(ctx, name, worst.Partition)
+	switch {
+	case st.Behind == 0 && !st.runs():
+		p = s.waiting(st.Consumer, cursor{})
+		p.State, p.Why = "up to date", "It has come to the end of the log; "+p.Why
+	case st.Behind == 0 && st.Waiting > 0:
+		p.Waits, p.Why = explain.Time, fmt.Sprintf("It has read all events; %d order keys wait until they are quiet.",
+			st.Waiting)
+	case st.Behind > 0:
+		p, err = s.behind(ctx, st)
 		if err != nil {
 			return explain.Explanation{}, err
-		}
-
-		p = s.waiting(st.Consumer, cur)
-		p.State = "behind"
-		p.Why = fmt.Sprintf("It is %d events behind; in the partition %s it has come to event %d of %d: %s", st.Behind,
-			worst.Partition, worst.Seq, worst.Head, p.Why)
-		p.Since = s.Now().UnixMilli() - worst.LagSeconds*1000
-		if st.NextRun > 0 && p.Waits == explain.Time {
-			p.Until = st.NextRun
 		}
 	}
 
@@ -154,6 +151,27 @@ func (s *Store) ExplainConsumer(ctx context.Context, name string) (explain.Expla
 	}
 	p.Kind, p.ID = explain.Consumer, name
 	return explain.Only(p), nil
+}
+
+// behind explains a consumer that is behind, by the partition whose events wait longest.
+func (s *Store) behind(ctx context.Context, st Status) (explain.Part, error) {
+	worst := slices.MaxFunc(st.Places, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.LagSeconds, b.LagSeconds), cmp.Compare(a.Head-a.Seq, b.Head-b.Seq))
+	})
+	cur, err := s.cursor(ctx, st.Name, worst.Partition)
+	if err != nil {
+		return explain.Part{}, err
+	}
+
+	p := s.waiting(st.Consumer, cur)
+	p.State = "behind"
+	p.Why = fmt.Sprintf("It is %d events behind; in the partition %s it has come to event %d of %d: %s", st.Behind,
+		worst.Partition, worst.Seq, worst.Head, p.Why)
+	p.Since = s.Now().UnixMilli() - worst.LagSeconds*1000
+	if st.NextRun > 0 && p.Waits == explain.Time {
+		p.Until = st.NextRun
+	}
+	return p, nil
 }
 
 // fateOfFiles is what became of the files of a version that the cursor has passed: the first of

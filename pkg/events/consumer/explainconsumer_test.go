@@ -32,7 +32,16 @@ func TestExplainConsumer(t *testing.T) {
 		d.Retries, d.OnFailure = consumer.NoRetries, consumer.Block
 	}))
 	says("up to date", explain.Nothing, "all events", "")
-	b.add("maps", "a")
+	if err := b.store.Pause(t.Context(), "c", bob); err != nil {
+		t.Fatal(err)
+	}
+	says("up to date", explain.Hold, "end of the log; it is paused", "archivist consumer resume c")
+	if err := b.store.Resume(t.Context(), "c", bob); err != nil {
+		t.Fatal(err)
+	}
+	b.add("books", "z")
+	b.run("c", "books")
+	b.add("maps", "a") // no lag yet: what is behind is told, not the first partition
 	says("behind", explain.Turn, "1 events behind; in the partition maps it has come to event 0 of 1", "")
 	if err := b.store.Pause(t.Context(), "c", bob); err != nil {
 		t.Fatal(err)

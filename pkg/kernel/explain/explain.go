@@ -33,7 +33,7 @@ const (
 	Commit   Wait = "commit"   // COMMIT of its revision
 	Edge     Wait = "edge"     // another task that it depends on
 	Filter   Wait = "filter"   // what changed is compared with its filter of paths
-	Victim   Wait = "victim"   // a task that it supersedes, and that is let finish
+	Victim   Wait = "victim"   // a task that it supersedes, and that may still finish
 	Grace    Wait = "grace"    // the end of a task that was told to end
 
 	// Of components, consumers and research.

@@ -71,11 +71,7 @@ func (t Turns) Each(ctx context.Context, loop string, owners []string, until tim
 	do func(owner string) error) error {
 	owners = slices.Sorted(slices.Values(owners))
 	first, err := t.first(ctx, loop, owners)
-	if err != nil {
-		return err
-	}
-
-	var errs []error
+	errs := []error{err} // without it the loop begins at the first: that is better than not at all
 	last := ""
 	for _, owner := range slices.Concat(owners[first:], owners[:first]) {
 		if !t.Now().Before(until) {

@@ -98,6 +98,23 @@ func TestTurnsInTime(t *testing.T) {
 	}
 }
 
+// TestTurnsWithoutRow: if it cannot be read whose turn it is, all have theirs, and the error is told.
+func TestTurnsWithoutRow(t *testing.T) {
+	c, called := &clock{now: time.UnixMilli(0)}, 0
+	broken := errors.New("broken")
+	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(),
+		Do: func(string, func() error) error { return broken }})
+	tb.Wait = func(context.Context, time.Duration) error { return nil }
+	turns := passes.Turns{Table: tb, NewID: c.NewID, Now: c.Now}
+	err := turns.Each(t.Context(), "loop", []string{"a", "b"}, c.now.Add(time.Second), func(string) error {
+		called++
+		return nil
+	})
+	if called != 2 || err == nil {
+		t.Errorf("%d called, %v", called, err)
+	}
+}
+
 // TestUnder: one pass at a time works; its lease ends with it, whatever its end was.
 func TestUnder(t *testing.T) {
 	c, tb := &clock{now: time.UnixMilli(0)}, tabletest.Open(t)
