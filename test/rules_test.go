@@ -112,6 +112,32 @@ func TestCommands(t *testing.T) {
 	})
 }
 
+// TestDoctorHasNoRows: the doctor asks the packages whose rows it reads, and spells none of their attributes or
+// keys: so an attribute that gets another name cannot be read as missing there.
+func TestDoctorHasNoRows(t *testing.T) {
+	own := map[string]bool{"DERIVATIVES": true, "FORMATS": true, "FIXITY": true, "REPLICA": true, "FILE": true}
+	goFiles(t, func(path string, f *ast.File, _ []byte) {
+		if filepath.ToSlash(filepath.Dir(path)) != "pkg/app/doctor" || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field:
+				if n.Tag != nil && strings.Contains(n.Tag.Value, "dynamo:") {
+					t.Errorf("%s has the row attribute %s", path, n.Tag.Value)
+				}
+			case *ast.KeyValueExpr:
+				k, is := n.Key.(*ast.Ident)
+				v, text := n.Value.(*ast.BasicLit)
+				if is && text && k.Name == "PK" && !own[strings.Trim(v.Value, `"`)] {
+					t.Errorf("%s has the key %s", path, v.Value)
+				}
+			}
+			return true
+		})
+	})
+}
+
 // TestTwins: twins of services are for tests; the system in one process (demo) is made of them.
 func TestTwins(t *testing.T) {
 	importsOf(t, func(path, dir, imported string) {

@@ -31,7 +31,9 @@ type change struct {
 	rows    rowSet // all that were read, also the one of another kind
 	stored  int64  // the round of the result that is stored; 0: none is
 
-	was struct{ episode, clip, lease string } // as they were read (rowText)
+	was     struct{ episode, clip, lease string }   // as they were read (rowText)
+	had     struct{ episode, clip, lease []string } // their places in the line then
+	running bool                                    // the lease had not ended then
 }
 
 // want names the rows that a change is about: the name of a project, the keys of an episode and a
@@ -108,7 +110,7 @@ func (c *change) read(w want) error {
 		if err != nil {
 			return err
 		}
-		c.was.lease = rowText(c.lease)
+		c.was.lease, c.had.lease, c.running = rowText(c.lease), c.lease.places(), c.lease.Ended == 0
 	}
 
 	if w.project == "" {
@@ -124,7 +126,7 @@ func (c *change) read(w want) error {
 		if err != nil {
 			return err
 		}
-		c.was.clip = rowText(c.clip)
+		c.was.clip, c.had.clip = rowText(c.clip), c.clip.places()
 	}
 
 	if w.episode != "" {
@@ -132,7 +134,7 @@ func (c *change) read(w want) error {
 		if err != nil {
 			return err
 		}
-		c.was.episode = rowText(c.episode)
+		c.was.episode, c.had.episode = rowText(c.episode), c.episode.places()
 	}
 
 	c.project, c.cat, err = c.s.load(c.ctx, w.project)
@@ -194,18 +196,13 @@ func (c *change) saveClip() (bool, error) {
 		return false, err
 	}
 
-	before, err := deferralOf(&r.Head, r.Name, r.Text)
-	if err != nil {
-		return false, err
-	}
-
 	r.Text = string(data)
 	setAway(&r.Head, Clip, r.Project, r.Name, &r.media)
 	if rowText(r) == c.was.clip {
 		return false, nil
 	}
 
-	c.moveDue("clip", before, dueAt{r.Name, r.media.Deferred})
+	c.moveLine(r.Name, c.had.clip, r.places())
 	now := listed{r.Clip, r.media.order(), r.media.live()}
 	was, _ := c.cat.clips.Get(r.Clip)
 	if r.Rev == 0 || was != now {
@@ -214,17 +211,6 @@ func (c *change) saveClip() (bool, error) {
 
 	c.put(r, r.Rev)
 	return true, nil
-}
-
-// deferralOf is the end of the deferral of an episode or clip as its row was read, before its text
-// is replaced.
-func deferralOf(h *table.Head, name, text string) (dueAt, error) {
-	if h.Rev == 0 {
-		return dueAt{}, nil
-	}
-	var m Media
-	err := json.Unmarshal([]byte(text), &m)
-	return dueAt{name, m.Deferred}, err
 }
 
 // list gives the clip a new row in the catalog, and a number if it is new, and writes the project's
@@ -280,12 +266,7 @@ func (c *change) saveEpisode() (bool, error) {
 		return false, err
 	}
 
-	before, err := deferralOf(&e.Head, e.Name, e.Text)
-	if err != nil {
-		return false, err
-	}
-
-	from, waited, pairs := e.Place, e.Further, e.Counted
+	from, pairs := e.Place, e.Counted
 	e.Place, e.Further, e.Counted = to, again, 0
 	if e.media.live() { // what is away has no pairs that count
 		e.Counted = int64(e.researched.AndCardinality(c.cat.live))
@@ -296,9 +277,8 @@ func (c *change) saveEpisode() (bool, error) {
 		return false, err
 	}
 
-	c.moveDue("episode", before, dueAt{e.Name, e.media.Deferred})
+	c.moveLine(e.Name, c.had.episode, e.places())
 	c.move(from, to, e.Counted-pairs)
-	c.replace(waited, again, e.Name)
 	c.put(e, e.Rev)
 	return true, nil
 }
@@ -322,23 +302,12 @@ func (e *episodeRow) pack() error {
 	return nil
 }
 
-// replace moves a row of the line from one place to another; "" is none.
-func (c *change) replace(from, to, owner string) {
-	if from != to && from != "" {
-		c.removeLine(from, owner)
-	}
-	if from != to && to != "" {
-		c.addLine(to, owner)
-	}
-}
-
-// move moves the episode in the line, and counts it there. An episode that has nothing due stays
+// move counts the episode at its place in the line. An episode that has nothing due stays
 // closed until the catalog grows, so it must have been decided by the newest one: if a clip came
 // meanwhile, the condition fails, and all is decided again. One that is ready needs no condition: a
 // wrong place costs a look.
 func (c *change) move(from, to string, pairs int64) {
 	e := c.episode
-	c.replace(from, to, e.Name)
 	// Otherwise the project's row is written, and its revision decides.
 	if class(to) == closed && c.project.Catalog == c.cat.number {
 		c.tx.Require(c.project.Key(), "catalog_no = ?", c.cat.number)
@@ -390,22 +359,8 @@ func (c *change) saveLease() (bool, error) {
 		return false, nil
 	}
 
-	var was leaseRow
-	err := json.Unmarshal([]byte(c.was.lease), &was)
-	if err != nil {
-		return false, err
-	}
-
-	c.moveDue("lease", dueAt{r.ID, was.ends()}, dueAt{r.ID, r.ends()})
-	if was.waits() != r.waits() && was.waits() > 0 {
-		c.removeLine(pendingKey(was.waits(), r.ID), r.ID)
-	}
-
-	if was.waits() != r.waits() && r.waits() > 0 {
-		c.addLine(pendingKey(r.waits(), r.ID), r.ID)
-	}
-
-	if r.Ended > 0 && was.Ended == 0 {
+	c.moveLine(r.ID, c.had.lease, r.places())
+	if r.Ended > 0 && c.running {
 		r.ExpiresAt = r.Ended/1000 + keptDays*24*3600
 	}
 
@@ -413,36 +368,16 @@ func (c *change) saveLease() (bool, error) {
 	return true, nil
 }
 
-// dueAt is the end of a lease or of a deferral.
-type dueAt struct {
-	id string // of the lease, or the key of the media
-	at int64  // milliseconds since 1970; 0: there is no end
-}
-
-// moveDue moves the row in the line by which the archivist ends a lease or a deferral. kind is as
-// in dueKey.
-func (c *change) moveDue(kind string, from, to dueAt) {
-	if from.at == to.at {
-		return
+// moveLine makes the rows of an owner in the line those of its places now.
+func (c *change) moveLine(owner string, was, is []string) {
+	rows := func(places []string) []table.Row {
+		keys := make([]table.Key, len(places))
+		for i, sk := range places {
+			keys[i] = lineKey(c.project.Name, sk)
+		}
+		return table.OwnedAt(owner, keys...)
 	}
-	if from.at > 0 {
-		c.removeLine(dueKey(from.at, kind, from.id), from.id)
-	}
-	if to.at > 0 {
-		c.addLine(dueKey(to.at, kind, to.id), to.id)
-	}
-}
-
-// addLine adds a row to the line. The place is free: it has the name of its owner, or its rank, in
-// it.
-func (c *change) addLine(sk, owner string) {
-	k := lineKey(c.project.Name, sk)
-	c.tx.Insert(&lineRow{Head: newHead(k), Owner: owner})
-}
-
-// removeLine removes a row of the line, on the condition that it is the owner's.
-func (c *change) removeLine(sk, owner string) {
-	c.tx.RemoveOwned(lineKey(c.project.Name, sk), owner)
+	c.tx.Derive(owner, rows(was), rows(is))
 }
 
 // event adds an event to the change, and raises the version of its subject. It names the project as

@@ -2,55 +2,107 @@ package research
 
 import (
 	"context"
-	"fmt"
 
+	"archivist/pkg/events/check"
+	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
 
-// Rule is a rule between the rows of research. The names are parts of the doctor's findings.
-type Rule string
-
-// The rules. They hold after each transaction of research.
+// The rules between the rows of research, by the names of the doctor's findings. They hold after each transaction of
+// research.
 const (
-	RuleProject Rule = "project" // a row is of a project that exists
-	RuleLine    Rule = "line"    // a row of the line is where its owner says that it is
-	RulePlace   Rule = "place"   // an episode, clip or lease has its rows in the line
-	RuleCatalog Rule = "catalog" // a clip has its row in the catalog, and a number of its own
-	RuleHeld    Rule = "held"    // the leases on an episode are those that are live
-	RuleNumbers Rule = "numbers" // researched are only numbers that clips have
-	RuleResult  Rule = "result"  // a result is of an episode that exists
-	RuleDiffers Rule = "differs" // pairs whose results differ are listed for a person
-	RuleCounts  Rule = "counts"  // the counts are what the rows add up to
+	ruleProject = "research-project" // a row is of a project that exists
+	ruleLine    = "research-line"    // a row of the line is where its owner says that it is
+	rulePlace   = "research-place"   // an episode, clip or lease has its rows in the line
+	ruleCatalog = "research-catalog" // a clip has its row in the catalog, and a number of its own
+	ruleHeld    = "research-held"    // the leases on an episode are those that are live
+	ruleNumbers = "research-numbers" // researched are only numbers that clips have
+	ruleResult  = "research-result"  // a result is of an episode that exists
+	ruleDiffers = "research-differs" // pairs whose results differ are listed for a person
+	ruleCounts  = "research-counts"  // the counts are what the rows add up to
 )
 
-// Wrong is a rule that does not hold. Repair corrects what follows from other rows; nil: a person
-// has to act. A Stale of Repair means that something has changed since: the row is to be examined
-// again.
-type Wrong struct {
-	Rule   Rule
-	What   string // in words, of the row that was examined
-	Repair func(ctx context.Context) error
+// Rules are the rules of research.
+func Rules(pg *check.Page) check.Rules {
+	s := &Store{Table: pg.Table, Now: pg.Now, NewID: pg.NewID}
+	r := &recounts{Store: s}
+	// A rule of the rows of a kind; id is that of their partition.
+	rule := func(f func(x *exam, id string) error) func(context.Context, *check.Row) error {
+		return func(ctx context.Context, row *check.Row) error {
+			return f(&exam{Store: s, Row: row, ctx: ctx}, row.ID())
+		}
+	}
+
+	// A rule of the rows of subjects: their histories are checked, too.
+	of := func(t event.Type, name string, f func(x *exam, id string) error) func(context.Context, *check.Row) error {
+		return func(ctx context.Context, row *check.Row) error {
+			row.Subject = name + ":" + row.ID()
+			err := row.Numbered(ctx, t)
+			if err != nil {
+				return err
+			}
+			return rule(f)(ctx, row)
+		}
+	}
+
+	return check.Rules{
+		Name:  "research",
+		State: &r.all,
+		Begin: r.begin,
+		Row:   r.add,
+		End:   r.compare,
+		Kinds: []check.Kind{
+			{PK: "RESEARCHPROJECT", SK: "RESEARCHPROJECT", Rule: of(event.ResearchProject, "project", (*exam).catalog)},
+			{PK: "EPISODE", SK: "EPISODE", Rule: of(event.Episode, "episode", (*exam).episode)},
+			{PK: "CLIP", SK: "CLIP", Rule: of(event.Clip, "clip", (*exam).clip)},
+			{PK: "RESEARCHLEASE", SK: "RESEARCHLEASE", Expires: true,
+				Rule: of(event.ResearchLease, "lease", (*exam).lease)},
+			{PK: "CLIPS", Rule: rule((*exam).listed)},
+			{PK: "RESEARCHLINE", SK: ready + "#", Rule: rule((*exam).line)},
+			{PK: "RESEARCHLINE", SK: closed + "#", Rule: rule((*exam).line)},
+			{PK: "RESEARCHLINE", SK: further + "#", Rule: rule((*exam).line)},
+			{PK: "RESEARCHLINE", SK: pending + "#", Rule: rule((*exam).line)},
+			{PK: "RESEARCHLINE", SK: dueSK + "#", Rule: rule((*exam).line)},
+			{PK: "RESEARCHCOUNTS", SK: "places#", Rule: rule((*exam).exists)},
+			{PK: "RESEARCHCOUNTS", SK: "round#", Rule: rule((*exam).exists)},
+			{PK: "RESEARCHWALK", SK: "WALK", Rule: rule((*exam).exists)},
+			{PK: "RESEARCHWALK", SK: "SAMPLES", Rule: rule((*exam).exists)},
+			{PK: "RESEARCHOPINIONS", SK: "by#", Rule: rule((*exam).said)},
+			{PK: "RESEARCHOPINIONS", SK: ofPair, Rule: rule((*exam).differs)},
+			{PK: "RESEARCHFEEDS"},
+			{PK: "RESEARCHERS", Expires: true},
+			{PK: "RESEARCHTAKEN", Expires: true},
+			{PK: "RESEARCHCONDUCT", Expires: true},
+			{PK: "RESULTS", Rule: rule((*exam).result)},
+		},
+	}
 }
 
 // exam is the examination of one row.
 type exam struct {
 	*Store
-	ctx   context.Context
-	row   table.Raw
-	wrong []Wrong // what was found so far
+	*check.Row
+	ctx context.Context
 }
 
 // add adds what is wrong; repair may be nil.
-func (x *exam) add(r Rule, repair func(ctx context.Context) error, what string, args ...any) {
-	x.wrong = append(x.wrong, Wrong{r, fmt.Sprintf(what, args...), repair})
+func (x *exam) add(rule string, repair func(ctx context.Context) error, what string, args ...any) {
+	command := check.Restore
+	switch {
+	case repair != nil:
+		command = check.Repair
+	case rule == ruleHeld:
+		command = "revoke the leases; their pairs without results are then assigned again"
+	}
+	x.Add(rule, command, repair, what, args...)
 }
 
 // project reads the project of the row; nil: there is none, which is wrong.
 func (x *exam) project(name string) (*projectRow, error) {
 	p, err := x.projectRow(x.ctx, name)
 	if fault.Is(err, fault.NotFound) {
-		x.add(RuleProject, nil, "there is no project %s", name)
+		x.add(ruleProject, nil, "there is no project %s", name)
 		return nil, nil
 	}
 	return p, err
@@ -64,53 +116,19 @@ func (x *exam) exists(name string) error {
 
 // absent reports whether there is no row, and reads it otherwise.
 func (x *exam) absent(k table.Key, row table.Row) (bool, error) {
-	err := x.Table.Get(x.ctx, k, row)
-	if fault.Is(err, fault.NotFound) {
-		return true, nil
-	}
-	return false, err
+	found, err := x.Read(x.ctx, k, row)
+	return !found && err == nil, err
 }
 
-// commit makes a repair on the condition that the row that was examined is the same: it was derived
-// from that.
-func (x *exam) commit(of *table.Head, put func(tx *table.Tx)) func(context.Context) error {
-	return func(ctx context.Context) error {
-		tx := x.Table.Begin(x.NewID())
-		put(tx)
-		tx.Require(of.Key(), "rev = ?", of.Rev)
-		return tx.Commit(ctx)
+// at checks that an owner has its rows in the line.
+func (x *exam) at(of *table.Head, project, owner string, places []string) error {
+	for _, sk := range places {
+		err := x.Owns(x.ctx, rulePlace, of, owner, lineKey(project, sk), nil)
+		if err != nil {
+			return err
+		}
 	}
-}
-
-// needs checks that an owner has its row in the line. One that is missing is made; one of another
-// owner makes that repair fail, and the doctor examines that row, too.
-func (x *exam) needs(of *table.Head, project, sk, owner string) error {
-	k := lineKey(project, sk)
-	var there lineRow
-	absent, err := x.absent(k, &there)
-	if err != nil || there.Owner == owner {
-		return err
-	}
-
-	what := "its row in the line, %s, is missing"
-	if !absent {
-		what = "its row in the line, %s, is of another"
-	}
-
-	x.add(RulePlace, x.commit(of, func(tx *table.Tx) {
-		tx.Insert(&lineRow{Head: newHead(k), Owner: owner})
-	}), what, sk)
-
 	return nil
-}
-
-// remove is the repair that removes a row which nothing owns, if it is still the same.
-func (x *exam) remove(head table.Head) func(context.Context) error {
-	return func(ctx context.Context) error {
-		tx := x.Table.Begin(x.NewID())
-		tx.Remove(&head)
-		return tx.Commit(ctx)
-	}
 }
 
 // away checks that what is withdrawn, set aside or deferred is listed, and nothing else is. The
@@ -126,7 +144,7 @@ func (x *exam) away(is table.Head, w want, m *Media) {
 		return
 	}
 
-	x.add(RulePlace, func(ctx context.Context) error {
+	x.add(rulePlace, func(ctx context.Context) error {
 		return x.change(ctx, w, By{}, func(*change) error { return nil })
 	}, "it is at %q %q of the index list, and should be at %q %q", is.ListPK, is.ListSK,
 		should.ListPK, should.ListSK)

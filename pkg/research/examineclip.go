@@ -22,7 +22,7 @@ func (x *exam) catalog(name string) error {
 
 		for _, r := range rows {
 			if other := seen[r.Number]; other != "" && other != r.Owner {
-				x.add(RuleCatalog, nil, "the clips %s and %s both have the number %d", other,
+				x.add(ruleCatalog, nil, "the clips %s and %s both have the number %d", other,
 					r.Owner, r.Number)
 			}
 			seen[r.Number] = r.Owner
@@ -40,7 +40,7 @@ func (x *exam) catalog(name string) error {
 // the clip says, is removed.
 func (x *exam) listed(project string) error {
 	var row catalogRow
-	err := x.row.Decode(&row)
+	err := x.Decode(&row)
 	if err != nil {
 		return err
 	}
@@ -50,9 +50,9 @@ func (x *exam) listed(project string) error {
 	case err != nil:
 		return err
 	case c.Rev == 0:
-		x.add(RuleCatalog, nil, "its clip %s has no row", row.Owner)
-	case catalogKey(project, c.Listed) != x.row.Key:
-		x.add(RuleCatalog, x.remove(row.Head), "its clip %s is at %d of the catalog", row.Owner, c.Listed)
+		x.add(ruleCatalog, nil, "its clip %s has no row", row.Owner)
+	case catalogKey(project, c.Listed) != x.Key:
+		x.add(ruleCatalog, x.Removing(), "its clip %s is at %d of the catalog", row.Owner, c.Listed)
 	}
 	return nil
 }
@@ -72,15 +72,11 @@ func (x *exam) clip(id string) error {
 	}
 
 	if c.Clip == 0 || int64(c.Clip) > p.Numbers {
-		x.add(RuleCatalog, nil, "it has the number %d; the project has given %d", c.Clip, p.Numbers)
+		x.add(ruleCatalog, nil, "it has the number %d; the project has given %d", c.Clip, p.Numbers)
 	}
 
 	x.away(c.Head, want{project: project, clip: key}, &c.media)
-	if c.media.Deferred == 0 {
-		return x.catalogRow(c)
-	}
-
-	err = x.needs(&c.Head, project, dueKey(c.media.Deferred, string(Clip), key), key)
+	err = x.at(&c.Head, project, key, c.places())
 	if err != nil {
 		return err
 	}
@@ -108,14 +104,14 @@ func (x *exam) catalogRow(c *clipRow) error {
 	switch {
 	case absent:
 		should.Head = newHead(k)
-		x.add(RuleCatalog, x.commit(&c.Head, func(tx *table.Tx) { tx.Insert(&should) }),
+		x.add(ruleCatalog, x.Making(&c.Head, func(tx *table.Tx) { tx.Insert(&should) }),
 			"its row %d in the catalog is missing", c.Listed)
 	case row.Owner != c.Name || row.Number != c.Clip:
-		x.add(RuleCatalog, nil,
+		x.add(ruleCatalog, nil,
 			"its row %d in the catalog is of the clip %s with the number %d; it has the number %d",
 			c.Listed, row.Owner, row.Number, c.Clip)
 	case row != should:
-		x.add(RuleCatalog,
+		x.add(ruleCatalog,
 			func(ctx context.Context) error { return x.relist(ctx, c.Project, c.Name) },
 			"its row %d in the catalog has another order or state", c.Listed)
 	}

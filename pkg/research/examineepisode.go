@@ -34,7 +34,7 @@ func (x *exam) episode(id string) error {
 
 	n := roaring.FastOr(e.researched, e.waiting, e.differs)
 	if !n.IsEmpty() && (n.Contains(0) || int64(n.Maximum()) > p.Numbers) {
-		x.add(RuleNumbers, func(ctx context.Context) error { return x.forget(ctx, project, key) },
+		x.add(ruleNumbers, func(ctx context.Context) error { return x.forget(ctx, project, key) },
 			"number %d is researched of it; the project has given %d", n.Maximum(), p.Numbers)
 	}
 	return nil
@@ -52,24 +52,11 @@ func (x *exam) place(e *episodeRow) error {
 	}
 
 	if e.Further != "" && e.Further != further+"#"+e.media.order() || e.Place != should {
-		x.add(RulePlace, x.deciding(e), "it is at %q of the line; its place is %q", e.Place, should)
+		x.add(rulePlace, x.deciding(e), "it is at %q of the line; its place is %q", e.Place, should)
 	}
 
 	x.away(e.Head, want{project: e.Project, episode: e.Name}, &e.media)
-	for _, place := range []string{e.Place, e.Further} {
-		if place == "" {
-			continue
-		}
-		err := x.needs(&e.Head, e.Project, place, e.Name)
-		if err != nil {
-			return err
-		}
-	}
-
-	if e.media.Deferred == 0 {
-		return nil
-	}
-	return x.needs(&e.Head, e.Project, dueKey(e.media.Deferred, string(Episode), e.Name), e.Name)
+	return x.at(&e.Head, e.Project, e.Name, e.places())
 }
 
 // deciding is the repair that decides the place and the counts of an episode anew.
@@ -112,11 +99,11 @@ func (x *exam) decided(e *episodeRow) error {
 	}
 
 	if due {
-		x.add(RulePlace, x.deciding(e), "it is closed, and has a pair that is due: its place is %q", class(place))
+		x.add(rulePlace, x.deciding(e), "it is closed, and has a pair that is due: its place is %q", class(place))
 	}
 
 	if miscounted {
-		x.add(RuleCounts, x.deciding(e), "it counts %d researched pairs, and has %d", e.Counted, pairs)
+		x.add(ruleCounts, x.deciding(e), "it counts %d researched pairs, and has %d", e.Counted, pairs)
 	}
 	return nil
 }
@@ -145,13 +132,13 @@ func (x *exam) held(e *episodeRow) error {
 		switch {
 		// The row of one that has ended is removed after keptDays.
 		case l.Ended > 0, l.Rev == 0 && h.Until <= x.now():
-			x.add(RuleHeld, func(ctx context.Context) error { return x.release(ctx, e, h.Lease) },
+			x.add(ruleHeld, func(ctx context.Context) error { return x.release(ctx, e, h.Lease) },
 				"the lease %s, which is on it, has ended", h.Lease)
 			continue
 		case l.Rev == 0:
-			x.add(RuleHeld, nil, "the lease %s, which is on it, has no row", h.Lease)
+			x.add(ruleHeld, nil, "the lease %s, which is on it, has no row", h.Lease)
 		case l.Until != h.Until || l.Project != e.Project || l.Episode != e.Name:
-			x.add(RuleHeld, nil, "the lease %s, which is on it until %d, is on %s/%s until %d",
+			x.add(ruleHeld, nil, "the lease %s, which is on it until %d, is on %s/%s until %d",
 				h.Lease, h.Until,
 				l.Project, l.Episode, l.Until)
 		}
@@ -159,7 +146,7 @@ func (x *exam) held(e *episodeRow) error {
 		for it := clips.Iterator(); it.HasNext(); {
 			n := it.Next()
 			if other := all[n]; other != "" {
-				x.add(RuleHeld, nil, "the leases %s and %s both have the clip number %d", other,
+				x.add(ruleHeld, nil, "the leases %s and %s both have the clip number %d", other,
 					h.Lease, n)
 				break
 			}
@@ -214,7 +201,7 @@ func (x *exam) differing(e *episodeRow) error {
 		}
 
 		row.list(e, l.key(), p.Round, x.now())
-		x.add(RuleDiffers, x.commit(&e.Head, func(tx *table.Tx) { tx.InsertOrSave(&row) }),
+		x.add(ruleDiffers, x.Making(&e.Head, func(tx *table.Tx) { tx.InsertOrSave(&row) }),
 			"the results of its clip %s differ, and nobody can see it", l.key())
 	}
 	return nil
@@ -232,10 +219,7 @@ func ignoreStale(err error) error {
 // decided is empty.
 func (x *exam) differs(id string) error {
 	var row pairRow
-	if !strings.HasPrefix(x.row.SK, ofPair) {
-		return x.said(id)
-	}
-	err := x.row.Decode(&row)
+	err := x.Decode(&row)
 	if err != nil || row.ListPK == "" {
 		return err
 	}
@@ -256,7 +240,7 @@ func (x *exam) differs(id string) error {
 		return err
 	}
 
-	x.add(RuleDiffers, x.remove(row.Head), "it is listed for a person, and nothing is to be decided")
+	x.add(ruleDiffers, x.Removing(), "it is listed for a person, and nothing is to be decided")
 	return nil
 }
 
@@ -265,7 +249,7 @@ func (x *exam) said(id string) error {
 	project, key, _ := strings.Cut(id, "/")
 	absent, err := x.absent(episodeKey(project, key), &episodeRow{})
 	if absent {
-		x.add(RuleResult, nil, "its episode %s has no row", id)
+		x.add(ruleResult, nil, "its episode %s has no row", id)
 	}
 	return err
 }

@@ -2,7 +2,12 @@ package research
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"archivist/pkg/events/check/checktest"
+	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/table"
 )
 
 // TestFull: an episode with the most leases that are possible gets no more; the views say so, the work goes on
@@ -51,19 +56,9 @@ func TestFull(t *testing.T) {
 // sound checks the rules between all rows.
 func (b *bench) sound() {
 	b.t.Helper()
-	for cursor := ""; ; {
-		page, next, err := b.Table.Scan(b.t.Context(), "", 1000, cursor)
-		b.must(err)
-		for _, row := range page {
-			wrong, err := b.Examine(b.t.Context(), row)
-			b.must(err)
-			for _, w := range wrong {
-				b.t.Errorf("%s: %s: %s", row.Key, w.Rule, w.What)
-			}
-		}
-		if next == "" {
-			return
-		}
-		cursor = next
+	pg := checktest.Page(b.Table, b.Now, b.NewID)
+	all := func(row table.Raw) bool { return !strings.HasPrefix(row.SK, event.Prefix) }
+	for _, w := range checktest.All(b.t, pg, Rules(pg), all) {
+		b.t.Errorf("%s: %s: %s", w.Subject, w.Invariant, w.Evidence)
 	}
 }

@@ -3,6 +3,7 @@ package research
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,28 +42,50 @@ const (
 // the episodes, and then the first one would not be the one that the requirement names.
 func linePK(project string) string { return "RESEARCHLINE#" + project }
 
-// lineRow is a row in the line of a project. Only its owner moves it: it is written by the
-// transaction that writes the owner's row, and removed on the condition that the owner is still
-// this one.
-type lineRow struct {
-	table.Head
-	Owner string `dynamo:"owned_by"` // the key of an episode or a clip, or the id of a lease
-}
+// lineRow is a row in the line of a project. Its owner is the key of an episode or a clip, or the id of a lease.
+type lineRow = table.Owned
 
 // lineKey is the key of the row at a place of the line.
 func lineKey(project, sk string) table.Key { return table.Key{PK: linePK(project), SK: sk} }
 
-// dueKey is the place of an end. kind is "lease", "episode" or "clip".
+// dueKey is the place of an end, "" for none, at 0. kind is "lease", "episode" or "clip".
 func dueKey(ms int64, kind, id string) string {
+	if ms == 0 {
+		return ""
+	}
 	return fmt.Sprintf("%s#%013d#%s#%s", dueSK, ms, kind, id)
 }
 
 // pendingKey is the place of a work item that waits in the queue until then.
-func pendingKey(ms int64, id string) string { return fmt.Sprintf("%s#%013d#%s", pending, ms, id) }
+func pendingKey(ms int64, id string) string {
+	if ms == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s#%013d#%s", pending, ms, id)
+}
 
-// Due is when the archivist is to end what a row of the line is about, in milliseconds since 1970;
+// places are the places of an episode in the line: its own, that of a pair that waits for further results, and the end
+// of its deferral.
+func (e *episodeRow) places() []string {
+	return places(e.Place, e.Further, dueKey(e.media.Deferred, string(Episode), e.Name))
+}
+
+// places is the place of a clip in the line: the end of its deferral.
+func (r *clipRow) places() []string { return places(dueKey(r.media.Deferred, string(Clip), r.Name)) }
+
+// places are the places of a lease in the line: its end, and until when it waits in the queue.
+func (r *leaseRow) places() []string {
+	return places(dueKey(r.ends(), "lease", r.ID), pendingKey(r.waits(), r.ID))
+}
+
+// places are those of some places that there are.
+func places(all ...string) []string {
+	return slices.DeleteFunc(all, func(place string) bool { return place == "" })
+}
+
+// dueOf is when the archivist is to end what a row of the line is about, in milliseconds since 1970;
 // 0 if the row is no end.
-func Due(k table.Key) int64 {
+func dueOf(k table.Key) int64 {
 	part := strings.SplitN(k.SK, "#", 4)
 	if part[0] != dueSK || len(part) < 4 {
 		return 0

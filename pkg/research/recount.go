@@ -3,24 +3,32 @@ package research
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"archivist/pkg/events/check"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
 
-// BeginRecount begins to count the rows of all projects, by their names. The caller then reads all
-// rows of the table, gives each to AddTo, and calls Compare. It notes the revisions of the counts
-// before: if one of them is another afterwards, something was counted while the rows were read, and
+// recounts are the counts of the rows of each project, as far as rows were read.
+type recounts struct {
+	*Store
+	all map[string]*Recount
+}
+
+// begin begins to count the rows of all projects, by their names. It notes the revisions of the counts before the first
+// row is read: if one of them is another at the end, something was counted while the rows were read, and
 // nothing can be said.
-func (s *Store) BeginRecount(ctx context.Context) (map[string]*Recount, error) {
-	all := map[string]*Recount{}
+func (s *recounts) begin(ctx context.Context) error {
+	s.all = map[string]*Recount{}
 	q := table.Query{Index: "list", PK: projectList}
 	for {
 		var rows []table.Head
 		next, err := s.Table.Page(ctx, q, &rows)
 		if err != nil {
-			return nil, err
+			return err
 		}
 
 		for _, r := range rows {
@@ -30,19 +38,19 @@ func (s *Store) BeginRecount(ctx context.Context) (map[string]*Recount, error) {
 			}
 
 			if err != nil {
-				return nil, err
+				return err
 			}
 
 			_, revs, err := s.counted(ctx, p)
 			if err != nil {
-				return nil, err
+				return err
 			}
 
-			all[p.Name] = &Recount{Round: p.Round, Revs: revs}
+			s.all[p.Name] = &Recount{Round: p.Round, Revs: revs}
 		}
 
 		if next == "" {
-			return all, nil
+			return nil
 		}
 
 		q.Cursor = next
@@ -85,12 +93,12 @@ func (s *Store) counted(ctx context.Context,
 	}
 }
 
-// AddTo adds a row to the recounts of projects. A row that cannot be read is not counted, nor is
+// add adds a row to the recounts of projects. A row that cannot be read is not counted, nor is
 // one of a project that is not among them. Results of all rounds are counted together.
-func AddTo(all map[string]*Recount, row table.Raw) {
+func (s *recounts) add(row table.Raw) {
 	kind, id, _ := strings.Cut(row.PK, "#")
 	project, key, _ := strings.Cut(id, "/")
-	r := all[project]
+	r := s.all[project]
 	if r == nil {
 		return
 	}
@@ -113,12 +121,26 @@ func AddTo(all map[string]*Recount, row table.Raw) {
 	}
 }
 
-// Compare compares the counts of a project with its rows, after all were added. It says nothing if
+// compare compares the counts of all projects with their rows, after all were added.
+func (s *recounts) compare(ctx context.Context) (wrong []check.Problem, err error) {
+	for _, name := range slices.Sorted(maps.Keys(s.all)) {
+		some, err := s.compareOne(ctx, name, s.all[name])
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range some {
+			one.Subject = "project:" + name
+			wrong = append(wrong, one)
+		}
+	}
+	return wrong, nil
+}
+
+// compareOne compares the counts of a project. It says nothing if
 // something was counted meanwhile, or if the project's row cannot be read, which is another
 // finding. The repair sets all counts that differ in one transaction, on the condition that none
 // has changed since.
-func (s *Store) Compare(ctx context.Context, project string,
-	r *Recount) (wrong []Wrong, err error) {
+func (s *recounts) compareOne(ctx context.Context, project string, r *Recount) (wrong []check.Problem, err error) {
 	p, err := s.projectRow(ctx, project)
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
 		return nil, nil
@@ -136,8 +158,8 @@ func (s *Store) Compare(ctx context.Context, project string,
 	// Numbers are given once, and clips are never removed: a difference means that rows are
 	// missing, which nobody can make again.
 	if r.Clips != p.Numbers {
-		wrong = append(wrong, Wrong{Rule: RuleCatalog,
-			What: fmt.Sprintf("the project has given %d numbers to clips; "+
+		wrong = append(wrong, check.Problem{Invariant: ruleCatalog, Command: check.Restore,
+			Evidence: fmt.Sprintf("the project has given %d numbers to clips; "+
 				"there are %d clips", p.Numbers, r.Clips)})
 	}
 
@@ -149,8 +171,8 @@ func (s *Store) Compare(ctx context.Context, project string,
 	if len(c.what) == 0 {
 		return wrong, nil
 	}
-	return append(wrong,
-		Wrong{RuleCounts, strings.Join(c.what, "; "), func(ctx context.Context) error {
+	return append(wrong, check.Problem{Invariant: ruleCounts, Evidence: strings.Join(c.what, "; "),
+		Command: check.Repair, Repair: func(ctx context.Context) error {
 			tx := s.Table.Begin(s.NewID())
 			tx.Require(p.Key(), "rev = ?", p.Rev)
 			for _, put := range c.repairs {

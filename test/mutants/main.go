@@ -212,7 +212,9 @@ func play(ctx context.Context, m mutant, own bool) (killer string, err error) {
 		return "", err
 	}
 	tests := []string{"./" + m.folder()}
-	if m.first != "" {
+	if m.isRule() {
+		tests = append(tests, "./pkg/app/doctor")
+	} else if m.first != "" {
 		tests = []string{"./" + m.folder() + " -run " + m.first, "./" + m.folder()}
 	}
 	if !own {
@@ -225,6 +227,11 @@ func play(ctx context.Context, m mutant, own bool) (killer string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// isRule reports whether the mutant is one of the rules of rows: the doctor's tests damage rows, and see what is found.
+func (m mutant) isRule() bool {
+	return strings.HasPrefix(filepath.Base(m.file), "rules") || m.folder() == "pkg/events/check"
 }
 
 // overlay writes the mutant, and the file that tells the compiler of it.

@@ -19,9 +19,8 @@
 // copy, and never makes rows agree with content that is lost: those findings name what a
 // person has to do.
 //
-// The rules of each kind of rows are in the file of its noun: rows.go reads the pages and
-// knows the kinds; job.go, batch.go, object.go, operation.go, log.go, events.go, consumer.go,
-// component.go, views.go, research.go and revision.go have the checks; index.go, storage.go (with
+// The rules of rows are in the packages that write them (package check): rules.go lists these, and rows.go reads the
+// pages and asks them. index.go, storage.go (with
 // stored.go) and work.go are the other phases. A finding has a short name (the invariant),
 // which docs/operations.md explains; a test compares the names there with those in the code.
 //
@@ -35,20 +34,17 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
-	"archivist/pkg/events/event"
+	"archivist/pkg/events/check"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/ezid"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/reindex"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/fault"
-	"archivist/pkg/kernel/table"
 	"archivist/pkg/objects/ocfl"
-	"archivist/pkg/research"
 	"archivist/pkg/views/search"
-	"archivist/pkg/views/statistics"
 )
 
 // Doctor checks the stored state of a deployment. Its methods only read the fields, so they
@@ -59,15 +55,7 @@ type Doctor struct {
 	Reindexer reindex.Reindexer // with the storage root and the inventory
 	Work      workspace.Store
 	Search    search.Consumer // without an index, what can be found is not checked
-	Registry  Registry        // of ARKs; nil: the deployment has none
-}
-
-// Registry is where ARKs are reserved for objects; an ezid.Registry is one.
-type Registry interface {
-	// Left reports whether an ARK is still reserved although nothing will be stored under it.
-	Left(ctx context.Context, ark string) (bool, error)
-	// Free gives up such a reservation.
-	Free(ctx context.Context, ark string) error
+	Registry  ezid.Checked    // of ARKs; nil: the deployment has none
 }
 
 var _ queue.Checker = Doctor{}
@@ -104,14 +92,10 @@ type cursor struct {
 	// At is how far the phase is: a cursor of a scan for rows and the index; for the storage
 	// root and the work bucket the key behind which it goes on. Empty means the beginning.
 	At string `json:"at,omitempty"`
-	// Recount is a count of a batch's jobs that is not complete yet.
-	Recount *recount `json:"recount,omitempty"`
-	// Research is the count of the rows of each research project, as far as rows were read.
-	Research map[string]*research.Recount `json:"research,omitempty"`
-	// Statistics are the recounts of the partitions of the log, as far as rows were read.
-	Statistics map[string]*statistics.Recount `json:"statistics,omitempty"`
-	// Unindexed is set once the search index could not be read: that is one finding, and the run goes on.
-	Unindexed bool `json:"unindexed,omitempty"`
+	// Rest is what a rule still has to do with the row behind At.
+	Rest json.RawMessage `json:"rest,omitempty"`
+	// States are what rules keep between the pages of a run, by their names.
+	States map[string]json.RawMessage `json:"states,omitempty"`
 }
 
 func (c cursor) String() string {
@@ -140,26 +124,13 @@ var errCursor = fault.New(fault.Invalid,
 	"invalid cursor; use that of the page before, or begin again")
 
 // page is one page of a check. One goroutine moves the cursor and reports; the rows and
-// objects of a part are examined by several goroutines, which share only known and consumer.
+// objects of a part are examined by several goroutines, which share only the rules.
 type page struct {
 	Doctor
+	check.Page
 	repair bool
-	// until is when the page should end, so that the function can still store it before its
-	// time-out.
-	until  time.Time
 	cursor cursor
 	out    queue.CheckedPage
-	// known and pairs spare reads; both are of this page only, so that they are never old.
-	known *sync.Map               // keys of operations that exist: many receipts name the same
-	pairs map[table.Key]table.Raw // what belongs to events, to places of the log and to lists
-
-	modified map[string]int64 // when objects were changed as the search index has them
-	cursors  *sync.Map        // keys of cursors of consumers, and how far these are
-
-	research *research.Store
-
-	reading  sync.Mutex
-	consumer map[string]consumerInfo // nil: not read yet
 }
 
 // Check checks one page. It implements queue.Checker.
@@ -182,15 +153,16 @@ func (d Doctor) Check(ctx context.Context, at string, repair bool,
 		p := page{
 			Doctor: d,
 			repair: repair,
-			until:  until,
 			cursor: c,
-			known:  new(sync.Map), cursors: new(sync.Map), modified: map[string]int64{},
-			research: &research.Store{
+			Page: check.Page{
 				Table: d.Queue.Table,
 				Now:   d.Queue.Now,
 				NewID: d.Queue.NewID,
+				Until: until,
+				Grace: d.grace(),
 			},
 		}
+		p.Enough = p.enough
 
 		if err := ph.check(ctx, &p); err != nil {
 			return queue.CheckedPage{}, fmt.Errorf("doctor: %s: %w", ph.label, err)
@@ -200,7 +172,7 @@ func (d Doctor) Check(ctx context.Context, at string, repair bool,
 		// very first row, when the cursor does not say anything yet.
 		p.out.Progress = ph.label
 		switch {
-		case p.cursor.At != "" || p.cursor.Recount != nil:
+		case p.cursor.At != "" || p.cursor.Rest != nil:
 			p.out.Cursor = p.cursor.String()
 		case i+1 < len(phases):
 			p.out.Cursor, p.out.Progress = cursor{Phase: phases[i+1].name}.String(),
@@ -231,7 +203,7 @@ func (d Doctor) All(ctx context.Context, repair bool) (findings []queue.Finding,
 // enough reports whether the page has to end: its time is up, or it can take no more
 // findings of another row.
 func (p *page) enough() bool {
-	return len(p.out.Findings) > queue.MaxFindings-mostOfOne || !p.Queue.Now().Before(p.until)
+	return len(p.out.Findings) > queue.MaxFindings-mostOfOne || !p.Now().Before(p.Until)
 }
 
 // mostOfOne is the number of findings about one row or object that a page reports. A row
@@ -239,26 +211,21 @@ func (p *page) enough() bool {
 // found by the next run, after the first were repaired.
 const mostOfOne = 10
 
-// problem is a finding with its repair, nil if a person has to act.
-type problem struct {
-	queue.Finding
-	repair func(ctx context.Context) error
-}
-
 // report adds the problems of one row or object to the page, and repairs them if asked. A
 // repair that fails for any reason but an outage stays a finding with the reason in its
 // evidence: usually the row has changed, and the next run judges it anew. The error is that
 // of an outage; then the page is not stored, and none of its findings counts.
-func (p *page) report(ctx context.Context, problems []problem) error {
-	for _, one := range problems[:min(len(problems), mostOfOne)] {
+func (p *page) report(ctx context.Context, problems []check.Problem) error {
+	for _, is := range problems[:min(len(problems), mostOfOne)] {
+		one := queue.Finding{Invariant: is.Invariant, Subject: is.Subject, Evidence: is.Evidence, Command: is.Command}
 		// A finding with a command of its own names a narrower one, e.g. to reindex one
 		// object.
-		if one.repair != nil && one.Command == "" {
-			one.Command = "archivist doctor --repair"
+		if is.Repair != nil && one.Command == "" {
+			one.Command = check.Repair
 		}
 
-		if p.repair && one.repair != nil {
-			err := one.repair(ctx)
+		if p.repair && is.Repair != nil {
+			err := is.Repair(ctx)
 			if err != nil && outage(ctx, err) {
 				return err // the page is run again
 			}
@@ -272,7 +239,7 @@ func (p *page) report(ctx context.Context, problems []problem) error {
 		}
 
 		one.Evidence = ingest.Cut(one.Evidence, maxEvidence)
-		p.out.Findings = append(p.out.Findings, one.Finding)
+		p.out.Findings = append(p.out.Findings, one)
 	}
 	return nil
 }
@@ -284,32 +251,8 @@ const maxEvidence = 2000
 // root is the storage root.
 func (d Doctor) root() ocfl.Root { return d.Reindexer.Root }
 
-// commit makes a repair in one transaction. What put adds must name what was checked (a rev,
-// an owner): the transaction is the only guard against a change since then. Its error is a
-// Stale if there was one.
-func (d Doctor) commit(ctx context.Context, put func(tx *table.Tx)) error {
-	tx := d.Queue.Table.Begin(d.Queue.NewID())
-	put(tx)
-	return tx.Commit(ctx)
+// grace is how long something that is due may stay undone: the sweep runs each minute. The grace of the long stages is
+// the longest time for which the sweep rightly leaves a job alone.
+func (d Doctor) grace() time.Duration {
+	return max(10*time.Minute, d.Queue.Rules.Timing.Times(ingest.Stage{Long: true}).Grace)
 }
-
-// late reports whether a due time has passed so long ago that the sweep should have acted.
-// due is in milliseconds since 1970; 0 means that it has no due time, which is never late.
-// The grace of the long stages is the longest time for which the sweep rightly leaves a job
-// alone.
-func (d Doctor) late(due int64, place string) bool {
-	grace := max(lateAfter, d.Queue.Rules.Timing.Times(ingest.Stage{Long: true}).Grace)
-	if place == ingest.WorkCleanUp {
-		grace = cleanAfter
-	}
-	return due > 0 && d.Queue.Now().Sub(time.UnixMilli(due)) > grace
-}
-
-// Overdue items are a finding after this time. The sweep runs each minute, and clean-ups
-// have only a part of its time.
-const (
-	lateAfter  = 10 * time.Minute
-	cleanAfter = 24 * time.Hour
-)
-
-func subjectOf(t event.Type, id string) event.Subject { return event.Subject{Type: t, ID: id} }

@@ -63,14 +63,13 @@ func TestFindingsAreDocumented(t *testing.T) {
 		}
 		return names
 	}
-	code = find(`(?:\.add\(|Invariant: |ark, )"([a-z-]+)"`, read("*[a-z].go"))
+	made := "(?:\\.[Aa]dd\\(|Invariant: |ark, |rule[A-Z][a-z]+ += )\"([a-z-]+)\""
+	for _, pattern := range []string{"*[a-z].go", "../../events/check/*.go", "../../*/*/rules*.go", "../../*/exa*.go",
+		"../../*/*/exa*.go"} {
+		code = append(code, find(made, read(pattern))...)
+	}
 	for _, kind := range find(`DamageKind = "([a-z]+)"`, read("../../objects/ocfl/check.go")) {
 		code = append(code, "storage-"+kind)
-	}
-	for of, folder := range map[string]string{"research": "research", "revision": "revisions/revision"} {
-		for _, rule := range find(`Rule = "([a-z]+)"`, read("../../"+folder+"/exa*[a-z].go")) {
-			code = append(code, of+"-"+rule)
-		}
 	}
 	_, section, _ := strings.Cut(read("../../../docs/operations.md"), "## The doctor")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/guregu/dynamo/v2"
 
+	"archivist/pkg/events/check"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
@@ -27,7 +28,7 @@ const settle = time.Second
 // the sweep or a gate a read in each minute. Entries that differ are looked at again after a
 // second.
 func checkIndex(ctx context.Context, p *page) error {
-	places, next, err := p.Queue.Table.Scan(ctx, "work", indexPage, p.cursor.At)
+	places, next, err := p.Table.Scan(ctx, "work", indexPage, p.cursor.At)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func checkIndex(ctx context.Context, p *page) error {
 		return nil
 	}
 
-	if err := p.Queue.Table.Wait(ctx, settle); err != nil {
+	if err := p.Table.Wait(ctx, settle); err != nil {
 		return err
 	}
 
@@ -64,7 +65,7 @@ func (p *page) differing(ctx context.Context, places []table.Raw) (differ []tabl
 		keys[i] = place.Key
 	}
 
-	rows, err := p.Queue.Table.Many(ctx, keys)
+	rows, err := p.Table.Many(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +86,7 @@ func (p *page) differing(ctx context.Context, places []table.Raw) (differ []tabl
 
 // agrees reports whether the row that the index shows is at that place.
 func (p *page) agrees(ctx context.Context, shown table.Head) (bool, error) {
-	raw, err := p.Queue.Table.Raw(ctx, shown.Key())
+	raw, err := p.Table.Raw(ctx, shown.Key())
 	if fault.Is(err, fault.NotFound) {
 		return false, nil
 	}
@@ -103,7 +104,7 @@ func (p *page) agrees(ctx context.Context, shown table.Head) (bool, error) {
 func (p *page) checkPlace(ctx context.Context, shown table.Head) error {
 	var now []table.Head
 	query := table.Query{Index: "work", PK: shown.WorkPK, From: shown.WorkSK, To: shown.WorkSK}
-	if _, err := p.Queue.Table.Page(ctx, query, &now); err != nil {
+	if _, err := p.Table.Page(ctx, query, &now); err != nil {
 		return err
 	}
 
@@ -116,14 +117,14 @@ func (p *page) checkPlace(ctx context.Context, shown table.Head) error {
 		if err != nil || same {
 			return err
 		}
-		return p.report(ctx, []problem{{Finding: queue.Finding{
+		return p.report(ctx, []check.Problem{{
 			Invariant: "index-stale",
 			Subject:   shown.Key().String(),
 			Evidence: "the index work shows it at " + shown.WorkPK + " " + shown.WorkSK +
 				", where the row is not",
 			Command: "run the doctor again: DynamoDB updates the index. If the finding stays, ask AWS Support. " +
 				"No decision depends on the index",
-		}}})
+		}})
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"archivist/pkg/ingest/queue"
+	"archivist/pkg/events/check"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/objects/ocfl"
 )
@@ -85,7 +85,7 @@ func byObject(keys []bucket.Listed) (all []stored) {
 // takes. It returns their number. If that is less than all, the page is full: the others were
 // checked in vain, and are checked again.
 func (p *page) checkPart(ctx context.Context, part []stored) (reported int, err error) {
-	found := make([][]problem, len(part))
+	found := make([][]check.Problem, len(part))
 	side, inTime := errgroup.WithContext(ctx)
 	for i, s := range part {
 		side.Go(func() (err error) {
@@ -136,14 +136,14 @@ func (p *page) checkLarge(ctx context.Context, prefix, after string) error {
 }
 
 // strayKey is the problem of a key that belongs to no object.
-func strayKey(key string) []problem {
+func strayKey(key string) []check.Problem {
 	if ocfl.IsOwn(key) {
 		return nil
 	}
-	return []problem{{Finding: queue.Finding{
+	return []check.Problem{{
 		Invariant: "storage-key",
 		Subject:   key,
 		Evidence:  "the key belongs to no object, and is not one of the storage root's own files",
 		Command:   "find out what wrote it; Archivist does not remove it",
-	}}}
+	}}
 }

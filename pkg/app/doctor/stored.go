@@ -7,13 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"archivist/pkg/events/check"
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/reindex"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/ocfl"
 )
+
+// actor is the name under which repairs of the storage root write.
+const actor = "doctor"
 
 // storedObject is the check of one object of the storage root. found is of one page of its
 // keys, if the object is a large one.
@@ -22,7 +26,7 @@ type storedObject struct {
 	prefix   string
 	found    ocfl.Checked
 	subject  string
-	problems []problem
+	problems []check.Problem
 }
 
 // checkStored checks an object, after a key, as long as the page has time. known are all of
@@ -33,7 +37,7 @@ type storedObject struct {
 // committed, all findings of this page are dropped, and the next run looks at the object
 // again.
 func (p *page) checkStored(ctx context.Context, prefix, after string, known []bucket.Listed) (
-	problems []problem, next string, err error) {
+	problems []check.Problem, next string, err error) {
 	s := &storedObject{page: p, prefix: prefix, subject: prefix}
 	more := func() bool { return !p.enough() }
 	for range 2 { // the second try tells a broken connection from a broken inventory
@@ -51,7 +55,7 @@ func (p *page) checkStored(ctx context.Context, prefix, after string, known []bu
 	case fault.Is(err, fault.NotFound) || fault.Is(err, fault.Stale):
 		return nil, "", nil // the object changed during the check
 	default:
-		s.add("storage-readable", lostKeys(prefix), nil, "the root inventory cannot be read: %v", err)
+		s.add("storage-readable", reindex.LostKeys(prefix), nil, "the root inventory cannot be read: %v", err)
 		return s.problems, "", nil
 	}
 
@@ -59,7 +63,7 @@ func (p *page) checkStored(ctx context.Context, prefix, after string, known []bu
 		if outage(ctx, err) {
 			return nil, "", err
 		}
-		return unchecked(s.subject, err), s.found.Next, nil
+		return []check.Problem{check.Unreadable(s.subject, err)}, s.found.Next, nil
 	}
 
 	if len(s.problems) > 0 {
@@ -75,13 +79,6 @@ func (p *page) checkStored(ctx context.Context, prefix, after string, known []bu
 	return s.problems, s.found.Next, nil
 }
 
-// lostKeys is what a person does about lost keys below a prefix.
-func lostKeys(prefix string) string {
-	return "restore the objects below " + prefix +
-		" in the storage bucket: aws s3api list-object-versions shows " +
-		"earlier versions and delete markers"
-}
-
 func (s *storedObject) etag() string {
 	if s.found.Object == nil {
 		return ""
@@ -92,12 +89,13 @@ func (s *storedObject) etag() string {
 func (s *storedObject) add(invariant, command string, repair func(context.Context) error,
 	evidence string,
 	args ...any) {
-	s.problems = append(s.problems, problem{Finding: queue.Finding{
+	s.problems = append(s.problems, check.Problem{
 		Invariant: invariant,
 		Subject:   s.subject,
 		Evidence:  fmt.Sprintf(evidence, args...),
 		Command:   command,
-	}, repair: repair})
+		Repair:    repair,
+	})
 }
 
 // check judges what differs. rows are compared with the object only once. An object at the
@@ -112,7 +110,7 @@ func (s *storedObject) check(ctx context.Context, rows bool) error {
 
 	s.subject = o.ID
 	if ocfl.Prefix(o.ID) != s.prefix {
-		s.add("storage-place", lostKeys(s.prefix), nil,
+		s.add("storage-place", reindex.LostKeys(s.prefix), nil,
 			"the inventory at %s is of %s, whose place is %s", s.prefix,
 			o.ID, ocfl.Prefix(o.ID))
 		return nil
@@ -120,7 +118,7 @@ func (s *storedObject) check(ctx context.Context, rows bool) error {
 
 	why, repairable, err := "", true, error(nil)
 	if rows || len(s.found.Damage) > 0 {
-		why, repairable, err = s.recordedAs(ctx, o)
+		why, repairable, err = s.Reindexer.Recorded(ctx, o)
 	}
 
 	if err != nil {
@@ -141,7 +139,7 @@ func (s *storedObject) check(ctx context.Context, rows bool) error {
 	case repairable:
 		s.add("storage-recorded", "archivist object reindex "+o.ID, s.reindex(o.ID), "%s", why)
 	default:
-		s.add("storage-recorded", lostContent(o.ID)+"; the root inventory may be an older one", nil,
+		s.add("storage-recorded", reindex.Lost(o.ID)+"; the root inventory may be an older one", nil,
 			"%s", why)
 	}
 	return err
@@ -172,7 +170,7 @@ func (s *storedObject) damage(ctx context.Context, trusted bool) error {
 		name, command, repair := "storage-"+string(d.Kind), "", s.finish
 		switch {
 		case d.Kind == ocfl.Missing:
-			command, repair = lostKeys(s.prefix), nil
+			command, repair = reindex.LostKeys(s.prefix), nil
 		case d.Kind == ocfl.Foreign:
 			command, repair = "find out what wrote them; Archivist does not remove them", nil
 		case d.Kind == ocfl.Undeclared:
@@ -263,7 +261,7 @@ func (s *storedObject) absent(ctx context.Context, keys []string) (bool, error) 
 // the lock of the object. Who has the lock may be about to write, even if it has written
 // nothing yet.
 func (s *storedObject) allDone(ctx context.Context) (done, safe bool, err error) {
-	owner, err := s.lockedBy(ctx, s.id())
+	owner, err := s.Queue.LockedBy(ctx, ingest.ARKLock(s.id()))
 	if err != nil || owner != "" {
 		return false, false, err
 	}
@@ -296,19 +294,19 @@ func (s *storedObject) id() string {
 // recoverable. A job without a row is done; whether that is safe is told by its last event,
 // because a table that was restored to an earlier time does not know it either. No job ("")
 // is done, not safe.
-func (d Doctor) done(ctx context.Context, job string) (done, safe bool, err error) {
+func (p *page) done(ctx context.Context, job string) (done, safe bool, err error) {
 	if job == "" {
 		return true, false, nil
 	}
 
-	ended, err := d.Queue.JobEnded(ctx, job)
+	ended, err := p.Queue.JobEnded(ctx, job)
 	if err != nil || !ended {
 		return false, false, err
 	}
 
-	row, err := d.Queue.Job(ctx, job)
+	row, err := p.Queue.Job(ctx, job)
 	if fault.Is(err, fault.NotFound) {
-		last, err := d.lastState(ctx, subjectOf(event.Job, job))
+		last, err := p.LastState(ctx, event.Subject{Type: event.Job, ID: job})
 		to := ingest.State(last)
 		return true, to == ingest.Completed || to == ingest.Deleted, err
 	}
@@ -394,7 +392,7 @@ func (s *storedObject) unpublished(ctx context.Context) error {
 		strings.Join(keys, "; ")
 	switch {
 	case claimed || recorded || id == "":
-		command := lostKeys(s.prefix) +
+		command := reindex.LostKeys(s.prefix) +
 			". If no version of it was ever committed, remove them with: aws s3 rm"
 		s.add("storage-no-inventory", command, nil, "%s", evidence)
 	case !safe:
@@ -457,7 +455,7 @@ func (s *storedObject) abandon(id string) func(context.Context) error {
 			return err
 		}
 
-		owner, err := s.lockedBy(ctx, id)
+		owner, err := s.Queue.LockedBy(ctx, ingest.ARKLock(id))
 		if err != nil || owner == "" {
 			return err
 		}
@@ -465,13 +463,7 @@ func (s *storedObject) abandon(id string) func(context.Context) error {
 	}
 }
 
-// lockedBy returns the job that has the lock of an object, "" if it is free. Jobs that wait
-// for the lock have rows of their own, and are not named.
-func (d Doctor) lockedBy(ctx context.Context, ark string) (string, error) {
-	var row queue.Reservation
-	err := d.Queue.Table.Get(ctx, queue.LockKey("ark#"+ark), &row)
-	if fault.Is(err, fault.NotFound) {
-		return "", nil
-	}
-	return row.Owner, err
+// reindex is the repair that writes the rows of an object from the storage root.
+func (s *storedObject) reindex(ark string) func(context.Context) error {
+	return func(ctx context.Context) error { return s.Reindexer.Repair(ctx, ark, s.Until) }
 }

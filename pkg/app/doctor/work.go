@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"archivist/pkg/events/check"
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
@@ -52,7 +53,7 @@ func checkWork(ctx context.Context, p *page) error {
 			if outage(ctx, err) {
 				return err
 			}
-			problems = unchecked("job:"+job, err)
+			problems = []check.Problem{check.Unreadable("job:"+job, err)}
 		}
 
 		p.out.Checked++
@@ -93,25 +94,25 @@ func (p *page) checkWorkKey(ctx context.Context, key string) error {
 			return nil
 		}
 	}
-	return p.report(ctx, []problem{{Finding: queue.Finding{
+	return p.report(ctx, []check.Problem{{
 		Invariant: "work-key",
 		Subject:   key,
 		Evidence:  "no part of the system uses this key of the work bucket",
 		Command:   "find out what wrote it; remove it with: aws s3 rm",
-	}}})
+	}})
 }
 
 // workFiles checks that a job with work files needs them. Files of a job without a row are
 // removed only if its events say that it was completed or deleted. If neither the table nor
 // the events know the job, the table is older than the bucket, and the files may be the only
 // copy of what was submitted.
-func (p *page) workFiles(ctx context.Context, id string) ([]problem, error) {
+func (p *page) workFiles(ctx context.Context, id string) ([]check.Problem, error) {
 	ended, err := p.Queue.JobEnded(ctx, id) // no late worker still writes some
 	if err != nil || !ended {
 		return nil, err
 	}
 
-	one := problem{Finding: queue.Finding{Invariant: "work-files", Subject: "job:" + id}}
+	one := check.Problem{Invariant: "work-files", Subject: "job:" + id}
 	remove := func(ctx context.Context) error { return p.removeWork(ctx, id) }
 	row, err := p.Queue.Job(ctx, id)
 	switch {
@@ -119,25 +120,25 @@ func (p *page) workFiles(ctx context.Context, id string) ([]problem, error) {
 	case err != nil, needsFiles(row):
 		return nil, err
 	default:
-		one.Evidence, one.repair = fmt.Sprintf("the job is %s and has no space, but has work files",
+		one.Evidence, one.Repair = fmt.Sprintf("the job is %s and has no space, but has work files",
 			row.State), remove
-		return []problem{one}, nil
+		return []check.Problem{one}, nil
 	}
 
-	last, err := p.lastState(ctx, subjectOf(event.Job, id))
+	last, err := p.LastState(ctx, event.Subject{Type: event.Job, ID: id})
 	one.Evidence = "the job no longer exists, but has work files"
 	switch ingest.State(last) {
 	case ingest.Completed, ingest.Deleted:
-		one.repair = remove
+		one.Repair = remove
 	case "":
 		one.Evidence = "neither a row nor the history has this job: " +
 			"the table may have been restored to an earlier time"
 		one.Command = keepKeys
 	default:
 		one.Evidence = fmt.Sprintf("the job has no row; by its events it is %s", last)
-		one.Command = restoreRow + "; the files may be the only copy"
+		one.Command = check.Restore + "; the files may be the only copy"
 	}
-	return []problem{one}, err
+	return []check.Problem{one}, err
 }
 
 // needsFiles reports whether a job may use its work files: a failed one also without space,
@@ -159,7 +160,7 @@ func (p *page) removeWork(ctx context.Context, id string) error {
 		return fault.New(fault.Conflict, "the job is %s now", row.State)
 	}
 
-	all, err := p.Queue.Clean(ctx, id, p.until)
+	all, err := p.Queue.Clean(ctx, id, p.Until)
 	if err != nil {
 		return err
 	}

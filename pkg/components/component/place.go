@@ -92,6 +92,15 @@ func countKey(component string, born int64, shard uint32) table.Key {
 
 func countPrefix(born int64) string { return fmt.Sprintf("count#%012d#", born) }
 
+// rows is the row of an item at a place of the component's line, if the place is one.
+func (c *compiled) rows(item, place string) []table.Row {
+	if !stands(place) {
+		return nil
+	}
+	k := placeKey(c.Name, place)
+	return []table.Row{&placeRow{Head: table.Head{PK: k.PK, SK: k.SK}, Item: item, Owner: item}}
+}
+
 // move puts into tx that an item's place in the component's line is another: at most three actions.
 // The commit fails if the row of the old place is not there, or is another item's.
 func (c *compiled) move(tx *table.Tx, item, from, to string) {
@@ -99,15 +108,7 @@ func (c *compiled) move(tx *table.Tx, item, from, to string) {
 		return
 	}
 
-	if stands(from) {
-		tx.RemoveOwned(placeKey(c.Name, from), item)
-	}
-
-	if stands(to) {
-		k := placeKey(c.Name, to)
-		tx.Insert(&placeRow{Head: table.Head{PK: k.PK, SK: k.SK}, Item: item, Owner: item})
-	}
-
+	tx.Derive(item, c.rows(item, from), c.rows(item, to))
 	add := map[string]int64{}
 	if class := classOf(from); class != "" {
 		add[class+"_n"]--

@@ -220,8 +220,8 @@ func (r *Registry) used(ctx context.Context, ark, job string) (bool, error) {
 		return true, err
 	}
 
-	locked, err := r.Queue.Locked(ctx, ingest.ARKLock(ark))
-	if err != nil || locked {
+	owner, err := r.Queue.LockedBy(ctx, ingest.ARKLock(ark))
+	if err != nil || owner != "" {
 		return true, err
 	}
 

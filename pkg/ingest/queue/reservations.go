@@ -35,14 +35,15 @@ func spaceKey(job string) table.Key { return table.Key{PK: spacePK, SK: job} }
 // LockKey is the key of a lock's row, e.g. of "ark#ark:/99999/fk4tq65d6k".
 func LockKey(name string) table.Key { return table.Key{PK: "LOCK#" + name, SK: "LOCK"} }
 
-// Locked reports whether a job holds a lock.
-func (q *Queue) Locked(ctx context.Context, name string) (bool, error) {
+// LockedBy returns the job that has a lock, "" if it is free. Jobs that wait for the lock have rows of their own, and
+// are not named.
+func (q *Queue) LockedBy(ctx context.Context, name string) (job string, err error) {
 	var row Reservation
-	err := q.Table.Get(ctx, LockKey(name), &row)
+	err = q.Table.Get(ctx, LockKey(name), &row)
 	if fault.Is(err, fault.NotFound) {
-		return false, nil
+		return "", nil
 	}
-	return err == nil, err
+	return row.Owner, err
 }
 
 // missingRows are rows that a job should own but that do not exist.
@@ -117,68 +118,18 @@ func placeInLine(j *ingest.Job, lock string) Reservation {
 // reserve puts into tx the reservations that a change of a job grants and gives back,
 // except for the missing rows.
 func reserve(tx *table.Tx, prev, next ingest.Job, missing missingRows) {
-	r := reserver{tx: tx, job: next, missing: missing}
-	r.slot(prev.HasSlot, next.HasSlot)
-	r.space(prev, next)
-	r.names(prev.Locks, next.Locks,
-		func(name string) Reservation { return reservation(&next, LockKey(name), 0) })
-	r.names(prev.QueuedLocks(), next.QueuedLocks(),
-		func(name string) Reservation { return placeInLine(&next, name) })
+	there := slices.DeleteFunc(rowsOf(&prev), func(r table.Row) bool { return slices.Contains(missing, r.Key()) })
+	tx.Derive(next.ID, there, rowsOf(&next))
 }
 
-// reserver puts the reservations of a job into a transaction.
-type reserver struct {
-	tx      *table.Tx
-	job     ingest.Job
-	missing missingRows
-}
-
-// grant inserts a row. It must not exist, so that nothing is granted twice.
-func (r reserver) grant(row Reservation) { r.tx.Insert(&row) }
-
-// remove deletes a row of the job. It must exist, so that nothing is given back twice.
-func (r reserver) remove(k table.Key) {
-	if !slices.Contains(r.missing, k) {
-		r.tx.RemoveOwned(k, r.job.ID)
+// rowsOf are the reservations of a job, as rows.
+func rowsOf(j *ingest.Job) []table.Row {
+	owned := Owned(j)
+	rows := make([]table.Row, len(owned))
+	for i := range owned {
+		rows[i] = &owned[i]
 	}
-}
-
-// slot grants or removes the slot's row.
-func (r reserver) slot(had, has bool) {
-	switch {
-	case has && !had:
-		r.grant(reservation(&r.job, slotKey(r.job.ID), 0))
-	case had && !has:
-		r.remove(slotKey(r.job.ID))
-	}
-}
-
-// space grants, removes or changes the row of the space, whose bytes are those of the job.
-func (r reserver) space(prev, next ingest.Job) {
-	k := spaceKey(next.ID)
-	switch {
-	case next.HasSpace && (!prev.HasSpace || slices.Contains(r.missing, k)):
-		r.grant(reservation(&next, k, next.SpaceNeeded))
-	case prev.HasSpace && !next.HasSpace:
-		r.remove(k)
-	case next.HasSpace && prev.SpaceNeeded != next.SpaceNeeded:
-		r.tx.Count(k, map[string]int64{"bytes": next.SpaceNeeded - prev.SpaceNeeded})
-	}
-}
-
-// names grants and removes the rows of locks, or of places in line.
-func (r reserver) names(had, has []string, row func(name string) Reservation) {
-	for _, name := range has {
-		if !slices.Contains(had, name) {
-			r.grant(row(name))
-		}
-	}
-	for _, name := range had {
-		if !slices.Contains(has, name) {
-			gone := row(name)
-			r.remove(gone.Key())
-		}
-	}
+	return rows
 }
 
 // blockedBy returns the first of the locks that the job needs and cannot have now, and the

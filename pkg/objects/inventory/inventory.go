@@ -59,8 +59,8 @@ type Version struct {
 	Digest  string `dynamo:"inventory_digest"`
 }
 
-// localID is the row of a local id in a collection: the object that it names.
-type localID struct {
+// LocalID is the row of a local id in a collection: the object that it names.
+type LocalID struct {
 	table.Head
 	ARK string `dynamo:"ark"`
 }
@@ -157,7 +157,7 @@ func (s Store) Reserved(ctx context.Context, ark string) (*Reserved, error) {
 
 // ByLocalID returns the ark that a local id stands for in a collection, or "".
 func (s Store) ByLocalID(ctx context.Context, collection, id string) (string, error) {
-	var row localID
+	var row LocalID
 	err := s.Table.Get(ctx, localKey(collection, id), &row)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil

@@ -117,7 +117,7 @@ func (s Store) byLocalIDs(ctx context.Context, collection string, ids []string) 
 // objects that claim an id at the same time only one gets it.
 func PutLocalIDs(tx *table.Tx, o *Object, ids []string) {
 	for _, id := range ids {
-		tx.Insert(&localID{Head: head(localKey(o.Collection, id)), ARK: o.ARK})
+		tx.Insert(&LocalID{Head: head(localKey(o.Collection, id)), ARK: o.ARK})
 	}
 }
 
@@ -125,7 +125,7 @@ func PutLocalIDs(tx *table.Tx, o *Object, ids []string) {
 // One that is another object's by now is left alone. A Stale means that a row was changed
 // meanwhile: the call can be repeated.
 func (s Store) Release(ctx context.Context, o *Object, withdrawn []string, newID func() string) error {
-	rows := make([]localID, len(withdrawn))
+	rows := make([]LocalID, len(withdrawn))
 	g, reading := errgroup.WithContext(ctx)
 	g.SetLimit(readers)
 	for i, id := range withdrawn {
@@ -141,7 +141,7 @@ func (s Store) Release(ctx context.Context, o *Object, withdrawn []string, newID
 		return err
 	}
 
-	rows = slices.DeleteFunc(rows, func(row localID) bool { return row.ARK != o.ARK })
+	rows = slices.DeleteFunc(rows, func(row LocalID) bool { return row.ARK != o.ARK })
 	for some := range slices.Chunk(rows, releasedAtOnce) {
 		tx := s.Table.Begin(newID())
 		for i := range some {

@@ -255,7 +255,7 @@ func (c *change) save() error {
 	}
 
 	c.tx.Save(c.row)
-	moveLines(c.tx, in.ID, c.was.places(), in.places())
+	c.tx.Derive(in.ID, c.was.rows(), in.rows())
 	for _, k := range c.remove {
 		c.tx.RemoveOwned(k, in.ID)
 	}

@@ -2,66 +2,98 @@ package revision
 
 import (
 	"context"
-	"fmt"
+	"strconv"
+	"strings"
 
+	"archivist/pkg/events/check"
+	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/revisions/workflow"
 )
 
-// Rule is a rule between the rows of the revision queue. The names are parts of the doctor's
-// findings.
-type Rule string
-
-// The rules.
+// The rules between the rows of the revision queue, by the names of the doctor's findings.
 const (
-	RuleWake    Rule = "wake"    // an archive with something to do is looked at in time
-	RulePlan    Rule = "plan"    // revisions are planned up to the watermark, and no further
-	RuleCounts  Rule = "counts"  // the numbers of a revision are those of its instances
-	RulePlace   Rule = "place"   // an instance or a revision has its rows in lines, and is listed
-	RuleLine    Rule = "line"    // a row of a line is where its owner says that it is
-	RuleEdges   Rule = "edges"   // what became of edges is what the awaited instances say
-	RuleWaiter  Rule = "waiter"  // the row of a waiter is of an instance that waits
-	RuleLock    Rule = "lock"    // a lock is held by the instance that runs with it
-	RuleAttempt Rule = "attempt" // an instance that runs has an execution, and an end is set to it
-	RuleNames   Rule = "names"   // what is known of a task is what its instances say
-	RuleRow     Rule = "row"     // what a row names exists
+	ruleWake    = "revision-wake"    // an archive with something to do is looked at in time
+	rulePlan    = "revision-plan"    // revisions are planned up to the watermark, and no further
+	ruleCounts  = "revision-counts"  // the numbers of a revision are those of its instances
+	rulePlace   = "revision-place"   // an instance or a revision has its rows in lines, and is listed
+	ruleLine    = "revision-line"    // a row of a line is where its owner says that it is
+	ruleEdges   = "revision-edges"   // what became of edges is what the awaited instances say
+	ruleWaiter  = "revision-waiter"  // the row of a waiter is of an instance that waits
+	ruleLock    = "revision-lock"    // a lock is held by the instance that runs with it
+	ruleAttempt = "revision-attempt" // an instance that runs has an execution, and an end is set to it
+	ruleNames   = "revision-names"   // what is known of a task is what its instances say
+	ruleRow     = "revision-row"     // what a row names exists
 )
 
-// Wrong is a rule that does not hold. Repair corrects what follows from other rows; nil: a person
-// has to act. What is an English sentence. A repair is conditioned on what was examined, or decides
-// anew: so it changes nothing that has become right meanwhile, and may be repeated.
-type Wrong struct {
-	Rule   Rule
-	What   string
-	Repair func(ctx context.Context) error
+// Rules are the rules of the revision queue. They compute from scratch what rows should say.
+func Rules(pg *check.Page) check.Rules {
+	s := &Store{Table: pg.Table, Now: pg.Now, NewID: pg.NewID, Times: Default}
+	// A rule of the rows of a kind; id is that of their partition.
+	rule := func(f func(x *exam, id string) error) func(context.Context, *check.Row) error {
+		return func(ctx context.Context, row *check.Row) error {
+			return f(&exam{Store: s, Row: row, ctx: ctx}, row.ID())
+		}
+	}
+
+	// A rule of the rows of subjects without states: their histories are checked, too.
+	of := func(t event.Type, name string, f func(x *exam, id string) error) func(context.Context, *check.Row) error {
+		return func(ctx context.Context, row *check.Row) error {
+			row.Subject = name + ":" + row.ID()
+			err := row.Numbered(ctx, t)
+			if err != nil {
+				return err
+			}
+			return rule(f)(ctx, row)
+		}
+	}
+
+	return check.Rules{Kinds: []check.Kind{
+		{PK: "ARCHIVE", SK: "ARCHIVE", Rule: of(event.Archive, "archive", (*exam).archive)},
+		{PK: "ARCHIVE", SK: "WAKE", Rule: rule((*exam).wakes)},
+		{PK: "ARCHIVEOF", Rule: rule((*exam).object)},
+		{PK: "REVISION", SK: "REVISION", Rule: of(event.Revision, "revision", (*exam).revision)},
+		{PK: "TASK", SK: "TASK", Rule: rule((*exam).instance)},
+		{PK: "TASK", SK: "WAITER#", Rule: rule((*exam).waiter)},
+		{PK: "WORKFLOW", Rule: rule((*exam).definition)},
+		{PK: "TASKNAMES", Rule: rule((*exam).name)},
+		{PK: "TASKLIVE", Rule: rule((*exam).line)},
+		{PK: "TASKTIMED", Rule: rule((*exam).line)},
+		{PK: "TASKCANCEL", Rule: rule((*exam).line)},
+		{PK: "TASKLOCK", Rule: rule((*exam).lock)},
+		{PK: "TASKLINE", Rule: rule((*exam).line)},
+		{PK: "TASKRUNS", Expires: true, Rule: rule((*exam).run)},
+	}}
 }
 
-// exam is the examination of one row. row is as it was found; functions read it again, so that what
+// exam is the examination of one row. The row is as it was found; functions read it again, so that what
 // they compare is consistent.
 type exam struct {
 	*Store
-	ctx   context.Context
-	row   table.Raw
-	wrong []Wrong
+	*check.Row
+	ctx context.Context
 }
 
-// add adds what is wrong, with its repair, if there is one.
-func (x *exam) add(r Rule, repair func(ctx context.Context) error, what string, args ...any) {
-	x.wrong = append(x.wrong, Wrong{r, fmt.Sprintf(what, args...), repair})
+// add adds what is wrong, with its repair, if there is one. An instance whose attempt, lock or edges are wrong is
+// cancelled, which gives back what it has: what it did cannot be told, but its task can run again.
+func (x *exam) add(rule string, repair func(ctx context.Context) error, what string, args ...any) {
+	command := check.Restore
+	switch {
+	case repair != nil:
+		command = check.Repair
+	case rule == ruleAttempt, rule == ruleLock, rule == ruleEdges:
+		command = "cancel the instance, and run its task again"
+	}
+	x.Row.Add(rule, command, repair, what, args...)
 }
 
-// commit makes a repair of other rows on the condition that the row that was examined (of) is the
-// same. A Stale means that it is not: it is to be examined again.
-func (x *exam) commit(of *table.Head, put func(tx *table.Tx) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		tx := x.Table.Begin(x.NewID())
-		err := put(tx)
-		if err != nil {
-			return err
-		}
-		tx.Require(of.Key(), "rev = ?", of.Rev)
-		return tx.Commit(ctx)
+// overdue checks that passes do what is due at a time, which begins a text.
+func (x *exam) overdue(text string) {
+	at, _, _ := strings.Cut(text, "#")
+	due, _ := strconv.ParseInt(at, 10, 64) // 0: it has no time
+	if x.Late(due) {
+		x.Row.Add("overdue", "look at the function revisions: it runs each minute", nil, "it is due since %d", due)
 	}
 }
 
@@ -69,13 +101,10 @@ func (x *exam) commit(of *table.Head, put func(tx *table.Tx) error) func(context
 // for a pass in the archive.
 func (x *exam) save(name string, put func(tx *table.Tx) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		tx := x.Table.Begin(x.NewID())
-		err := put(tx)
-		if err != nil {
-			return err
-		}
-		x.raise(tx, name)
-		return tx.Commit(ctx)
+		return x.Commit(ctx, func(tx *table.Tx) error {
+			x.raise(tx, name)
+			return put(tx)
+		})
 	}
 }
 
@@ -88,46 +117,15 @@ func (x *exam) changing(id string, f func(c *change) error) func(context.Context
 	}
 }
 
-// remove makes a repair that removes the row, if it is the same.
-func (x *exam) remove() (func(context.Context) error, error) {
-	var head table.Head
-	err := x.row.Decode(&head)
-	return func(ctx context.Context) error {
-		tx := x.Table.Begin(x.NewID())
-		tx.Remove(&head)
-		return tx.Commit(ctx)
-	}, err
-}
-
-// stray adds that the row belongs nowhere, and is to be removed. The error is of a row that cannot
-// be decoded.
-func (x *exam) stray(r Rule, what string, args ...any) error {
-	remove, err := x.remove()
-	x.add(r, remove, what, args...)
-	return err
-}
-
-// needs checks that an owner has its row in a line of its archive. One that is missing can be
-// written; one that is of somebody else needs a person.
-func (x *exam) needs(of *table.Head, ref, owner string, k table.Key) error {
-	var there lineRow
-	err := x.Table.Get(x.ctx, k, &there)
-	switch {
-	case fault.Is(err, fault.NotFound):
-	case err != nil || there.Owner == owner:
-		return err
-	default:
-		x.add(RulePlace, nil, "its row in the line, %s, is of %s", k, there.Owner)
-		return nil
-	}
-
-	x.add(RulePlace, x.commit(of, func(tx *table.Tx) error {
-		tx.Insert(&lineRow{Head: headOf(k), Owner: owner})
-		x.raise(tx, archiveOf(ref))
-		return nil
-	}), "its row in the line, %s, is missing", k)
-
+// stray adds that the row belongs nowhere, and is to be removed.
+func (x *exam) stray(rule, what string, args ...any) error {
+	x.add(rule, x.Removing(), what, args...)
 	return nil
+}
+
+// needs checks that an owner has its row in a line of its archive.
+func (x *exam) needs(of *table.Head, ref, owner string, k table.Key) error {
+	return x.Owns(x.ctx, rulePlace, of, owner, k, func(tx *table.Tx) { x.raise(tx, archiveOf(ref)) })
 }
 
 // awaited is an instance for which another waits, also one that is in the bucket: of that, only the

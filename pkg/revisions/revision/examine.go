@@ -10,49 +10,6 @@ import (
 	"archivist/pkg/revisions/archive"
 )
 
-// Examine checks a row of the revision queue against the rows that belong to it: it computes from
-// scratch what they should say. It writes nothing. What it finds holds only if the row is still the
-// same afterwards: the transactions that change what belongs to it change the row, too. So the
-// caller reads the row again, and drops what was found if it has changed.
-//
-// A row of another part of the system has nothing wrong. An error means that the row could not be
-// examined.
-func (s *Store) Examine(ctx context.Context, row table.Raw) ([]Wrong, error) {
-	x := &exam{Store: s, ctx: ctx, row: row}
-	kind, id, _ := strings.Cut(row.PK, "#")
-	// The rows of waiters and the row WAKE are in the partitions of what they belong to.
-	if kind == "TASK" && row.SK != "TASK" {
-		kind = "WAITER"
-	}
-
-	if row.SK == "WAKE" {
-		kind = "WAKE"
-	}
-
-	of := map[string]func(id string) error{
-		"ARCHIVE":    x.archive,
-		"ARCHIVEOF":  x.object,
-		"WAKE":       x.wakes,
-		"REVISION":   x.revision,
-		"TASK":       x.instance,
-		"WAITER":     x.waiter,
-		"TASKNAMES":  x.name,
-		"TASKLIVE":   x.line,
-		"TASKTIMED":  x.line,
-		"TASKCANCEL": x.line,
-		"TASKLOCK":   x.lock,
-		"TASKLINE":   x.line,
-		"WORKFLOW":   x.definition,
-		"TASKRUNS":   x.run,
-	}[kind]
-	if of == nil {
-		return nil, nil
-	}
-
-	err := of(id)
-	return x.wrong, err
-}
-
 // archive checks that an archive is planned up to its watermark, can be looked at, and, if it is an
 // object, is found by it. Only the revision at the watermark is read: each of the others is
 // examined by its own row.
@@ -65,9 +22,8 @@ func (x *exam) archive(name string) error {
 	var w wakeRow
 	err = x.Table.Get(x.ctx, wakeKey(name), &w)
 	if fault.Is(err, fault.NotFound) {
-		x.add(RuleWake, x.commit(&a.Head, func(tx *table.Tx) error {
+		x.add(ruleWake, x.Making(&a.Head, func(tx *table.Tx) {
 			tx.Insert(newWake(name, x.now(), tx.ID()))
-			return nil
 		}), "its row WAKE is missing: no schedule looks at it")
 		err = nil
 	}
@@ -90,7 +46,7 @@ func (x *exam) archive(name string) error {
 	}
 
 	if r.Planned == 0 {
-		x.add(RulePlan, nil, "revisions up to %d are planned, and revision %d is not", a.Watermark,
+		x.add(rulePlan, nil, "revisions up to %d are planned, and revision %d is not", a.Watermark,
 			a.Watermark)
 	}
 	return nil
@@ -99,12 +55,12 @@ func (x *exam) archive(name string) error {
 // object checks that an object whose versions are notified to an archive is that archive, and that
 // the archive is there.
 func (x *exam) object(ark string) error {
-	a, err := x.archiveRow(x.ctx, x.row.SK)
+	a, err := x.archiveRow(x.ctx, x.SK)
 	live := a.Rev > 0 && a.Archive.Mode != Deleted && a.Archive.Mode != Deleting
 	if err != nil || live && a.Location.Kind == archive.Object && a.Location.ARK == ark {
 		return err
 	}
-	return x.stray(RuleLine, "the archive %s is not that of this object", x.row.SK)
+	return x.stray(ruleLine, "the archive %s is not that of this object", x.SK)
 }
 
 // lookLate is how much later than something is to be done its archive may be looked at: a pass that
@@ -116,10 +72,10 @@ const lookLate = 5 * time.Minute
 // since it was read. The repair asks for a pass.
 func (x *exam) wakes(name string) error {
 	var was, is wakeRow
-	err := x.row.Decode(&was)
-	if err != nil {
-		return err
+	if !x.Into(&was) {
+		return nil
 	}
+	x.overdue(was.WorkSK)
 
 	a, err := x.archiveRow(x.ctx, name)
 	if err != nil {
@@ -127,7 +83,7 @@ func (x *exam) wakes(name string) error {
 	}
 
 	if a.Rev == 0 {
-		return x.stray(RuleWake, "there is no archive %s", name)
+		return x.stray(ruleWake, "there is no archive %s", name)
 	}
 
 	due, what, err := x.toDo(a)
@@ -146,7 +102,7 @@ func (x *exam) wakes(name string) error {
 		return nil
 	}
 
-	x.add(RuleWake, func(ctx context.Context) error {
+	x.add(ruleWake, func(ctx context.Context) error {
 		tx := x.Table.Begin(x.NewID())
 		x.raise(tx, name)
 		return tx.Commit(ctx)
@@ -194,12 +150,12 @@ func (x *exam) toDo(a *archiveRow) (at int64, what string, err error) {
 // definition checks that a definition is the one that its key says: it is never changed, so another
 // hash is damage.
 func (x *exam) definition(name string) error {
-	d, err := x.Definition(x.ctx, name, x.row.SK)
+	d, err := x.Definition(x.ctx, name, x.SK)
 	if err != nil {
 		return err
 	}
-	if hash := d.Hash(); hash != x.row.SK {
-		x.add(RuleRow, nil, "it has the hash %s", hash)
+	if hash := d.Hash(); hash != x.SK {
+		x.add(ruleRow, nil, "it has the hash %s", hash)
 	}
 	return nil
 }
@@ -208,7 +164,7 @@ func (x *exam) definition(name string) error {
 // request then starts a run.
 func (x *exam) run(string) error {
 	var row runRow
-	err := x.row.Decode(&row)
+	err := x.Decode(&row)
 	if err != nil {
 		return err
 	}
@@ -217,5 +173,5 @@ func (x *exam) run(string) error {
 	if err != nil || known {
 		return err
 	}
-	return x.stray(RuleRow, "there is no instance %s, which the request has started", row.Instance)
+	return x.stray(ruleRow, "there is no instance %s, which the request has started", row.Instance)
 }

@@ -11,7 +11,7 @@ import (
 // ended leaves its row until this one is settled. If this one is settled, nobody looks for the row
 // any more: one that still waits is found by its edges, whose repair also removes the row.
 func (x *exam) waiter(awaited string) error {
-	dependent := strings.TrimPrefix(x.row.SK, "WAITER#")
+	dependent := strings.TrimPrefix(x.SK, "WAITER#")
 	d, err := x.instanceRow(x.ctx, dependent)
 	if err != nil {
 		return err
@@ -30,18 +30,18 @@ func (x *exam) waiter(awaited string) error {
 	case d.State.Over() && !a.Settled || waits && !a.Settled:
 		return nil
 	case d.State.Over():
-		return x.stray(RuleWaiter, "%s has ended, and %s is settled: nothing looks at the row",
+		return x.stray(ruleWaiter, "%s has ended, and %s is settled: nothing looks at the row",
 			dependent, awaited)
 	case waits:
 		return nil // the edge is what is wrong
 	}
-	return x.stray(RuleWaiter, "%s does not wait for %s", dependent, awaited)
+	return x.stray(ruleWaiter, "%s does not wait for %s", dependent, awaited)
 }
 
 // waits reports whether an instance waits for another, by an open edge, or says that its row is
 // there, because it supersedes that one.
 func (x *exam) waits(d *instanceRow, awaited string) bool {
-	return slices.Contains(d.places(), x.row.Key) ||
+	return slices.Contains(d.places(), x.Key) ||
 		slices.ContainsFunc(d.Edges,
 			func(e Awaits) bool { return e.ID == awaited && e.Verdict == workflow.Open })
 }
@@ -53,23 +53,26 @@ func (x *exam) lostWaiter(dependent string, on *instanceRow) error {
 	if err != nil || kept && !on.Settled {
 		return err
 	}
-	return x.stray(RuleWaiter, "there is no instance %s", dependent)
+	return x.stray(ruleWaiter, "there is no instance %s", dependent)
 }
 
 // line checks that a row of a line is where its owner says that it is: places is the truth, and the
 // row follows from it.
 func (x *exam) line(string) error {
 	var row lineRow
-	err := x.row.Decode(&row)
-	if err != nil {
-		return err
+	if !x.Into(&row) {
+		return nil
 	}
 
-	if strings.HasPrefix(x.row.SK, toPlan+"#") {
+	if at, is := strings.CutPrefix(x.SK, dueSK+"#"); is {
+		x.overdue(at)
+	}
+
+	if strings.HasPrefix(x.SK, toPlan+"#") {
 		return x.planned(row.Owner)
 	}
 
-	if strings.HasPrefix(x.row.SK, toKeep+"#") {
+	if strings.HasPrefix(x.SK, toKeep+"#") {
 		return x.keeps(row.Owner)
 	}
 
@@ -79,11 +82,11 @@ func (x *exam) line(string) error {
 	}
 
 	if in.Rev == 0 {
-		return x.stray(RuleLine, "there is no instance %s", row.Owner)
+		return x.stray(ruleLine, "there is no instance %s", row.Owner)
 	}
 
-	if !slices.Contains(in.places(), x.row.Key) {
-		return x.stray(RuleLine, "its owner %s (%s) is not at this place", row.Owner, in.State)
+	if !slices.Contains(in.places(), x.Key) {
+		return x.stray(ruleLine, "its owner %s (%s) is not at this place", row.Owner, in.State)
 	}
 	return nil
 }
@@ -102,11 +105,11 @@ func (x *exam) planned(id string) error {
 	case err != nil:
 		return err
 	case r.Rev == 0:
-		return x.stray(RuleLine, "there is no revision %s", id)
-	case planKey(at, n) != x.row.Key:
-		return x.stray(RuleLine, "its owner %s is not at this place", id)
+		return x.stray(ruleLine, "there is no revision %s", id)
+	case planKey(at, n) != x.Key:
+		return x.stray(ruleLine, "its owner %s is not at this place", id)
 	case r.Planned > 0 && a.Ref() == at && n >= a.First:
-		return x.stray(RuleLine, "revision %s is planned already", id)
+		return x.stray(ruleLine, "revision %s is planned already", id)
 	}
 	return nil
 }
@@ -116,7 +119,7 @@ func (x *exam) planned(id string) error {
 func (x *exam) keeps(id string) error {
 	at, err := ParseID(id)
 	if err != nil {
-		return x.stray(RuleLine, "its owner %s is neither a revision nor a run", id)
+		return x.stray(ruleLine, "its owner %s is neither a revision nor a run", id)
 	}
 
 	known := false
@@ -133,5 +136,5 @@ func (x *exam) keeps(id string) error {
 	if err != nil || known {
 		return err
 	}
-	return x.stray(RuleLine, "there is no %s", id)
+	return x.stray(ruleLine, "there is no %s", id)
 }

@@ -47,7 +47,7 @@ func (x *exam) locks(in *instanceRow) error {
 
 // unparks adds that it is an instance's turn of its lock, and that nothing lets it start.
 func (x *exam) unparks(in *instanceRow) {
-	x.add(RuleLock, x.changing(in.ID, func(c *change) error { c.in().Parked = false; return nil }),
+	x.add(ruleLock, x.changing(in.ID, func(c *change) error { c.in().Parked = false; return nil }),
 		"it is its turn of the lock %s, and nothing lets it start", in.Lock)
 }
 
@@ -74,23 +74,23 @@ func (x *exam) unheld(in *instanceRow, l *lockRow) error {
 	if !held {
 		right := *l
 		right.Holder = in.ID
-		repair = x.commit(&in.Head,
-			func(tx *table.Tx) error { put(tx, &right, right.Rev); return nil })
+		repair = x.Making(&in.Head,
+			func(tx *table.Tx) { put(tx, &right, right.Rev) })
 	}
 
-	x.add(RuleLock, repair, "it has run with the lock %s, which %q has", in.Lock, l.Holder)
+	x.add(ruleLock, repair, "it has run with the lock %s, which %q has", in.Lock, l.Holder)
 	return nil
 }
 
 // lock checks that who has a lock has not ended, and a row of its line.
 func (x *exam) lock(id string) error {
-	if x.row.SK != "LOCK" {
+	if x.SK != "LOCK" {
 		return x.line(id)
 	}
 
 	at, name, _ := strings.Cut(id, "#")
 	var l lockRow
-	err := x.row.Decode(&l)
+	err := x.Decode(&l)
 	if err != nil || l.Holder == "" {
 		return err
 	}
@@ -108,7 +108,7 @@ func (x *exam) lock(id string) error {
 		what = "has ended: " + string(in.State)
 	}
 
-	x.add(RuleLock, func(ctx context.Context) error { return x.unlock(ctx, l.Holder, at, name) },
+	x.add(ruleLock, func(ctx context.Context) error { return x.unlock(ctx, l.Holder, at, name) },
 		"%s has the lock, and %s", l.Holder, what)
 	return nil
 }

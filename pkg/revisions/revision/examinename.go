@@ -66,8 +66,8 @@ func (x *exam) former(in *instanceRow) error {
 // knows compares what is known of a task (n) with what it should be by an instance (right).
 func (x *exam) knows(in *instanceRow, n *nameRow, right nameRow) {
 	if right != *n {
-		x.add(RuleNames,
-			x.commit(&in.Head, func(tx *table.Tx) error { put(tx, &right, right.Rev); return nil }),
+		x.add(ruleNames,
+			x.Making(&in.Head, func(tx *table.Tx) { put(tx, &right, right.Rev) }),
 			"of %s it is known: %s; by this instance: %s", n.SK, n, &right)
 	}
 }
@@ -93,18 +93,18 @@ func (n *nameRow) String() string {
 // cannot be computed again from one row: a person has to act.
 func (x *exam) name(ref string) error {
 	var n nameRow
-	err := x.row.Decode(&n)
+	err := x.Decode(&n)
 	if err != nil {
 		return err
 	}
 
 	for _, revision := range []int64{n.Latest, n.Before} {
-		found, err := x.claimed(ref, revision, x.row.SK)
+		found, err := x.claimed(ref, revision, x.SK)
 		if err != nil {
 			return err
 		}
 		if !found {
-			x.add(RuleNames, nil, "it is known to be planned in revision %d, where no instance of it is", revision)
+			x.add(ruleNames, nil, "it is known to be planned in revision %d, where no instance of it is", revision)
 		}
 	}
 
@@ -128,7 +128,7 @@ func (x *exam) succeeder(ref string, n *nameRow) error {
 	}
 
 	if err == nil && !known {
-		x.add(RuleNames, nil, "it is known that %q has succeeded in revision %d, and it has not", n.Succeeder,
+		x.add(ruleNames, nil, "it is known that %q has succeeded in revision %d, and it has not", n.Succeeder,
 			n.Succeeded)
 	}
 	return err
@@ -159,7 +159,7 @@ func (x *exam) starter(ref string, n *nameRow) error {
 	}
 
 	if !known {
-		x.add(RuleNames, nil, "it is known that %q has started in revision %d, and it has not",
+		x.add(ruleNames, nil, "it is known that %q has started in revision %d, and it has not",
 			n.Starter, n.Started)
 	}
 	return nil

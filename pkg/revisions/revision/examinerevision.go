@@ -25,7 +25,7 @@ func (x *exam) revision(id string) error {
 	}
 
 	if a.Rev == 0 {
-		x.add(RuleRow, nil, "there is no archive %s", archiveOf(at))
+		x.add(ruleRow, nil, "there is no archive %s", archiveOf(at))
 		return nil
 	}
 
@@ -56,7 +56,7 @@ func (x *exam) defined(r *revisionRow, a *archiveRow) error {
 	k := workflowKey(a.Name, r.Definition)
 	err := x.Table.Get(x.ctx, k, &w)
 	if fault.Is(err, fault.NotFound) {
-		x.add(RuleRow, nil, "its definition %s is missing", k)
+		x.add(ruleRow, nil, "its definition %s is missing", k)
 		return nil
 	}
 	return err
@@ -68,7 +68,7 @@ func (x *exam) position(r *revisionRow, a *archiveRow) error {
 	n := r.Revision.Number
 	pk, sk := "REVISIONS#"+r.Archive, fmt.Sprintf("%012d", n)
 	var is table.Head
-	err := x.row.Decode(&is)
+	err := x.Decode(&is)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (x *exam) position(r *revisionRow, a *archiveRow) error {
 	if is.ListPK != pk || is.ListSK != sk {
 		right := *r
 		right.ListPK, right.ListSK = pk, sk
-		x.add(RulePlace,
+		x.add(rulePlace,
 			x.save(a.Name, func(tx *table.Tx) error { return saveRevision(tx, &right) }),
 			"it is at %q %q of the index list, and should be at %q %q", is.ListPK, is.ListSK, pk, sk)
 	}
@@ -85,10 +85,10 @@ func (x *exam) position(r *revisionRow, a *archiveRow) error {
 	usual := a.plans(r)
 	switch below := n <= a.Watermark; {
 	case usual && below && r.Planned == 0:
-		x.add(RulePlan, nil, "revisions up to %d are planned, and this one (%s) is not",
+		x.add(rulePlan, nil, "revisions up to %d are planned, and this one (%s) is not",
 			a.Watermark, r.State)
 	case usual && !below && r.Planned > 0:
-		x.add(RulePlan, nil, "it is planned, and revisions up to %d are", a.Watermark)
+		x.add(rulePlan, nil, "it is planned, and revisions up to %d are", a.Watermark)
 	case r.waits(usual):
 		return x.needs(&r.Head, r.Archive, revisionID(r.Archive, n), planKey(r.Archive, n))
 	}
@@ -123,7 +123,7 @@ func (x *exam) counts(r *revisionRow) error {
 
 	// The index that lists them may be behind, or have the wrong ones.
 	all, err = x.exactly(r)
-	if err != nil || len(x.wrong) > 0 || r.agrees(all) {
+	if err != nil || len(x.Problems) > 0 || r.agrees(all) {
 		return err
 	}
 
@@ -131,7 +131,7 @@ func (x *exam) counts(r *revisionRow) error {
 	right.All, right.Over = countOf(all)
 	// What is in the bucket has ended.
 	right.All, right.Over = right.All+r.Kept, right.Over+r.Kept
-	x.add(RuleCounts, x.save(archiveOf(r.Archive),
+	x.add(ruleCounts, x.save(archiveOf(r.Archive),
 		func(tx *table.Tx) error { tx.Save(&right); return nil }),
 		"it counts %d instances, of which %d have ended; there are %d, and %d", r.All, r.Over,
 		right.All, right.Over)
@@ -184,7 +184,7 @@ func (x *exam) exactly(r *revisionRow) (all []Instance, err error) {
 			return nil, err
 		}
 		if in.Rev == 0 {
-			x.add(RuleRow, nil, "it has planned %s, and there is no instance of it", task)
+			x.add(ruleRow, nil, "it has planned %s, and there is no instance of it", task)
 			continue
 		}
 		all = append(all, in.Instance)

@@ -16,6 +16,12 @@ func (x *exam) instance(id string) error {
 		return err
 	}
 
+	x.Subject = "task:" + id
+	err = x.History(x.ctx, taskSubject(id), in.Number, string(in.State))
+	if err != nil {
+		return err
+	}
+
 	x.listed(in)
 	for _, k := range in.places() {
 		err = x.needs(&in.Head, in.Archive, id, k)
@@ -56,7 +62,7 @@ func (x *exam) listed(in *instanceRow) {
 	}
 
 	if right.Head != in.Head || right.Over != in.Over {
-		x.add(RulePlace,
+		x.add(rulePlace,
 			x.save(archiveOf(in.Archive), func(tx *table.Tx) error { tx.Save(&right); return nil }),
 			"it is %s, ended at %d, at %q %q of the index list; it should be at %q %q", in.State,
 			in.Over, in.ListPK,
@@ -76,7 +82,7 @@ func (x *exam) victim(in *instanceRow) error {
 	}
 
 	if !found || v.Settled {
-		x.add(RuleWaiter,
+		x.add(ruleWaiter,
 			x.changing(in.ID, func(c *change) error { c.in().Victim = ""; return nil }),
 			"it waits for the end of %s, which is settled", in.Victim)
 	}
@@ -88,9 +94,9 @@ func (x *exam) victim(in *instanceRow) error {
 func (x *exam) attempt(in *instanceRow) {
 	switch {
 	case in.State.Started() && in.Exec == "":
-		x.add(RuleAttempt, nil, "it is %s, and has no execution", in.State)
+		x.add(ruleAttempt, nil, "it is %s, and has no execution", in.State)
 	case (in.State.Started() || in.State == workflow.Waiting) && in.Until == 0:
-		x.add(RuleAttempt, x.changing(in.ID, func(c *change) error {
+		x.add(ruleAttempt, x.changing(in.ID, func(c *change) error {
 			c.in().Until = max(c.in().Until, c.now)
 			return nil
 		}), "it is %s, and nothing looks at it again", in.State)
@@ -118,7 +124,7 @@ func (x *exam) edges(in *instanceRow) error {
 	// Edges can be right one by one while nothing has acted on them.
 	next := in.decided()
 	if in.State == workflow.Blocked && next != workflow.Blocked {
-		x.add(RuleEdges, x.changing(in.ID, x.recompute),
+		x.add(ruleEdges, x.changing(in.ID, x.recompute),
 			"by its edges it should be %s, and it is blocked", next)
 	}
 	return nil
@@ -134,7 +140,7 @@ func (x *exam) onEdge(in *instanceRow, e Awaits, planned bool) error {
 	case !found && e.Task == workflow.Commit && !planned:
 		return nil
 	case !found:
-		x.add(RuleRow, nil, "it waits for %s, and there is no such instance", e.ID)
+		x.add(ruleRow, nil, "it waits for %s, and there is no such instance", e.ID)
 		return nil
 	}
 	return x.edge(in, e, &a)
@@ -167,12 +173,12 @@ func (x *exam) edge(in *instanceRow, e Awaits, a *instanceRow) error {
 
 	switch {
 	case e.Verdict != workflow.Open && !e.right(a.State):
-		x.add(RuleEdges, repair, "its edge on %s is %s, and that is %s", e.ID, e.Verdict, a.State)
+		x.add(ruleEdges, repair, "its edge on %s is %s, and that is %s", e.ID, e.Verdict, a.State)
 		return nil
 	case e.Verdict != workflow.Open:
 		return nil
 	case a.Settled:
-		x.add(RuleEdges, repair, "it waits for %s, which is %s and settled", e.ID, a.State)
+		x.add(ruleEdges, repair, "it waits for %s, which is %s and settled", e.ID, a.State)
 		return nil
 	}
 
@@ -183,11 +189,10 @@ func (x *exam) edge(in *instanceRow, e Awaits, a *instanceRow) error {
 		return err
 	}
 
-	x.add(RuleEdges, x.commit(&in.Head, func(tx *table.Tx) error {
+	x.add(ruleEdges, x.Making(&in.Head, func(tx *table.Tx) {
 		tx.Insert(&lineRow{Head: headOf(k), Owner: in.ID})
 		tx.Require(a.Key(), "rev = ?", a.Rev)
 		x.raise(tx, archiveOf(in.Archive))
-		return nil
 	}), "it waits for %s, which does not know it: %s is missing", e.ID, k)
 
 	return nil

@@ -3,6 +3,7 @@ package revision_test
 import (
 	"testing"
 
+	"archivist/pkg/kernel/table"
 	"archivist/pkg/revisions/runner"
 	"archivist/pkg/revisions/workflow"
 )
@@ -38,17 +39,9 @@ func TestRepairOfFollower(t *testing.T) {
 		}
 		return nil
 	})
-	rows, _, err := w.store.Table.Scan(t.Context(), "", 1000, "")
-	w.must(err)
-	for _, row := range rows {
-		if row.PK != "TASK#maps/1/deploy" || row.SK != "TASK" {
-			continue
-		}
-		wrong, err := w.store.Examine(t.Context(), row)
-		w.must(err)
-		for _, x := range wrong {
-			w.must(x.Repair(t.Context()))
-		}
+	deploy := func(row table.Raw) bool { return row.PK == "TASK#maps/1/deploy" && row.SK == "TASK" }
+	for _, x := range w.wrong(deploy) {
+		w.must(x.Repair(t.Context()))
 	}
 	w.quiet("maps", runner.Succeeded)
 	if got := w.state("maps/1/deploy"); got != workflow.Success || !ended {

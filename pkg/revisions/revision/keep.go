@@ -78,8 +78,7 @@ func (p *pass) keep(ctx context.Context, line lineRow) error {
 	// It moves to a later place of the line.
 	if again > 0 {
 		tx := p.Table.Begin(p.NewID())
-		moveLines(tx, line.Owner, []table.Key{line.Key()},
-			[]table.Key{toKeepKey(line.Owner, again)})
+		tx.Derive(line.Owner, []table.Row{&line}, table.OwnedAt(line.Owner, toKeepKey(line.Owner, again)))
 		p.lease.Guard(tx)
 		return tx.Commit(ctx)
 	}

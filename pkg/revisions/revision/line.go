@@ -120,6 +120,9 @@ func (in *Instance) places() []table.Key {
 	return keys
 }
 
+// rows are the rows of an instance at its places: they follow from the instance alone.
+func (in *Instance) rows() []table.Row { return table.OwnedAt(in.ID, in.places()...) }
+
 // superseding are the keys of an instance that awaits the ends of others: in the line of what is to
 // be done, or at the one of the others for whose end it waits; and in the lines of all tasks that
 // it supersedes.
@@ -132,32 +135,6 @@ func (in *Instance) superseding(todo table.Key) []table.Key {
 		keys = append(keys, table.Key{PK: cancelPK(in.Archive, task), SK: in.Order})
 	}
 	return keys
-}
-
-// moveLines puts into a transaction that the rows of lines are those of an instance now: from is
-// where it was, to where it is. Places in both are not written. The transaction fails if a row is
-// not there, or is of another owner.
-func moveLines(tx *table.Tx, owner string, from, to []table.Key) {
-	in := func(k table.Key, of []table.Key) bool {
-		for _, o := range of {
-			if o == k {
-				return true
-			}
-		}
-		return false
-	}
-
-	for _, k := range from {
-		if !in(k, to) {
-			tx.RemoveOwned(k, owner)
-		}
-	}
-
-	for _, k := range to {
-		if !in(k, from) {
-			tx.Insert(&lineRow{Head: headOf(k), Owner: owner})
-		}
-	}
 }
 
 // keepSoon puts the row toKeep into the transaction that writes a plan or a run, so that none is

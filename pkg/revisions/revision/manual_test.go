@@ -5,9 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"archivist/pkg/events/check"
+	"archivist/pkg/events/check/checktest"
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/revisions/runner"
 	"archivist/pkg/revisions/workflow"
@@ -196,16 +199,14 @@ func TestParametersOfRuns(t *testing.T) {
 // sound examines all rows.
 func (w *world) sound() {
 	w.t.Helper()
-	rows, _, err := w.store.Table.Scan(w.t.Context(), "", 10_000, "")
-	w.must(err)
-	for _, row := range rows {
-		if strings.HasPrefix(row.SK, event.Prefix) {
-			continue
-		}
-		wrong, err := w.store.Examine(w.t.Context(), row)
-		w.must(err)
-		if len(wrong) > 0 {
-			w.t.Errorf("%s: %+v", row.Key, wrong[0].What)
-		}
+	for _, p := range w.wrong(func(row table.Raw) bool { return !strings.HasPrefix(row.SK, event.Prefix) }) {
+		w.t.Errorf("%s: %s: %s", p.Subject, p.Invariant, p.Evidence)
 	}
+}
+
+// wrong checks some rows.
+func (w *world) wrong(keep func(row table.Raw) bool) []check.Problem {
+	w.t.Helper()
+	pg := checktest.Page(w.store.Table, w.store.Now, w.store.NewID)
+	return checktest.All(w.t, pg, revision.Rules(pg), keep)
 }

@@ -313,7 +313,7 @@ func (t *planting) insert(ctx context.Context, in Instance) error {
 	t.tx.Insert(row)
 	t.fresh++
 	places := in.places()
-	moveLines(t.tx, in.ID, nil, places)
+	t.tx.Derive(in.ID, nil, table.OwnedAt(in.ID, places...))
 	t.rows += 2 + len(places)
 	err = t.bump(ctx, in)
 	if err != nil {

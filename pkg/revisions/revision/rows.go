@@ -302,12 +302,8 @@ type lockRow struct {
 	Holder string `dynamo:"holder_id,omitempty"`
 }
 
-// lineRow is a row of a line: its key is the place, Owner who is at it (an id). Only its owner
-// moves it. It is removed on the condition that the owner is the expected one.
-type lineRow struct {
-	table.Head
-	Owner string `dynamo:"owned_by"`
-}
+// lineRow is a row of a line: its key is the place, Owner who is at it (an id).
+type lineRow = table.Owned
 
 // workflowRow is a definition, as JSON. Its key has the hash of that, so it is never changed, and
 // shared by all revisions with the same tasks.

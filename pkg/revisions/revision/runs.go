@@ -352,7 +352,7 @@ func (s *Store) insertRun(ctx context.Context, tx *table.Tx, in *Instance, by By
 	}
 
 	tx.Insert(row)
-	moveLines(tx, in.ID, nil, in.places())
+	tx.Derive(in.ID, nil, in.rows())
 	s.keepSoon(tx, in.ID)
 	if in.Lock != "" {
 		l, err := s.lockRow(ctx, in.Archive, in.Lock)

@@ -286,18 +286,10 @@ func TestLostObject(t *testing.T) {
 // examine examines the archive and its links, and repairs what is wrong.
 func (w *shelf) examine() (wrong []string) {
 	w.t.Helper()
-	rows, _, err := w.store.Table.Scan(w.t.Context(), "", 1000, "")
-	w.must(err)
-	for _, row := range rows {
-		if row.SK != "ARCHIVE" && !strings.HasPrefix(row.PK, "ARCHIVEOF#") {
-			continue
-		}
-		all, err := w.store.Examine(w.t.Context(), row)
-		w.must(err)
-		for _, x := range all {
-			wrong = append(wrong, row.PK+": "+x.What)
-			w.must(x.Repair(w.t.Context()))
-		}
+	links := func(row table.Raw) bool { return row.SK == "ARCHIVE" || strings.HasPrefix(row.PK, "ARCHIVEOF#") }
+	for _, x := range w.wrong(links) {
+		wrong = append(wrong, x.Subject+": "+x.Evidence)
+		w.must(x.Repair(w.t.Context()))
 	}
 	return wrong
 }

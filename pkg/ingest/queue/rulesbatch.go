@@ -1,24 +1,50 @@
-package doctor
+package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"archivist/pkg/events/check"
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
 
-// checkBatch checks a batch's row, its newest event, and that there are counts. The row of
+// batchEvent checks that a batch with events has a row, unless it was deleted. Only
+// batches are checked so: the events of other subjects outlive their rows, or their rows are
+// never removed. The first event that a page reads is enough.
+func (x *exam) batchEvent(ctx context.Context) error {
+	id := x.ID()
+	if x.Before.PK == x.PK || x.SK != event.Key(batchSubject(id), 1).SK {
+		return nil
+	}
+
+	missing, err := x.Missing(ctx, batchKey(id))
+	if err != nil || !missing {
+		return err
+	}
+
+	last, err := x.LastState(ctx, batchSubject(id))
+	if err != nil {
+		return err
+	}
+	if last != string(ingest.BatchDeleted) {
+		x.Subject = "batch:" + id
+		x.Row.Add("batch-row", check.Restore, nil, "the batch has no row; by its events it is %s", last)
+	}
+	return nil
+}
+
+// batch checks a batch's row, its newest event, and that there are counts. The row of
 // counts is one of its own, so that jobs which end do not compete for the batch's row.
-func checkBatch(ctx context.Context, x *rowCheck) error {
-	var b queue.Batch
-	if !x.decode(&b) {
+func (x *exam) batch(ctx context.Context) error {
+	var b Batch
+	if !x.Into(&b) {
 		return nil
 	}
 
@@ -28,39 +54,39 @@ func checkBatch(ctx context.Context, x *rowCheck) error {
 	}
 
 	x.batchProgress(&b)
-	missing, err := x.missing(ctx, table.Key{PK: x.PK, SK: "COUNT"})
+	missing, err := x.Missing(ctx, table.Key{PK: x.PK, SK: "COUNT"})
 	if err != nil {
 		return err
 	}
 
 	if missing {
-		x.add("batch-counts", "", x.makeCounts(&b),
+		x.Row.Add("batch-counts", "", x.makeCounts(&b),
 			"the batch has no row of counts: its jobs cannot end")
 	}
 
 	first := b.First()
-	err = errors.Join(x.owned(ctx, b.Head, &first),
-		x.history(ctx, subjectOf(event.Batch, b.Batch.ID), b.Version, string(b.State)))
+	err = errors.Join(x.owned(ctx, &b.Head, &first),
+		x.History(ctx, batchSubject(b.Batch.ID), b.Version, string(b.State)))
 	should := b
 	should.Place()
-	x.placed(b.Head, should.Head, b.Live(x.Queue.Now()), func(tx *table.Tx) { tx.Save(&should) })
+	x.Placed(b.Head, should.Head, x.unless(b.Live(x.Queue.Now()), &should))
 	return err
 }
 
 // batchProgress checks that something moves a batch on. A batch that nothing wakes would stay
 // as it is for ever, without an error anywhere.
-func (x *rowCheck) batchProgress(b *queue.Batch) {
+func (x *exam) batchProgress(b *Batch) {
 	explain := "archivist explain " + b.Batch.ID
 	place, _ := b.Batch.WorkKey()
 	switch {
 	case b.State == ingest.BatchProcessing && !b.Sealed:
-		x.add("batch-sealed", explain, nil,
+		x.Row.Add("batch-sealed", explain, nil,
 			"the batch is Processing, but not sealed: it never reports")
 	case b.State == ingest.BatchHeld && b.Hold == nil:
-		x.add("held-reason", fmt.Sprintf("archivist batch release %s --reason …", b.Batch.ID), nil,
+		x.Row.Add("held-reason", fmt.Sprintf("archivist batch release %s --reason …", b.Batch.ID), nil,
 			"the batch is Held, but its row has no hold that says why")
 	case b.State == ingest.BatchDeleted && b.Due == 0:
-		x.add("due", explain, nil, "the batch is Deleted, but never due: its rows are not removed")
+		x.Row.Add("due", explain, nil, "the batch is Deleted, but never due: its rows are not removed")
 	default:
 		x.due(b.Due, place, b.Live(x.Queue.Now()), explain)
 	}
@@ -70,7 +96,7 @@ func (x *rowCheck) batchProgress(b *queue.Batch) {
 // class meanwhile: that writes the counts. Counts that are missing are inserted, so two
 // repairs at once make them once. The jobs of a batch that has none cannot end; those of rows
 // that are not unpacked yet do not count.
-func (x *rowCheck) makeCounts(b *queue.Batch) func(context.Context) error {
+func (x *exam) makeCounts(b *Batch) func(context.Context) error {
 	return func(ctx context.Context) error {
 		r := recount{Jobs: map[ingest.State]int64{}}
 		for r.After < b.Unpacked {
@@ -82,14 +108,9 @@ func (x *rowCheck) makeCounts(b *queue.Batch) func(context.Context) error {
 		if len(r.Missing) > 0 || r.unknown() {
 			return fault.New(fault.Conflict, "jobs are missing, or in no state: %s", r.missing())
 		}
-		return x.commit(ctx, func(tx *table.Tx) {
-			tx.Insert(&queue.Counts{
-				Head:      table.Head{PK: x.PK, SK: "COUNT"},
-				Counts:    r.counts(),
-				StopAfter: b.StopAfter,
-			})
-			tx.Require(b.Key(), "rev = ?", b.Rev)
-		})
+		return x.Making(&b.Head, func(tx *table.Tx) {
+			tx.Insert(&Counts{Head: head(countKey(b.Batch.ID)), Counts: r.counts(), StopAfter: b.StopAfter})
+		})(ctx)
 	}
 }
 
@@ -97,7 +118,7 @@ func (x *rowCheck) makeCounts(b *queue.Batch) func(context.Context) error {
 // pages as part of the cursor, so it is small: one number for each state, not one for each
 // job.
 type recount struct {
-	Writing writing                `json:"writing"` // of the row of counts when it began
+	Writing check.Writing          `json:"writing"` // of the row of counts when it began
 	Begun   int                    `json:"begun"`   // how often
 	After   int                    `json:"after"`   // the last row that was counted
 	Jobs    map[ingest.State]int64 `json:"jobs"`    // by state
@@ -108,7 +129,7 @@ type recount struct {
 
 // next counts the next hundred jobs. Rows of the manifest are numbered from 1, and the list
 // of jobs is in their order; a number that the list leaves out is a job that is missing.
-func (r *recount) next(ctx context.Context, q *queue.Queue, b *ingest.Batch) error {
+func (r *recount) next(ctx context.Context, q *Queue, b *ingest.Batch) error {
 	jobs, err := q.Jobs(ctx, b.ID, r.After)
 	if err != nil {
 		return err
@@ -133,8 +154,11 @@ func (r *recount) next(ctx context.Context, q *queue.Queue, b *ingest.Batch) err
 	return nil
 }
 
+// mostMissing is how many rows without a job are named.
+const mostMissing = 10
+
 func (r *recount) lacks(row int) {
-	if len(r.Missing) < mostOfOne {
+	if len(r.Missing) < mostMissing {
 		r.Missing = append(r.Missing, row)
 	} else {
 		r.More++
@@ -181,42 +205,39 @@ func (r *recount) counts() (c ingest.Counts) {
 	return c
 }
 
-// begun is the recount of a batch that continues, or a new one. A recount is valid only if no
-// job changed its class meanwhile: that writes the row of counts. Begun counts how often that
-// was in vain, so that a batch whose jobs end all the time is left alone after settleTries.
-func (x *rowCheck) begun() *recount {
-	now := written(x.Raw)
-	if x.recount == nil {
-		x.recount = &recount{}
-	}
+// countTries is how often a batch is counted anew whose jobs end meanwhile: it is left alone then, and counted when it
+// rests.
+const countTries = 3
 
-	if x.recount.Writing != now || x.recount.Begun == 0 {
-		x.recount = &recount{
-			Writing: now,
-			Begun:   x.recount.Begun + 1,
-			Jobs:    map[ingest.State]int64{},
-		}
+// begun is the recount of a batch that an earlier page or try has begun, or a new one. A recount is valid only if no
+// job changed its class meanwhile: that writes the row of counts. Begun counts how often that was in vain.
+func (x *exam) begun() (r recount) {
+	_ = json.Unmarshal(x.From, &r) // one that cannot be read begins anew
+	now := x.Written()
+	if r.Writing != now || r.Begun == 0 {
+		r = recount{Writing: now, Begun: r.Begun + 1, Jobs: map[ingest.State]int64{}}
 	}
-	return x.recount
+	x.From, _ = json.Marshal(r)
+	return r
 }
 
-// checkCounts counts the jobs of a batch and compares. A batch of more jobs than one page
+// counts counts the jobs of a batch and compares. A batch of more jobs than one page
 // counts is continued in the next page.
 //
 // A hundred jobs are one query. The count is compared only if neither the row of counts (by
 // examine) nor the batch's row was written meanwhile: unpacking raises the number of jobs,
 // and the removal of a deleted batch takes them away, without the row of counts.
-func checkCounts(ctx context.Context, x *rowCheck) error {
-	var c queue.Counts
-	if !x.decode(&c) {
+func (x *exam) counts(ctx context.Context) error {
+	var c Counts
+	if !x.Into(&c) {
 		return nil
 	}
 
 	id := strings.TrimPrefix(x.PK, "BATCH#")
-	x.subject = "batch:" + id
-	b, err := x.Queue.Batch(ctx, id)
+	x.Subject = "batch:" + id
+	b, err := x.Batch(ctx, id)
 	if fault.Is(err, fault.NotFound) {
-		x.add("batch-row", restoreRow, nil, "there are counts, but no batch")
+		x.Row.Add("batch-row", check.Restore, nil, "there are counts, but no batch")
 		return nil
 	}
 
@@ -225,34 +246,35 @@ func checkCounts(ctx context.Context, x *rowCheck) error {
 	}
 
 	r := x.begun()
-	if r.Begun > settleTries {
+	if r.Begun > countTries {
 		return nil // its jobs run: it is counted when it rests
 	}
 
 	for n := 0; r.After < b.Unpacked; n++ {
-		if n > 0 && (n == recountsOfPage || x.enough()) {
-			x.unfinished = r
-			return nil
+		if n > 0 && (n == recountsOfPage || x.Enough()) {
+			x.Rest, err = json.Marshal(r)
+			return err
 		}
 		if err := r.next(ctx, x.Queue, &b.Batch); err != nil {
 			return err
 		}
 	}
 
-	r.Writing = writing{} // another try counts again
-	x.compareCounts(b, c, r)
-	if len(x.problems) == 0 {
+	r.Writing = check.Writing{} // another try counts again
+	x.From, _ = json.Marshal(r)
+	x.compareCounts(b, c, &r)
+	if len(x.Problems) == 0 {
 		return nil
 	}
 
-	again, err := x.Queue.Batch(ctx, id)
+	again, err := x.Batch(ctx, id)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return errChanged // its rows are being removed
+		return check.ErrChanged // its rows are being removed
 	case err != nil:
 		return err
 	case again.Rev != b.Rev:
-		return errChanged // it was just unpacked, for example
+		return check.ErrChanged // it was just unpacked, for example
 	}
 	return nil
 }
@@ -261,15 +283,15 @@ func checkCounts(ctx context.Context, x *rowCheck) error {
 // take some seconds.
 const recountsOfPage = 20
 
-// listed writes counts as text.
-func listed(c ingest.Counts) string {
+// countText writes counts as text.
+func countText(c ingest.Counts) string {
 	return fmt.Sprintf("%d processing, %d held, %d failed (%d by a person), %d completed, %d deleted", c.Processing,
 		c.Held, c.Failed, c.Stopped, c.Completed, c.Deleted)
 }
 
 // compareCounts compares a batch and its counts with its jobs. The order matters: a finding
 // that says more ends the comparison, so that no repair writes over what it shows.
-func (x *rowCheck) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
+func (x *exam) compareCounts(b *Batch, c Counts, r *recount) {
 	if r.unknown() {
 		return // that is a finding of its own; the job's class is not known
 	}
@@ -277,13 +299,13 @@ func (x *rowCheck) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
 	is := r.counts()
 	ended := b.State == ingest.BatchCompleted || b.State == ingest.BatchDeleted
 	if ended && is.Open() > 0 {
-		x.add("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil,
+		x.Row.Add("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil,
 			"the batch is %s, with %d open jobs", b.State,
 			is.Open())
 	}
 
 	if b.State == ingest.BatchCompleted && is.Failed > 0 {
-		x.add("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil,
+		x.Row.Add("batch-open-jobs", "archivist batch show "+b.Batch.ID, nil,
 			"the batch is Completed, with %d failed jobs",
 			is.Failed)
 	}
@@ -293,21 +315,22 @@ func (x *rowCheck) compareCounts(b *queue.Batch, c queue.Counts, r *recount) {
 	}
 
 	if len(r.Missing) > 0 {
-		x.add("job-row", restoreRow, nil,
+		x.Row.Add("job-row", check.Restore, nil,
 			"the batch has %d jobs; those of these rows are missing: %s", b.Unpacked, r.missing())
 		return // corrected counts would hide that
 	}
 
 	if is != c.Counts {
-		x.add("batch-counts", "", func(ctx context.Context) error {
-			row := c
-			row.Counts = is
-			return x.commit(ctx, func(tx *table.Tx) { tx.Save(&row) })
-		}, "its counts are %s; its jobs are %s", listed(c.Counts), listed(is))
+		right := c
+		right.Counts = is
+		repair := func(ctx context.Context) error {
+			return x.Commit(ctx, func(tx *table.Tx) error { tx.Save(&right); return nil })
+		}
+		x.Row.Add("batch-counts", "", repair, "its counts are %s; its jobs are %s", countText(c.Counts), countText(is))
 	}
 
 	if b.Sealed && is.Sum() != int64(b.Expected) {
-		x.add("batch-sum", "archivist batch show "+b.Batch.ID, nil,
+		x.Row.Add("batch-sum", "archivist batch show "+b.Batch.ID, nil,
 			"it is sealed and expects %d jobs; it has %d",
 			b.Expected, is.Sum())
 	}

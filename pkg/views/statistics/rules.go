@@ -3,9 +3,11 @@ package statistics
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"archivist/pkg/events/check"
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
@@ -28,8 +30,46 @@ var permanent = [4]string{Objects, Versions, Files, Bytes}
 // a run are in one cursor.
 const MaxRecounts = 500
 
-// BeginRecount begins to recount the partitions that have counts, by their names.
-func (s Store) BeginRecount(ctx context.Context) (map[string]*Recount, error) {
+// Rules are the rules of counts.
+func Rules(pg *check.Page) check.Rules {
+	r := &recounts{Store: Store{Table: pg.Table}, pg: pg}
+	return check.Rules{
+		Name: Name,
+		Kinds: []check.Kind{
+			{PK: "STATISTICS", SK: dayPrefix, Rule: checkDay},
+			{PK: "STATISTICS"},
+		},
+		State: &r.all,
+		Begin: r.begin,
+		Row:   r.add,
+		End:   r.compare,
+	}
+}
+
+// checkDay checks that the total of a day's partition is there: without it nothing is compared. The days of a log
+// follow each other, so the first is enough.
+func checkDay(ctx context.Context, x *check.Row) error {
+	if x.Before.PK == x.PK {
+		return nil
+	}
+
+	total := totalOf(x.Key)
+	missing, err := x.Missing(ctx, total)
+	if missing {
+		x.Add("statistics-counts", check.Restore, nil, "days are counted, but there is no row %s", total)
+	}
+	return err
+}
+
+// recounts are the recounts of the partitions of the log, as far as rows were read.
+type recounts struct {
+	Store
+	pg  *check.Page
+	all map[string]*Recount
+}
+
+// begin begins to recount the partitions that have counts, by their names.
+func (s *recounts) begin(ctx context.Context) error {
 	var keys []table.Key
 	err := s.each(ctx, table.Query{Index: "list", PK: listed}, func(r Row) {
 		if len(keys) < MaxRecounts {
@@ -37,11 +77,11 @@ func (s Store) BeginRecount(ctx context.Context) (map[string]*Recount, error) {
 		}
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	rows, err := s.Table.Many(ctx, keys)
-	all := map[string]*Recount{}
+	s.all = map[string]*Recount{}
 	for k, raw := range rows {
 		var r Row
 		if raw.Decode(&r) != nil {
@@ -51,19 +91,19 @@ func (s Store) BeginRecount(ctx context.Context) (map[string]*Recount, error) {
 		for i, name := range permanent {
 			one.Had[i] = r.Counts[name]
 		}
-		all[strings.TrimPrefix(k.SK, totalPrefix)] = one
+		s.all[strings.TrimPrefix(k.SK, totalPrefix)] = one
 	}
-	return all, err
+	return err
 }
 
-// AddTo adds a row to the recounts, if it is an event that they count.
-func AddTo(all map[string]*Recount, row table.Raw) {
+// add adds a row to the recounts, if it is an event that they count.
+func (s *recounts) add(row table.Raw) {
 	if !strings.HasPrefix(row.SK, event.Prefix) {
 		return
 	}
 
 	var is event.Row
-	if row.Decode(&is) != nil || is.Seq == 0 || all[is.Partition] == nil || is.Seq > all[is.Partition].Seq {
+	if row.Decode(&is) != nil || is.Seq == 0 || s.all[is.Partition] == nil || is.Seq > s.all[is.Partition].Seq {
 		return
 	}
 
@@ -72,32 +112,40 @@ func AddTo(all map[string]*Recount, row table.Raw) {
 		return
 	}
 	for i, name := range permanent {
-		all[is.Partition].Found[i] += countsOf(e)[name]
+		s.all[is.Partition].Found[i] += countsOf(e)[name]
 	}
 }
 
-// Wrong is a partition whose counts are not what its events or its days say.
-type Wrong struct {
-	What   string
-	Repair func(ctx context.Context) error // nil: which of them is right is not known
+// compare compares the counts of each partition of the log with its events, at the end of all rows.
+func (s *recounts) compare(ctx context.Context) (wrong []check.Problem, err error) {
+	for _, name := range slices.Sorted(maps.Keys(s.all)) {
+		one, err := s.compareOne(ctx, name, s.all[name])
+		if err != nil {
+			return nil, err
+		}
+		if one != nil {
+			wrong = append(wrong, *one)
+		}
+	}
+	return wrong, nil
 }
 
 // compareTries is how often the rows of a partition are read that is counted meanwhile.
 const compareTries = 3
 
-// Compare compares the counts of a partition with a recount that has seen every event, and with the sum of its days;
+// compareOne compares the counts of a partition with a recount that has seen every event, and with the sum of its days;
 // nil if all agree. If the events and the days agree, the total is repaired. A partition in which events are counted
-// all the time is left out. newID makes the id of the repair's transaction.
-func (s Store) Compare(ctx context.Context, name string, r *Recount, newID func() string) (*Wrong, error) {
+// all the time is left out.
+func (s *recounts) compareOne(ctx context.Context, name string, r *Recount) (*check.Problem, error) {
 	for range compareTries {
-		total, err := s.totalOf(ctx, name, r)
+		total, err := s.read(ctx, name, r)
 		if err != nil {
 			return nil, err
 		}
 
 		days := Counts{}
 		err = s.each(ctx, table.Query{PK: partition(r.Log), Prefix: dayPrefix}, func(d Row) {
-			if TotalOf(d.Key()) == total.Key() {
+			if totalOf(d.Key()) == total.Key() {
 				days.add(d.Counts)
 			}
 		})
@@ -105,25 +153,25 @@ func (s Store) Compare(ctx context.Context, name string, r *Recount, newID func(
 			return nil, err
 		}
 
-		again, err := s.totalOf(ctx, name, r)
+		again, err := s.read(ctx, name, r)
 		if err != nil {
 			return nil, err
 		}
 		if again.Rev == total.Rev {
-			return s.judge(&total, r, days, newID), nil
+			return s.judge(name, &total, r, days), nil
 		}
 	}
 	return nil, nil
 }
 
-// TotalOf is the key of the total of the partition that a day is of.
-func TotalOf(day table.Key) table.Key {
+// totalOf is the key of the total of the partition that a day is of.
+func totalOf(day table.Key) table.Key {
 	_, of, _ := strings.Cut(strings.TrimPrefix(day.SK, dayPrefix), "#")
 	return table.Key{PK: day.PK, SK: totalPrefix + of}
 }
 
-// totalOf is the row of a partition; one that is gone since the recount began has no counts, and the rev 0.
-func (s Store) totalOf(ctx context.Context, name string, r *Recount) (Row, error) {
+// read is the row of a partition; one that is gone since the recount began has no counts, and the rev 0.
+func (s *recounts) read(ctx context.Context, name string, r *Recount) (Row, error) {
 	total := Row{Head: table.Head{PK: partition(r.Log), SK: totalPrefix + name}, Log: r.Log}
 	err := s.Table.Get(ctx, total.Key(), &total)
 	if fault.Is(err, fault.NotFound) {
@@ -132,8 +180,8 @@ func (s Store) totalOf(ctx context.Context, name string, r *Recount) (Row, error
 	return total, err
 }
 
-// judge is Compare of rows that were read at one moment. What was counted since the recount began is in both.
-func (s Store) judge(total *Row, r *Recount, days Counts, newID func() string) *Wrong {
+// judge is compareOne of rows that were read at one moment. What was counted since the recount began is in both.
+func (s *recounts) judge(name string, total *Row, r *Recount, days Counts) *check.Problem {
 	should := Counts{}
 	should.add(total.Counts)
 	for i, name := range permanent {
@@ -145,15 +193,16 @@ func (s Store) judge(total *Row, r *Recount, days Counts, newID func() string) *
 		return nil
 	}
 
-	w := &Wrong{What: "counted are " + total.Counts.text() + "; its days have " + days.text() + "; its events say " +
-		should.text()}
+	w := &check.Problem{Invariant: "statistics-counts", Subject: "partition:" + name, Command: check.Restore,
+		Evidence: "counted are " + total.Counts.text() + "; its days have " + days.text() + "; its events say " +
+			should.text()}
+	// Otherwise it is not known which of them is right.
 	if total.Rev > 0 && same(days, should) {
+		w.Command = check.Repair
 		w.Repair = func(ctx context.Context) error {
 			fixed := *total
 			fixed.Counts = should
-			tx := s.Table.Begin(newID())
-			tx.Save(&fixed)
-			return tx.Commit(ctx)
+			return s.pg.Commit(ctx, func(tx *table.Tx) error { tx.Save(&fixed); return nil })
 		}
 	}
 	return w

@@ -1,0 +1,98 @@
+package table
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/guregu/dynamo/v2"
+)
+
+// Owned is a row that follows from another one: its key is a place, e.g. in a line, and Owner says who is at it. Only
+// the owner moves it, in the transaction that writes the owner's own row.
+type Owned struct {
+	Head
+	Owner string `dynamo:"owned_by"`
+}
+
+// OwnedAt are the rows of an owner at some places.
+func OwnedAt(owner string, places ...Key) []Row {
+	rows := make([]Row, len(places))
+	for i, k := range places {
+		rows[i] = &Owned{Head: Head{PK: k.PK, SK: k.SK}, Owner: owner}
+	}
+	return rows
+}
+
+// Derive puts into the transaction that the rows which follow from an owner are those that it has now: was are those
+// of its state before the change, is those after it, each computed from the owner alone. Each row has the attribute
+// owned_by with the owner. Rows in both are written only if they differ. The commit is a Stale if a row to be removed
+// or written is not there or is of another owner, or one to be inserted is there: so nothing is granted or given back
+// twice.
+func (tx *Tx) Derive(owner string, was, is []Row) {
+	before := byKey(was)
+	after := byKey(is)
+	for _, row := range was {
+		if after[row.Key()] == nil {
+			tx.RemoveOwned(row.Key(), owner)
+		}
+	}
+
+	for _, row := range is {
+		old := before[row.Key()]
+		if old == nil {
+			tx.Insert(row)
+		} else {
+			tx.replace(owner, old, row)
+		}
+	}
+}
+
+func byKey(rows []Row) map[Key]Row {
+	all := map[Key]Row{}
+	for _, r := range rows {
+		all[r.Key()] = r
+	}
+	return all
+}
+
+// replace puts the attributes of an owned row into the transaction that are others than before. Its revision rises, as
+// that of a row that is counted; it was not read.
+func (tx *Tx) replace(owner string, old, now Row) {
+	was, is := attributes(old), attributes(now)
+	u := tx.t.Rows.Update("pk", now.Key().PK).Range("sk", now.Key().SK)
+	differs := false
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if !reflect.DeepEqual(was[name], is[name]) {
+			u.Set(name, is[name])
+			differs = true
+		}
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if is[name] == nil {
+			u.Remove(name)
+			differs = true
+		}
+	}
+
+	if differs {
+		u.Add("rev", 1).Set("wid", tx.id).If("owned_by = ?", owner).If(notNewer, Schema)
+		tx.add(op{key: now.Key(), update: u})
+	}
+}
+
+// ofHead are the attributes of a row's head that each write sets.
+var ofHead = []string{"pk", "sk", "rev", "wid", "schema_no"}
+
+// attributes are those of a row that say something. A row that cannot be encoded has none here: Insert reports it.
+func attributes(row Row) Item {
+	item, _ := dynamo.MarshalItem(row)
+	for _, name := range ofHead {
+		delete(item, name)
+	}
+	return item
+}
+
+// SameRow reports whether two rows say the same, whoever has written them.
+func SameRow(a, b Row) bool { return reflect.DeepEqual(attributes(a), attributes(b)) }

@@ -1,0 +1,77 @@
+package table_test
+
+import (
+	"testing"
+
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
+)
+
+// place is an owned row that says more.
+type place struct {
+	table.Owned
+	Size  int64    `dynamo:"size_n,omitempty"`
+	Names []string `dynamo:"names_of,omitempty"`
+}
+
+// TestDerive: the rows of an owner become those that it has now: places that it has left are given back, new ones are
+// taken, and what a place says follows. Nothing is written that is the same, nor a row of another.
+func TestDerive(t *testing.T) {
+	all := tabletest.Table(tabletest.New())
+	at := func(sk string, size int64, names ...string) *place {
+		return &place{Owned: table.Owned{Head: table.Head{PK: "LINE", SK: sk}, Owner: "a"}, Size: size, Names: names}
+	}
+	derive := func(id, owner string, was, is []table.Row) error {
+		tx := all.Begin(id)
+		tx.Insert(&table.Head{PK: "OWNER", SK: id}) // the proof
+		tx.Derive(owner, was, is)
+		return tx.Commit(t.Context())
+	}
+	want := func(what string, rows ...*place) {
+		t.Helper()
+		var have []place
+		if _, err := all.Page(t.Context(), table.Query{PK: "LINE"}, &have); err != nil {
+			t.Fatal(err)
+		}
+		same := len(have) == len(rows)
+		for i := range have {
+			same = same && table.SameRow(&have[i], rows[i]) && have[i].Rev == max(rows[i].Rev, 1)
+		}
+		if !same {
+			t.Errorf("%s: %+v", what, have)
+		}
+	}
+
+	first := []table.Row{at("1", 5, "x"), at("2", 0)}
+	if err := derive("tx1", "a", nil, first); err != nil {
+		t.Fatal(err)
+	}
+	want("new", at("1", 5, "x"), at("2", 0))
+
+	second := []table.Row{at("1", 7), at("2", 0), at("3", 1)}
+	if err := derive("tx2", "a", first, second); err != nil {
+		t.Fatal(err)
+	}
+	changed := at("1", 7)
+	changed.Rev = 2
+	want("changed", changed, at("2", 0), at("3", 1))
+
+	for what, err := range map[string]error{
+		"a place that is taken":            derive("tx3", "b", nil, []table.Row{at("2", 0)}),
+		"a place that was not its own":     derive("tx4", "b", []table.Row{at("2", 0)}, nil),
+		"a row of another":                 derive("tx5", "b", []table.Row{at("3", 1)}, []table.Row{at("3", 9)}),
+		"a row that is not there":          derive("tx6", "a", []table.Row{at("9", 1)}, []table.Row{at("9", 2)}),
+		"a place that was given back once": derive("tx7", "a", []table.Row{at("9", 1)}, nil),
+	} {
+		if !fault.Is(err, fault.Stale) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	want("refused", changed, at("2", 0), at("3", 1))
+
+	if err := derive("tx8", "a", second, nil); err != nil {
+		t.Fatal(err)
+	}
+	want("left")
+}
