@@ -45,12 +45,7 @@ func (archiveListCmd) Prints() any { return v1.Archive{} }
 
 // Run lists all: there are few.
 func (archiveListCmd) Run(a *command.App) error {
-	list, err := a.Client.Archives(a.Ctx)
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, command.Limit{}, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, archivesColumns...) })
+	return command.List(a, command.Limit{}, archivesColumns...)(a.Client.Archives(a.Ctx))
 }
 
 // archivesColumns show how far each archive is planned, against its newest revision when it was asked last.
@@ -163,22 +158,13 @@ func (c *archiveAddCmd) Run(a *command.App) error {
 		l.Kind, l.ARK = "object", c.Object
 	}
 
-	got, err := a.Client.PutArchive(a.Ctx, c.Archive, v1.ArchiveDefinition{
+	return command.Show(a, fieldsOfArchive)(a.Client.PutArchive(a.Ctx, c.Archive, v1.ArchiveDefinition{
 		Title:            c.Title,
 		Location:         l,
 		Baseline:         c.Baseline,
 		ReconcileSeconds: c.Reconcile,
 		Running:          c.Running,
-	})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
-}
-
-// showArchive prints an archive after an action.
-func showArchive(a *command.App, got v1.Archive) error {
-	return a.Print(got, func(p terminal.Page) { fieldsOfArchive(p, got) })
+	}))
 }
 
 // archiveActCmd pauses or deletes an archive. What runs goes on when it is paused, and is cancelled when it is
@@ -193,12 +179,8 @@ func (archiveActCmd) Prints() any { return v1.Archive{} }
 // Run does what the command is called.
 func (c *archiveActCmd) Run(a *command.App, k *kong.Context) error {
 	action := k.Selected().Name
-	got, err := a.Client.ActOnArchive(a.Ctx, c.Archive,
-		v1.ArchiveAction{Action: action, Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
+	return command.Show(a, fieldsOfArchive)(a.Client.ActOnArchive(a.Ctx, c.Archive,
+		v1.ArchiveAction{Action: action, Reason: c.Reason}))
 }
 
 // archiveResumeCmd lets an archive go on that a person has paused, or that was stopped because a revision had
@@ -214,15 +196,11 @@ func (archiveResumeCmd) Prints() any { return v1.Archive{} }
 // Run resumes. With --restart a stopped archive begins anew in a new epoch: its revisions and tasks get ids of
 // their own.
 func (c *archiveResumeCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
+	return command.Show(a, fieldsOfArchive)(a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
 		Action:  "resume",
 		Reason:  c.Reason,
 		Restart: c.Restart,
-	})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
+	}))
 }
 
 // archiveSkipCmd gives a revision no tasks: later ones can then be planned, though it cannot be read.
@@ -236,15 +214,11 @@ func (archiveSkipCmd) Prints() any { return v1.Archive{} }
 
 // Run skips.
 func (c *archiveSkipCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
+	return command.Show(a, fieldsOfArchive)(a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
 		Action:   "skip",
 		Reason:   c.Reason,
 		Revision: c.Revision,
-	})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
+	}))
 }
 
 // archiveBackfillCmd plans revisions before the first, e.g. those from before the archive was registered.
@@ -260,14 +234,10 @@ func (archiveBackfillCmd) Prints() any { return v1.Archive{} }
 // Run begins the back-fill of revisions before the first that was planned. It goes on in the archive; archive
 // show says how far it is.
 func (c *archiveBackfillCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
+	return command.Show(a, fieldsOfArchive)(a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
 		Action: "backfill",
 		Reason: c.Reason,
 		From:   c.From,
 		To:     c.To,
-	})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
+	}))
 }

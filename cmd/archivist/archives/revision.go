@@ -46,12 +46,7 @@ func (revisionListCmd) Prints() any { return v1.ArchiveRevision{} }
 
 // Run lists the newest first. It requests one more than is shown, to detect that there are more.
 func (c *revisionListCmd) Run(a *command.App) error {
-	list, err := a.Client.Revisions(a.Ctx, c.Archive, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, revisionColumns...) })
+	return command.List(a, c.Limit, revisionColumns...)(a.Client.Revisions(a.Ctx, c.Archive, c.More()))
 }
 
 // revisionColumns show how many tasks of each revision have ended, and who committed what.

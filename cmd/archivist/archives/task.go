@@ -52,18 +52,12 @@ func (taskListCmd) Prints() any { return v1.Task{} }
 
 // Run lists those of the newest revision first. The filters are joined by AND.
 func (c *taskListCmd) Run(a *command.App) error {
-	list, err := a.Client.Tasks(a.Ctx, c.Archive, v1.TaskFilter{
+	return command.List(a, c.Limit, taskColumns...)(a.Client.Tasks(a.Ctx, c.Archive, v1.TaskFilter{
 		Revision: c.Revision,
 		Task:     c.Task,
 		State:    c.State,
 		Limit:    c.More(),
-	})
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, taskColumns...) })
+	}))
 }
 
 // taskColumns show since when each task is in its state, and why.
@@ -203,20 +197,13 @@ func (taskOutputsCmd) Prints() any { return v1.TaskOutput{} }
 
 // Run lists the files with their sizes in bytes.
 func (c *taskOutputsCmd) Run(a *command.App) error {
-	list, err := a.Client.TaskOutputs(a.Ctx, c.ID, c.Attempt)
-	if err != nil {
-		return err
-	}
+	return command.List(a, command.Limit{}, outputColumns...)(a.Client.TaskOutputs(a.Ctx, c.ID, c.Attempt))
+}
 
-	list = command.Limited(a, command.Limit{}, list)
-	return a.Print(list, func(p terminal.Page) {
-		terminal.Table(p, list, terminal.Column[v1.TaskOutput]{
-			Title: "file",
-			Share: 1,
-			Text:  func(o v1.TaskOutput) string { return o.Path },
-		}, terminal.Column[v1.TaskOutput]{Title: "bytes",
-			Text: func(o v1.TaskOutput) string { return strconv.FormatInt(o.Size, 10) }})
-	})
+// outputColumns show the path of each file, and its size in bytes.
+var outputColumns = []terminal.Column[v1.TaskOutput]{
+	{Title: "file", Text: func(o v1.TaskOutput) string { return o.Path }, Share: 1},
+	{Title: "bytes", Text: func(o v1.TaskOutput) string { return strconv.FormatInt(o.Size, 10) }},
 }
 
 // taskOutputCmd writes an output.
@@ -287,7 +274,7 @@ func (c *taskRunCmd) Run(a *command.App) error {
 	}
 
 	if !c.Wait {
-		return showTask(a, got)
+		return command.Show(a, fieldsOfTask)(got, nil)
 	}
 	return watchTask(a, got.ID)
 }
@@ -318,11 +305,6 @@ func watchTask(a *command.App, id string) error {
 	})
 }
 
-// showTask prints a task without its attempts.
-func showTask(a *command.App, got v1.Task) error {
-	return a.Print(got, func(p terminal.Page) { fieldsOfTask(p, got) })
-}
-
 // taskStartCmd starts a task that waits for a person.
 type taskStartCmd struct {
 	taskArg
@@ -334,15 +316,11 @@ func (taskStartCmd) Prints() any { return v1.Task{} }
 
 // Run starts it. The same person can do that again, and nothing changes.
 func (c *taskStartCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
+	return command.Show(a, fieldsOfTask)(a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
 		Action:     "start",
 		Parameters: c.Set,
 		Reason:     c.Reason,
-	}, "")
-	if err != nil {
-		return err
-	}
-	return showTask(a, got)
+	}, ""))
 }
 
 // taskCancelCmd cancels a task.
@@ -356,11 +334,8 @@ func (taskCancelCmd) Prints() any { return v1.Task{} }
 
 // Run asks for the end. One that runs has not ended by then.
 func (c *taskCancelCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{Action: "cancel", Reason: c.Reason}, c.Key)
-	if err != nil {
-		return err
-	}
-	return showTask(a, got)
+	return command.Show(a, fieldsOfTask)(
+		a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{Action: "cancel", Reason: c.Reason}, c.Key))
 }
 
 // taskRerunCmd runs a task again, or all tasks of a revision that have failed.
@@ -386,17 +361,13 @@ func (c *taskRerunCmd) Run(a *command.App) error {
 		return c.failed(a)
 	}
 
-	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
+	return command.Show(a, fieldsOfTask)(a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
 		Action:         "rerun",
 		Force:          c.Force,
 		WithDependents: c.WithDependents,
 		Parameters:     c.Set,
 		Reason:         c.Reason,
-	}, c.Key)
-	if err != nil {
-		return err
-	}
-	return showTask(a, got)
+	}, c.Key))
 }
 
 // failed runs all of a revision that has failed. What cannot be run is a warning, with the reason.
@@ -418,5 +389,5 @@ func (c *taskRerunCmd) failed(a *command.App) error {
 	for _, why := range got.Left {
 		a.Warn("%s", why)
 	}
-	return a.Print(got.Started, func(p terminal.Page) { terminal.Table(p, got.Started, taskColumns...) })
+	return command.Show(a, command.Rows(taskColumns...))(got.Started, nil)
 }

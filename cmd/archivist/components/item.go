@@ -47,16 +47,11 @@ func (itemListCmd) Prints() any { return v1.Item{} }
 
 // Run lists items in no order. It requests one item more than is shown, to detect that there are more.
 func (c *itemListCmd) Run(a *command.App) error {
-	list, err := a.Client.AllItems(a.Ctx, v1.ItemFilter{
+	return command.List(a, c.Limit, componentItemColumns...)(a.Client.AllItems(a.Ctx, v1.ItemFilter{
 		Kind:  c.Kind,
 		Type:  c.Type,
 		Limit: c.More(),
-	})
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, componentItemColumns...) })
+	}))
 }
 
 // componentItemColumns show an item as people look for it: what it is, what happened to it last, and where it
@@ -284,12 +279,7 @@ func (c *itemHistoryCmd) Run(a *command.App) error {
 	if c.PREMIS {
 		return a.Client.ItemPREMIS(a.Ctx, c.ID, a.Out)
 	}
-	list, err := a.Client.ItemHistory(a.Ctx, c.ID, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, itemEventColumns...) })
+	return command.List(a, c.Limit, itemEventColumns...)(a.Client.ItemHistory(a.Ctx, c.ID, c.More()))
 }
 
 // itemEventColumns are for the history as rows: all events, also those that count no longer. Programs get the

@@ -66,34 +66,25 @@ func (c *itemCreateCmd) Run(a *command.App) error {
 		id = "item:" + id
 	}
 
-	r, err := a.Client.CreateItem(a.Ctx, v1.ItemRequest{ID: id, ItemShape: shape, Reason: c.Reason},
-		cmp.Or(c.Key, rand.Text()))
-	if err != nil {
-		return err
-	}
-	return showOutcome(a, r)
+	return command.Show(a, showOutcome)(
+		a.Client.CreateItem(a.Ctx, v1.ItemRequest{ID: id, ItemShape: shape, Reason: c.Reason},
+			cmp.Or(c.Key, rand.Text())))
 }
 
 // showOutcome prints what an action did, and where the item is in the lines after it.
-func showOutcome(a *command.App, r v1.ItemOutcome) error {
-	return a.Print(r, func(p terminal.Page) {
-		heading := "done"
-		if !r.Changed {
-			heading = "unchanged"
-		}
-		p.Fields(heading, r.Summary, "lines", linesText(r.Item))
-	})
+func showOutcome(p terminal.Page, r v1.ItemOutcome) {
+	heading := "done"
+	if !r.Changed {
+		heading = "unchanged"
+	}
+	p.Fields(heading, r.Summary, "lines", linesText(r.Item))
 }
 
 // actOnItem does the action that the command is named after. An item that is already as the action wants it is
 // unchanged, which is no failure.
 func actOnItem(a *command.App, k *kong.Context, c itemActing, in v1.ItemAction) error {
 	in.Action, in.Reason = k.Selected().Name, c.Reason
-	r, err := a.Client.ActOnItem(a.Ctx, c.ID, in, cmp.Or(c.Key, rand.Text()))
-	if err != nil {
-		return err
-	}
-	return showOutcome(a, r)
+	return command.Show(a, showOutcome)(a.Client.ActOnItem(a.Ctx, c.ID, in, cmp.Or(c.Key, rand.Text())))
 }
 
 // itemActCmd is an action that has no more than a reason.

@@ -56,12 +56,7 @@ func (c *eventListCmd) Run(a *command.App) error {
 		Filter:     c.Filter,
 		Limit:      c.More(),
 	})
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, logColumns...) })
+	return command.List(a, c.Limit, logColumns...)(list, err)
 }
 
 // logColumns show the subject in the form in which the commands take it; programs get the type and the id, and

@@ -68,7 +68,7 @@ func startReplay(a *command.App, c consumerActing, in v1.ReplayRequest, follow b
 		return err
 	}
 	if !follow {
-		return showReplay(a, r)
+		return command.Show(a, showReplay)(r, nil)
 	}
 	fmt.Fprintf(a.Errors, "replay %s\n", terminal.Printable(r.ID))
 	return followReplay(a, r.ID)
@@ -84,12 +84,7 @@ func (replayListCmd) Prints() any { return v1.Replay{} }
 
 // Run requests one replay more than is shown, to detect that there are more.
 func (c *replayListCmd) Run(a *command.App) error {
-	list, err := a.Client.Replays(a.Ctx, c.Name, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, replayColumns...) })
+	return command.List(a, c.Limit, replayColumns...)(a.Client.Replays(a.Ctx, c.Name, c.More()))
 }
 
 // replayColumns show how each replay ended, and what it repeated.
@@ -165,22 +160,16 @@ func (replayShowCmd) Prints() any { return v1.Replay{} }
 
 // Run shows one replay.
 func (c *replayShowCmd) Run(a *command.App) error {
-	r, err := a.Client.Replay(a.Ctx, c.ID)
-	if err != nil {
-		return err
-	}
-	return showReplay(a, r)
+	return command.Show(a, showReplay)(a.Client.Replay(a.Ctx, c.ID))
 }
 
 // showReplay prints a replay, and what failed in it.
-func showReplay(a *command.App, r v1.Replay) error {
-	return a.Print(r, func(p terminal.Page) {
-		p.Fields("replay", r.ID, "consumer", r.Consumer, "into", r.Into, "events", replayedText(r),
-			"state", r.State,
-			"result", replayText(r), "reason", r.Reason, "by", r.Actor, "started", r.Started,
-			"ended", r.Ended)
-		showReplayFailures(p, r)
-	})
+func showReplay(p terminal.Page, r v1.Replay) {
+	p.Fields("replay", r.ID, "consumer", r.Consumer, "into", r.Into, "events", replayedText(r),
+		"state", r.State,
+		"result", replayText(r), "reason", r.Reason, "by", r.Actor, "started", r.Started,
+		"ended", r.Ended)
+	showReplayFailures(p, r)
 }
 
 // showReplayFailures prints what failed, with the reasons in full.
@@ -263,10 +252,7 @@ func (replayCancelCmd) Prints() any { return v1.Replay{} }
 
 // Run cancels the replay.
 func (c *replayCancelCmd) Run(a *command.App) error {
-	r, err := a.Client.ActOnReplay(a.Ctx, c.ID, v1.ReplayAction{Action: "cancel", Reason: c.Reason},
-		cmp.Or(c.Key, rand.Text()))
-	if err != nil {
-		return err
-	}
-	return showReplay(a, r)
+	return command.Show(a, showReplay)(
+		a.Client.ActOnReplay(a.Ctx, c.ID, v1.ReplayAction{Action: "cancel", Reason: c.Reason},
+			cmp.Or(c.Key, rand.Text())))
 }

@@ -39,18 +39,12 @@ func (batchListCmd) Prints() any { return v1.Batch{} }
 
 // Run lists the newest batches first. It requests one more than is shown, to detect that there are more.
 func (c *batchListCmd) Run(a *command.App) error {
-	list, err := c.batches(a)
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
 	columns := batchColumns
 	if c.Collection == "" {
 		columns = slices.Insert(slices.Clone(columns), 1, terminal.Column[v1.Batch]{Title: "collection",
 			Text: func(b v1.Batch) string { return b.Collection }})
 	}
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, columns...) })
+	return command.List(a, c.Limit, columns...)(c.batches(a))
 }
 
 // batches are those of the collection. Without one, the lists of all collections are merged: the API has a list

@@ -57,13 +57,7 @@ func (c *jobListCmd) Run(a *command.App) error {
 		Limit:      c.More(),
 	}
 
-	list, err := a.Client.Jobs(a.Ctx, filter)
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, jobColumns...) })
+	return command.List(a, c.Limit, jobColumns...)(a.Client.Jobs(a.Ctx, filter))
 }
 
 // jobColumns has few columns for people: an id takes 32 of the 80 columns of a terminal. The result is in one

@@ -42,12 +42,7 @@ func (operationListCmd) Prints() any { return v1.Operation{} }
 
 // Run requests one operation more than is shown, to detect that there are more.
 func (c *operationListCmd) Run(a *command.App) error {
-	list, err := a.Client.Operations(a.Ctx, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, operationColumns...) })
+	return command.List(a, c.Limit, operationColumns...)(a.Client.Operations(a.Ctx, c.More()))
 }
 
 // operationColumns have the result in words for people, and its numbers for programs, with who started it and

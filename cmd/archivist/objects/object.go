@@ -48,12 +48,7 @@ func (objectListCmd) Prints() any { return v1.Object{} }
 // Run lists the last changed objects first: they are needed most often.
 func (c *objectListCmd) Run(a *command.App) error {
 	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Limit: c.More()}
-	list, err := a.Client.Objects(a.Ctx, filter)
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, objectColumns...) })
+	return command.List(a, c.Limit, objectColumns...)(a.Client.Objects(a.Ctx, filter))
 }
 
 // objectColumns have the depositor's own ids next to the ARK. Programs get the time of the last fixity check at

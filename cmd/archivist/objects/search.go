@@ -47,8 +47,7 @@ func (c *objectSearchCmd) Run(a *command.App) error {
 		fmt.Fprintf(a.Errors, "%d objects were found: %s\n", found.Total,
 			countsOf(found.Collections))
 	}
-	list := command.Limited(a, c.Limit, found.Items)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, objectColumns...) })
+	return command.List(a, c.Limit, objectColumns...)(found.Items, nil)
 }
 
 // joined joins the arguments to a query. A shell has removed the quotation marks around several words, so they
@@ -92,12 +91,8 @@ func (objectBrowseCmd) Prints() any { return v1.BrowseEntry{} }
 // Run lists an object once for each of its creators if they are listed by creator. The order is that of the
 // Unicode collation, as in a catalogue.
 func (c *objectBrowseCmd) Run(a *command.App) error {
-	list, err := a.Client.Browse(a.Ctx, c.By, c.From, c.Collection, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, browseColumns(c.By)...) })
+	return command.List(a, c.Limit, browseColumns(c.By)...)(
+		a.Client.Browse(a.Ctx, c.By, c.From, c.Collection, c.More()))
 }
 
 // browseColumns have what the objects are listed by first, and not again in its own column.
