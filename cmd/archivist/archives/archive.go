@@ -19,13 +19,16 @@ import (
 type Cmd struct {
 	List     archiveListCmd     `cmd:"" help:"List the archives."`
 	Show     archiveShowCmd     `cmd:"" help:"Show an archive: how far it is planned, what runs, and what is wrong."`
-	Watch    archiveWatchCmd    `cmd:"" help:"Follow an archive until it is quiet."`
 	Add      archiveAddCmd      `cmd:"" help:"Register an archive, or change its settings."`
 	Pause    archiveActCmd      `cmd:"" help:"Plan and start nothing more. What runs goes on."`
 	Resume   archiveResumeCmd   `cmd:"" help:"Let an archive go on that is paused or stopped."`
 	Skip     archiveSkipCmd     `cmd:"" help:"Give a revision no tasks, for example because it cannot be read."`
 	Backfill archiveBackfillCmd `cmd:"" help:"Plan revisions before the first."`
 	Delete   archiveActCmd      `cmd:"" help:"Cancel what has not ended, and forget an archive. Its history stays."`
+
+	Revision revisionCmd `cmd:"" help:"List, follow and notify the revisions of archives."`
+	Task     taskCmd     `cmd:"" help:"List and follow the tasks of archives; run and cancel them."`
+	Workflow workflowCmd `cmd:"" help:"Check the tasks that an archive defines, and see what they wait for."`
 }
 
 // archiveName is the argument of most commands.
@@ -70,14 +73,29 @@ func placeOf(l v1.ArchiveLocation) string {
 	return strings.TrimSpace(l.URL + l.ARK + " " + l.Branch)
 }
 
-// archiveShowCmd shows an archive.
-type archiveShowCmd struct{ archiveName }
+// archiveShowCmd shows an archive. To follow it is for people who commit, and for scripts that wait until a commit
+// is worked off.
+type archiveShowCmd struct {
+	archiveName
+	command.Followed
+}
 
 func (archiveShowCmd) Prints() any { return v1.ArchiveStatus{} }
+
+// Help says when it has ended.
+func (archiveShowCmd) Help() string {
+	return `With --watch it ends when all that was notified is planned, and all tasks have ended. If the archive is paused or
+stopped, it ends when nothing runs any more. The exit code is 4 if a task that was seen to be waiting or to run has
+failed.`
+}
 
 // Run shows one archive: the settings, what is missing or wrong, how many tasks have not ended by state, who has
 // the locks, and what runs now.
 func (c *archiveShowCmd) Run(a *command.App) error {
+	if c.Watch {
+		return watchArchive(a, c.Archive)
+	}
+
 	got, err := a.Client.Archive(a.Ctx, c.Archive)
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// TaskCmd is for the tasks of archives.
-type TaskCmd struct {
+// taskCmd is for the tasks of archives.
+type taskCmd struct {
 	List    taskListCmd    `cmd:"" help:"List the tasks of an archive, those of the newest revision first."`
 	Show    taskShowCmd    `cmd:"" help:"Show a task with its attempts."`
 	Logs    taskLogsCmd    `cmd:"" help:"Show what the programs of a task have written."`
@@ -146,11 +146,11 @@ var attemptColumns = []terminal.Column[v1.TaskAttempt]{
 type taskLogsCmd struct {
 	taskArg
 	attemptFlag
-	Follow bool `short:"f" help:"Go on until the attempt has ended."`
+	command.Followed
 }
 
 // Run writes what comes to the standard output, as the programs wrote it, with both of their streams. Without
-// --follow it ends with what there is. While it follows, the attempt stays the same, even if another one begins.
+// --watch it ends with what there is. While it follows, the attempt stays the same, even if another one begins.
 func (c *taskLogsCmd) Run(a *command.App) error {
 	from := ""
 	for n := 0; ; n++ {
@@ -170,7 +170,7 @@ func (c *taskLogsCmd) Run(a *command.App) error {
 		more := len(got.Parts) > 0
 		// From now on the attempt is named, not "the newest".
 		from, c.Attempt = got.Next, got.Attempt
-		if got.Ended || !more && !c.Follow {
+		if got.Ended || !more && !c.Watch {
 			return nil
 		}
 
@@ -248,14 +248,19 @@ type taskRunCmd struct {
 	values
 	Key    string `help:"The same run with the same key is started once." placeholder:"KEY"`
 	Reason string `help:"Why. It is kept in the events." placeholder:"TEXT"`
-	Wait   bool   `help:"Follow it until it has ended. Fails with exit code 4 if it has not succeeded."`
+	command.Followed
 }
 
 func (taskRunCmd) Prints() any { return v1.Task{} }
 
+// Help says what its end means.
+func (taskRunCmd) Help() string {
+	return `With --watch the exit code is 4 if the task has not succeeded.`
+}
+
 // Run starts the run. A run of the same archive cannot wait for it: both may need the same lock.
 func (c *taskRunCmd) Run(a *command.App) error {
-	if c.Wait {
+	if c.Watch {
 		err := waitsForItself(a, c.Archive, 0)
 		if err != nil {
 			return err
@@ -273,7 +278,7 @@ func (c *taskRunCmd) Run(a *command.App) error {
 		return err
 	}
 
-	if !c.Wait {
+	if !c.Watch {
 		return command.Show(a, fieldsOfTask)(got, nil)
 	}
 	return watchTask(a, got.ID)

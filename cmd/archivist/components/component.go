@@ -35,6 +35,8 @@ type Cmd struct {
 	Pause     componentActCmd  `cmd:"" help:"Begin no more runs, and no more items. Items wait."`
 	Resume    componentActCmd  `cmd:"" help:"End the pause of a component."`
 	Delete    componentActCmd  `cmd:"" help:"Remove a component. The events that it recorded stay."`
+
+	Item itemCmd `cmd:"" help:"List, create and follow items; act on them by hand."`
 }
 
 // componentName is the argument of most commands: lower-case letters, digits and hyphens.

@@ -18,8 +18,8 @@ type componentRunCmd struct {
 	componentName
 	Reason string `required:"" help:"Why. It is kept with the run." placeholder:"TEXT"`
 	// Without it the command ends at once: runs can last for hours.
-	Watch bool   `short:"w" help:"Follow the run until it has ended."`
-	Key   string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
+	command.Followed
+	Key string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
 }
 
 func (componentRunCmd) Prints() any { return v1.ComponentRun{} }

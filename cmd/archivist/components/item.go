@@ -11,9 +11,9 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// ItemCmd is for what components work on. The first commands look at items and make them; the others are actions
+// itemCmd is for what components work on. The first commands look at items and make them; the others are actions
 // by hand, each of which is an event of the item.
-type ItemCmd struct {
+type itemCmd struct {
 	List    itemListCmd    `cmd:"" help:"List items."`
 	Show    itemShowCmd    `cmd:"" help:"Show an item, its events that count, and where it is in the lines."`
 	History itemHistoryCmd `cmd:"" help:"List what happened to an item, or export it as PREMIS."`
@@ -125,9 +125,8 @@ func (c *itemShowCmd) Run(a *command.App) error {
 func (r itemReport) show(p terminal.Page) {
 	stopped := ""
 	if r.Stopped {
-		stopped = "no component begins work on it; archivist item revoke " + r.ID +
-			" Manually_stopped --reason TEXT " +
-			"ends that"
+		stopped = "no component begins work on it; archivist component item revoke " + r.ID +
+			" Manually_stopped --reason TEXT ends that"
 	}
 
 	p.Fields("item", r.ID, "types", listed(r.Types), "parents", parentsText(r.Parents), "known as",

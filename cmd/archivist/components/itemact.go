@@ -24,8 +24,8 @@ type itemActing struct {
 
 func (itemActing) Prints() any { return v1.ItemOutcome{} }
 
-// itemShape are the flags that say what an item is. On `item change` they replace all of it: what is left out is
-// gone.
+// itemShape are the flags that say what an item is. On `component item change` they replace all of it: what is left
+// out is gone.
 type itemShape struct {
 	Types       []string `name:"type" help:"A type. Can be repeated." placeholder:"TYPE"`
 	Parents     []string `name:"parent" help:"What it belongs to, e.g. Collection:maps; repeatable." placeholder:"T:ID"`
@@ -53,8 +53,8 @@ type itemCreateCmd struct {
 	itemShape
 }
 
-// Run adds the kind to an id that has none, so that `item create delivery-17` does what is meant. Creating the
-// same item again changes nothing.
+// Run adds the kind to an id that has none, so that `component item create delivery-17` does what is meant. Creating
+// the same item again changes nothing.
 func (c *itemCreateCmd) Run(a *command.App) error {
 	shape, err := c.shape()
 	if err != nil {
@@ -138,12 +138,12 @@ func (c *itemRevokeCmd) Run(a *command.App, k *kong.Context) error {
 // itemRestartCmd begins again: all events from one on count no longer, so that the work after it is repeated.
 type itemRestartCmd struct {
 	itemActing
-	From string `help:"The first event that counts no longer; by default the first failure." placeholder:"EVENT"`
+	FirstEvent string `help:"The first event that counts no longer; by default the first failure." placeholder:"EVENT"`
 }
 
 // Run revokes the events from that one on.
 func (c *itemRestartCmd) Run(a *command.App, k *kong.Context) error {
-	return actOnItem(a, k, c.itemActing, v1.ItemAction{From: c.From})
+	return actOnItem(a, k, c.itemActing, v1.ItemAction{From: c.FirstEvent})
 }
 
 // itemPrioritizeCmd moves an item in the lines. Here 9 is first, unlike the priorities of jobs, of which 0 is

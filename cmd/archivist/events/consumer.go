@@ -32,10 +32,15 @@ type ConsumerCmd struct {
 	Replay  consumerReplayCmd  `cmd:"" help:"Handle past events again."`
 	Rebuild consumerRebuildCmd `cmd:"" help:"Make again what a consumer keeps, from all that is stored."`
 
+	// They are about replays that were started by the two.
+	Replays      replayListCmd   `cmd:"" help:"List the replays of a consumer, newest first."`
+	ShowReplay   replayShowCmd   `cmd:"" help:"Show a replay, and what failed."`
+	CancelReplay replayCancelCmd `cmd:"" help:"End a replay. What is handled, stays."`
+
 	Parked  consumerParkedCmd    `cmd:"" help:"List the events that a consumer could not handle."`
 	Redrive consumerParkedActCmd `cmd:"" help:"Handle parked events again."`
 	Discard consumerParkedActCmd `cmd:"" help:"Give up parked events; handle those that wait behind them."`
-	DryRun  consumerDryRunCmd    `cmd:"" help:"Show which past events a filter selects."`
+	Preview consumerPreviewCmd   `cmd:"" help:"Show which past events a filter selects."`
 }
 
 // consumerName is the argument of most commands.
@@ -326,19 +331,19 @@ var parkedColumns = []terminal.Column[v1.ParkedEvent]{
 	{Text: func(e v1.ParkedEvent) string { return e.Reason }},
 }
 
-// consumerDryRunCmd tries a filter before a consumer gets it: which events of the past it would have selected.
-type consumerDryRunCmd struct {
+// consumerPreviewCmd tries a filter before a consumer gets it: which events of the past it would have selected.
+type consumerPreviewCmd struct {
 	Filter    string `arg:"" help:"A filter, e.g. 'Object+Create|Modify'."`
 	Partition string `help:"Only in this partition of the log." placeholder:"NAME"`
 	From      string `help:"Where to begin: horizon, time:TIME or seq:NUMBER." default:"horizon" placeholder:"PLACE"`
 	Cursor    string `help:"Go on after the events of the command before, which prints it." placeholder:"CURSOR"`
 }
 
-func (consumerDryRunCmd) Prints() any { return v1.FilterTrialResult{} }
+func (consumerPreviewCmd) Prints() any { return v1.FilterTrialResult{} }
 
 // Run applies the filter to the past log, a part of it in each call, and changes nothing. The cursor of the rest
 // is on the standard error, also if there are no events in this part.
-func (c *consumerDryRunCmd) Run(a *command.App) error {
+func (c *consumerPreviewCmd) Run(a *command.App) error {
 	r, err := a.Client.TryFilter(a.Ctx, v1.FilterTrial{
 		Filter:    c.Filter,
 		Partition: c.Partition,

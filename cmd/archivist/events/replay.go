@@ -12,14 +12,6 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// ReplayCmd is for replays that were started: by consumer replay, or by consumer rebuild.
-type ReplayCmd struct {
-	List   replayListCmd   `cmd:"" help:"List the replays of a consumer, newest first."`
-	Show   replayShowCmd   `cmd:"" help:"Show a replay, and what failed."`
-	Watch  replayWatchCmd  `cmd:"" help:"Follow a replay until it has ended."`
-	Cancel replayCancelCmd `cmd:"" help:"End a replay. What is handled, stays."`
-}
-
 // consumerReplayCmd repeats events of the log. The place of the consumer stays: new events go on beside it.
 type consumerReplayCmd struct {
 	consumerActing
@@ -28,8 +20,8 @@ type consumerReplayCmd struct {
 	Partition string `help:"Only in this partition of the log." placeholder:"NAME"`
 	Filter    string `help:"Only events that this filter selects." placeholder:"FILTER"`
 	// A shadow is made by functions and queues only: handlers that ship have one place for what they keep.
-	Into  string `help:"${help_into}" placeholder:"SHADOW"`
-	Watch bool   `default:"true" negatable:"" help:"Follow it until it has ended."`
+	Into string `help:"${help_into}" placeholder:"SHADOW"`
+	command.FollowedByDefault
 }
 
 func (consumerReplayCmd) Prints() any { return v1.Replay{} }
@@ -49,8 +41,8 @@ func (c *consumerReplayCmd) Run(a *command.App) error {
 // older ones may have expired.
 type consumerRebuildCmd struct {
 	consumerActing
-	Into  string `help:"${help_into}" placeholder:"SHADOW"`
-	Watch bool   `default:"true" negatable:"" help:"Follow it until it has ended."`
+	Into string `help:"${help_into}" placeholder:"SHADOW"`
+	command.FollowedByDefault
 }
 
 func (consumerRebuildCmd) Prints() any { return v1.Replay{} }
@@ -154,12 +146,18 @@ type replayID struct {
 }
 
 // replayShowCmd shows also a replay that runs.
-type replayShowCmd struct{ replayID }
+type replayShowCmd struct {
+	replayID
+	command.Followed
+}
 
 func (replayShowCmd) Prints() any { return v1.Replay{} }
 
-// Run shows one replay.
+// Run shows one replay. With --watch it fails if events have failed.
 func (c *replayShowCmd) Run(a *command.App) error {
+	if c.Watch {
+		return followReplay(a, c.ID)
+	}
 	return command.Show(a, showReplay)(a.Client.Replay(a.Ctx, c.ID))
 }
 
@@ -180,14 +178,6 @@ func showReplayFailures(p terminal.Page, r v1.Replay) {
 	}
 }
 
-// replayWatchCmd follows a replay that somebody has started.
-type replayWatchCmd struct{ replayID }
-
-func (replayWatchCmd) Prints() any { return v1.Replay{} }
-
-// Run fails if events have failed.
-func (c *replayWatchCmd) Run(a *command.App) error { return followReplay(a, c.ID) }
-
 // followReplay shows a replay until it has ended, and what failed. It runs by itself: an interrupt, or an API
 // that does not answer, ends only the command, which says how to follow and how to end it.
 func followReplay(a *command.App, id string) error {
@@ -198,8 +188,8 @@ func followReplay(a *command.App, id string) error {
 	})
 	if a.Ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 		fmt.Fprintf(a.Errors,
-			"archivist: replay %s continues; to follow it, run archivist replay watch %s, "+
-				"to end it, archivist replay cancel %s --reason TEXT\n", id, id, id)
+			"archivist: replay %s continues; to follow it, run archivist consumer show-replay %s --watch, "+
+				"to end it, archivist consumer cancel-replay %s --reason TEXT\n", id, id, id)
 		return err
 	}
 

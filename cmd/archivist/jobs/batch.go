@@ -18,7 +18,9 @@ type BatchCmd struct {
 	List   batchListCmd   `cmd:"" help:"List the batches of a collection, or of all, newest first."`
 	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
 	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has ended."`
-	Watch  batchWatchCmd  `cmd:"" help:"Follow batches until they have ended."`
+
+	CheckManifest checkManifestCmd `cmd:"" help:"Check a manifest against every rule, offline. Exit code 1: rejected."`
+	CheckBag      checkBagCmd      `cmd:"" help:"Check a bag against what it says, offline. Exit code 1: invalid."`
 
 	Hold         batchHoldCmd `cmd:"" help:"Hold a batch: its waiting jobs do not start."`
 	Release      batchActCmd  `cmd:"" help:"End the hold of a batch."`
@@ -92,9 +94,11 @@ var batchColumns = []terminal.Column[v1.Batch]{
 	{Title: "note", Text: func(b v1.Batch) string { return b.Note }, Share: 1},
 }
 
-// batchShowCmd shows the state of a running batch; its report shows how it ended.
+// batchShowCmd shows the state of a running batch; its report shows how it ended. Several batches are followed
+// together: one line has the sum of their jobs.
 type batchShowCmd struct {
-	ID string `arg:"" name:"batch" help:"Id of a batch."`
+	IDs []string `arg:"" name:"batch" help:"Id of a batch; several with --watch."`
+	command.Followed
 }
 
 // batchWithJobs is the output for a batch: as text with the first 100 jobs only, as JSON with all jobs if that
@@ -104,12 +108,27 @@ type batchWithJobs struct {
 	Jobs []v1.Job `json:"jobs"`
 }
 
-func (batchShowCmd) Prints() any { return batchWithJobs{} }
+// Prints is the batch with its jobs or, with --watch, the batch each time it has changed.
+func (c batchShowCmd) Prints() any {
+	if c.Watch {
+		return v1.Batch{}
+	}
+	return batchWithJobs{}
+}
 
 // Run makes two requests: the batch with its counts, and its first jobs. Between them the batch can go on, so
-// the counts and the jobs may differ.
+// the counts and the jobs may differ. With --watch it fails with the exit code of a conflict if a batch fails, so
+// that scripts can detect it. That ends also when all that go on are on hold, which it says: a person must come.
 func (c *batchShowCmd) Run(a *command.App) error {
-	b, err := a.Client.Batch(a.Ctx, c.ID)
+	if c.Watch {
+		return watchBatches(a, c.IDs)
+	}
+
+	if len(c.IDs) > 1 {
+		return command.Usage("give one batch; several are followed with --watch")
+	}
+
+	b, err := a.Client.Batch(a.Ctx, c.IDs[0])
 	if err != nil {
 		return err
 	}
@@ -121,7 +140,7 @@ func (c *batchShowCmd) Run(a *command.App) error {
 		shown.Limit = 0
 	}
 
-	jobs, err := a.Client.Jobs(a.Ctx, v1.Filter{Batch: c.ID, Limit: shown.Limit})
+	jobs, err := a.Client.Jobs(a.Ctx, v1.Filter{Batch: b.ID, Limit: shown.Limit})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ type collectionListCmd struct{}
 
 func (collectionListCmd) Prints() any { return v1.CollectionName{} }
 
-// Run lists the names alone; the counts of each are in "archivist statistics".
+// Run lists the names alone; the counts of each are in "archivist collection statistics".
 func (collectionListCmd) Run(a *command.App) error {
 	names, err := a.Client.Collections(a.Ctx)
 	if err != nil {

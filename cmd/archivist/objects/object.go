@@ -31,6 +31,8 @@ type Cmd struct {
 	Retain    objectRetainCmd    `cmd:"" help:"Retain the content of an object until a day."`
 	Embargo   objectEmbargoCmd   `cmd:"" help:"Give out no files of an object until a day, or lift its embargo."`
 
+	Preservation preservationCmd `cmd:"" help:"Show how well objects are preserved: their copies and checks."`
+
 	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
 	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
 }
@@ -102,7 +104,7 @@ func marked(o v1.Object) (marks []string) {
 // it.
 type version struct {
 	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Number int    `short:"n" name:"number" help:"Number of the version; the newest if it is left out." placeholder:"N"`
+	Number int    `name:"number" help:"Number of the version; the newest if it is left out." placeholder:"N"`
 }
 
 // find reads the object and determines the version: the newest if none is named, which v has afterwards. So all

@@ -81,7 +81,7 @@ func countsOf(counts []v1.CollectionCount) string {
 // objectBrowseCmd lists all objects, in an order that people know from catalogues.
 type objectBrowseCmd struct {
 	By         string `help:"Which list: ${enum}." enum:"title,date,creator,collection" default:"title"`
-	From       string `help:"Begin at this title, date, creator or collection." placeholder:"TEXT"`
+	StartingAt string `help:"Begin at this title, date, creator or collection." placeholder:"TEXT"`
 	Collection string `short:"c" help:"Only this collection; with --by collection." placeholder:"NAME"`
 	command.Limit
 }
@@ -92,7 +92,7 @@ func (objectBrowseCmd) Prints() any { return v1.BrowseEntry{} }
 // Unicode collation, as in a catalogue.
 func (c *objectBrowseCmd) Run(a *command.App) error {
 	return command.List(a, c.Limit, browseColumns(c.By)...)(
-		a.Client.Browse(a.Ctx, c.By, c.From, c.Collection, c.More()))
+		a.Client.Browse(a.Ctx, c.By, c.StartingAt, c.Collection, c.More()))
 }
 
 // browseColumns have what the objects are listed by first, and not again in its own column.

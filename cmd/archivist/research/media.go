@@ -158,7 +158,8 @@ type mediaImportCmd struct {
 	projectName
 	File   string `arg:"" help:"File of CSV (.csv) or JSON Lines (.jsonl, .ndjson)."`
 	Source string `help:"Source of records that name none." placeholder:"SOURCE"`
-	From   int    `help:"Begin at this line: that is how an import that ended is continued." placeholder:"LINE"`
+	// The lines before it are kept already.
+	FromLine int `help:"Begin at this line: that is how an import that ended is continued." placeholder:"LINE"`
 }
 
 func (mediaImportCmd) Prints() any { return imported{} }
@@ -237,11 +238,11 @@ func (c *mediaImportCmd) Run(a *command.App, k *kong.Context) error {
 	return in.end(c.File, err)
 }
 
-// sendAll reads a file and sends its records from line --from on, in batches; made is the time of the file.
+// sendAll reads a file and sends its records from line --from-line on, in batches; made is the time of the file.
 func (c *mediaImportCmd) sendAll(in *importing, file io.Reader, format curation.Format,
 	made string) error {
 	err := curation.Read(file, format, func(line int, r curation.Record) error {
-		if line < c.From {
+		if line < c.FromLine {
 			return nil
 		}
 		in.records = append(in.records, recordOf(r, c.Source, made))
@@ -335,7 +336,7 @@ func (in *importing) end(file string, err error) error {
 	if err != nil && len(in.lines) > 0 &&
 		(fault.Is(err, fault.Unavailable) || errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(in.Errors,
-			"archivist: %s kept; archivist research %s import %s %s --from %d continues\n",
+			"archivist: %s kept; archivist research %s import %s %s --from-line %d continues\n",
 			terminal.Count(in.done.Accepted, "record"), in.kind, in.project, file, in.lines[0])
 	}
 

@@ -36,6 +36,8 @@ type Cmd struct {
 	Results researchResultsCmd `cmd:"" help:"List the results of an episode or a clip."`
 	Export  researchExportCmd  `cmd:"" help:"Export where clips occur: as JSON, CSV, WebVTT or labels of Audacity."`
 	History researchHistoryCmd `cmd:"" help:"List what happened to a project, an episode, a clip or a lease."`
+
+	Work workCmd `cmd:"" help:"Look for clips in episodes, on this computer."`
 }
 
 // projectName is the argument of most commands, one of those that the deployment names.
@@ -170,12 +172,17 @@ func actOn(a *command.App, project string, action v1.ResearchAction) error {
 // researchStatusCmd shows how far a project is.
 type researchStatusCmd struct {
 	projectName
-	Watch bool `short:"w" help:"Follow it until all pairs are researched."`
+	command.Followed
 }
 
 func (researchStatusCmd) Prints() any { return v1.ResearchStatus{} }
 
-// Run shows the numbers once, or until nothing is left to be researched. New recordings make that longer.
+// Help says when it has ended.
+func (researchStatusCmd) Help() string {
+	return `With --watch it ends when all pairs are researched. New recordings make that longer.`
+}
+
+// Run shows the numbers once, or until nothing is left to be researched.
 func (c *researchStatusCmd) Run(a *command.App) error {
 	if c.Watch {
 		return a.Watch(func() (command.Sight, error) {

@@ -20,7 +20,7 @@ func checkHold(ctx context.Context, x *rowCheck) error {
 
 	x.subject = h.Target().String()
 	if want := strings.TrimSuffix(string(h.Scope)+"#"+h.ID, "#"); x.SK != want {
-		x.add("row-key", "archivist hold list", nil, "the row says that it is the hold %s", want)
+		x.add("row-key", "archivist queue holds", nil, "the row says that it is the hold %s", want)
 		return nil
 	}
 
