@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	runes "github.com/jedib0t/go-pretty/v6/text"
+
 	"archivist/cmd/archivist/command"
 	"archivist/cmd/archivist/command/commandtest"
 	v1 "archivist/pkg/api/v1"
@@ -222,6 +224,7 @@ var golden = map[string]commandLine{
 	"job-fail":                {"job fail " + job2 + " --reason wrong", "id,state"},
 	"job-list":                {"job list -c maps", "id,state,message"},
 	"job-list-batch":          {"job list -b " + batch1 + " --state FAILED --limit 1", "id,identifiers"},
+	"job-list-failed":         {"job list -c maps --state failed", "id,message"},
 	"job-list-empty":          {"job list -c empty", "id"},
 	"job-receipt":             {"job receipt " + job1, "ark,version,files"},
 	"job-requeue":             {"job requeue " + job2 + " --reason back", "id,state"},
@@ -348,18 +351,22 @@ func TestGolden(t *testing.T) {
 	for name, g := range golden {
 		t.Run(name, func(t *testing.T) {
 			commandtest.EmptyHome(t)
-			got := g.record(t, url)
-			file := filepath.Join(dir, name+".txt")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil || string(want) != got {
-				t.Errorf("%v: got\n%s\nwant\n%s", err, got, want)
-			}
+			kept(t, filepath.Join(dir, name+".txt"), g.record(t, url))
 		})
+	}
+}
+
+// kept: a text is what a golden file has.
+func kept(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got {
+		t.Errorf("%v: got\n%s\nwant\n%s", err, got, want)
 	}
 }
 
@@ -398,8 +405,8 @@ func bags(t *testing.T) {
 	commandtest.Write(t, "holey/data/Thumbs.db", "")
 }
 
-// record runs a command on a terminal, in a pipe and for JSON.
-func (g commandLine) record(t *testing.T, url string) string {
+// console is a computer with what a command reads.
+func (g commandLine) console(t *testing.T, url string) *commandtest.Console {
 	t.Helper()
 	c := with(t, url)
 	c.Env["NO_COLOR"], c.Env["HOME"] = "1", "~" // a name of a fixed length: lines are cut at the terminal's width
@@ -438,45 +445,53 @@ func (g commandLine) record(t *testing.T, url string) string {
 		c.Stdin = `{"requireDigest": true}`
 	}
 
-	var text strings.Builder
-	run := func(flags, shown string) {
-		t.Helper()
-		if err := os.RemoveAll("get"); err != nil {
-			t.Fatal(err)
-		}
-		code := c.Run(g.line + flags)
-		fmt.Fprintf(&text, "$ archivist %s%s%s\n", g.line, flags, shown)
-		if c.Width > 0 {
-			text.WriteString(c.Seen())
-			if !strings.HasPrefix(g.line, "research export") && g.line != "archive workflow schema" { // for programs
-				fits(t, c.Width, c.Out.String())
-			}
-		} else {
-			text.WriteString(c.Out.String())
-		}
-		if c.Width == 0 && c.Err.Len() > 0 {
-			fmt.Fprintf(&text, "--- standard error\n%s", &c.Err)
-		}
-		fmt.Fprintf(&text, "--- exit code %d\n\n", code)
+	return c
+}
+
+// record runs a command on a terminal, in a pipe and for JSON.
+func (g commandLine) record(t *testing.T, url string) string {
+	t.Helper()
+	c := g.console(t, url)
+	text := g.run(t, c, 80, "", "") + g.run(t, c, 0, "", " | cat")
+	if g.fields != "" {
+		text += g.run(t, c, 0, " --json "+g.fields, "")
+	}
+	return text
+}
+
+// run runs a command on a terminal of a width, or in a pipe, and returns what is seen of it.
+func (g commandLine) run(t *testing.T, c *commandtest.Console, width int, flags, shown string) string {
+	t.Helper()
+	if err := os.RemoveAll("get"); err != nil {
+		t.Fatal(err)
 	}
 
-	c.Width = 80
-	run("", "")
-	c.Width = 0
-	run("", " | cat")
-	if g.fields != "" {
-		run(" --json "+g.fields, "")
+	c.Width = width
+	code := c.Run(g.line + flags)
+	text := fmt.Sprintf("$ archivist %s%s%s\n", g.line, flags, shown)
+	if width > 0 {
+		text += c.Seen()
+		if !strings.HasPrefix(g.line, "research export") && g.line != "archive workflow schema" { // for programs
+			fits(t, width, c.Out.String())
+		}
+	} else {
+		text += c.Out.String()
 	}
-	return anyPort.ReplaceAllString(text.String(), "http://archive")
+
+	if width == 0 && c.Err.Len() > 0 {
+		text += "--- standard error\n" + c.Err.String()
+	}
+	text += fmt.Sprintf("--- exit code %d\n\n", code)
+	return anyPort.ReplaceAllString(text, "http://archive")
 }
 
 // fits: no line is wider than the terminal, unless it is a script, or a command to be pasted.
 func fits(t *testing.T, width int, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		n := len([]rune(strings.TrimRight(line, "\n")))
+		n := runes.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n"))
 		if n > width && !strings.HasPrefix(text, "#") && !strings.HasPrefix(line, "  archivist ") {
-			t.Errorf("a line of %d characters: %s", n, line)
+			t.Errorf("a line of %d columns: %s", n, line)
 		}
 	}
 }

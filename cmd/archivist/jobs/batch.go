@@ -75,7 +75,8 @@ func (c *batchListCmd) batches(a *command.App) (all []v1.Batch, err error) {
 	return all, nil
 }
 
-// batchColumns fit 80 columns without the note, which is the first to be left out.
+// batchColumns fit 80 columns without the note, which is the first to be left out. On 60 columns how many jobs have
+// failed counts more than when the batch came.
 var batchColumns = []terminal.Column[v1.Batch]{
 	{Title: "batch", Text: func(b v1.Batch) string { return b.ID }},
 	{Title: "state", Text: func(b v1.Batch) string { return b.State }, Style: command.StateStyle},
@@ -83,6 +84,7 @@ var batchColumns = []terminal.Column[v1.Batch]{
 		Title: "created",
 		Text:  func(b v1.Batch) string { return command.Minute(b.Created) },
 		Raw:   func(b v1.Batch) string { return b.Created },
+		Extra: true,
 	},
 	{Title: "jobs", Text: func(b v1.Batch) string { return strconv.Itoa(b.Counts.Expected) }},
 	{Title: "done", Text: func(b v1.Batch) string {

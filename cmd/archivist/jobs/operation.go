@@ -147,7 +147,7 @@ func operationText(o v1.Operation) string {
 type operationShowCmd struct {
 	ID   string `arg:"" name:"operation" help:"Id of a bulk operation."`
 	Jobs bool   `xor:"look" help:"List all jobs, with what was done or would be done, in addition to those refused."`
-	// Without what Followed has none of: it cannot list jobs.
+	// It follows counts, not jobs: the two flags exclude each other.
 	Watch bool `xor:"look" short:"w" help:"Follow it until it has ended."`
 	command.Limit
 }

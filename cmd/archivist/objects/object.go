@@ -78,6 +78,7 @@ var objectColumns = []terminal.Column[v1.Object]{
 		Title: "modified",
 		Text:  func(o v1.Object) string { return command.Minute(o.Modified) },
 		Raw:   func(o v1.Object) string { return o.Modified },
+		Extra: true,
 	},
 	{Title: "fixity", Text: func(o v1.Object) string { return o.FixityOutcome }},
 	{Text: func(o v1.Object) string { return o.FixityChecked }},
