@@ -48,7 +48,7 @@ type cli struct {
 	Consumer events.ConsumerCmd `cmd:"" help:"List and define what reacts to events; act on it."`
 
 	Component components.Cmd `cmd:"" help:"List and define what works on items; run it, see its line and items."`
-	Archive   archives.Cmd   `cmd:"" help:"List and register archives with revisions; follow these and their tasks."`
+	Archive   archives.Cmd   `cmd:"" help:"List, register and follow archives, their revisions and their tasks."`
 	Research  research.Cmd   `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
 
 	Doctor  jobs.DoctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
@@ -85,6 +85,11 @@ var renamed = map[string]string{
 	"task":         "archive task",
 	"workflow":     "archive workflow",
 	"researcher":   "research work",
+	"hold":         "queue holds",
+	"storage":      "queue",
+	"replay":       "consumer",
+	"manifest":     "batch check-manifest FILE",
+	"bag":          "batch check-bag PATH",
 
 	"manifest check":   "batch check-manifest FILE",
 	"bag check":        "batch check-bag PATH",

@@ -60,9 +60,9 @@ func TestRenamed(t *testing.T) {
 	commandtest.EmptyHome(t)
 	old := []string{"batch watch A B", "job watch A", "operation watch A", "archive watch maps", "hold list -L 3",
 		"storage pause --reason x", "storage resume --reason x", "manifest check -", "bag check b",
-		"consumer dry-run X",
-		"replay list s", "replay show R", "replay watch R", "replay cancel R --reason x", "researcher -p p",
-		"statistics", "statistics -c maps --days 3"}
+		"consumer dry-run X", "replay list s", "replay show R", "replay watch R", "replay cancel R --reason x",
+		"researcher -p p", "statistics", "statistics -c maps --days 3", "hold", "storage", "replay --help", "manifest",
+		"bag"}
 	for group, commands := range map[string]string{
 		"preservation": "status report verify", "workflow": "lint graph run plan schema",
 		"item":     "list show history create change forget import event revoke restart stop prioritize release",
@@ -82,7 +82,8 @@ func TestRenamed(t *testing.T) {
 		code := c.Run(line)
 		_, now, found := strings.Cut(strings.TrimSpace(c.Err.String()), " is now: archivist ")
 		node, _ := commandOf(model, strings.Fields(now))
-		if code != command.ExitUsage || !found || node == model || len(node.Children) > 0 {
+		isGroup := line == "storage" || line == "replay --help" // their commands have other names
+		if code != command.ExitUsage || !found || node == model || len(node.Children) > 0 != isGroup {
 			t.Errorf("%s: exit code %d, %s", line, code, &c.Err)
 		}
 		for name := range renamed {
