@@ -24,10 +24,8 @@ func TestCandidates(t *testing.T) {
 	c := with(t, "")
 	c.Env["HOME"] = home
 	for line, want := range map[string]string{
-		"": "submit batch job object preservation " +
-			"statistics collection manifest bag queue storage hold operation event consumer " +
-			"component item research researcher workflow archive revision task replay doctor explain demo config " +
-			"completion help",
+		"": "submit batch job object collection queue operation event consumer component archive research doctor " +
+			"explain demo config completion help",
 		"j":                                   "job",
 		"job re":                              "receipt release requeue",
 		"job list --st":                       "--state",
@@ -45,7 +43,7 @@ func TestCandidates(t *testing.T) {
 		"help ex":                             "exit-codes",
 		"object reindex --a":                  "--api --api-key --all --again",
 		"job show ":                           "",
-		"manifest check ":                     "",
+		"batch check-manifest ":               "",
 	} {
 		words := strings.Split(line, " ")
 		if code := c.Args(append([]string{"__complete"}, words...)...); code != 0 {
@@ -126,7 +124,7 @@ func TestProcessIsInterrupted(t *testing.T) {
 	defer srv.Close()
 
 	var said bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), build(t), "batch", "watch", "B", "--api", srv.URL)
+	cmd := exec.CommandContext(t.Context(), build(t), "batch", "show", "B", "--watch", "--api", srv.URL)
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

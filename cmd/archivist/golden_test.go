@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	runes "github.com/jedib0t/go-pretty/v6/text"
+
 	"archivist/cmd/archivist/command"
 	"archivist/cmd/archivist/command/commandtest"
 	v1 "archivist/pkg/api/v1"
@@ -37,7 +39,7 @@ var golden = map[string]commandLine{
 	"batch-show":          {"batch show " + batch1, "id,counts,mailProblems"},
 	"demo":                {"demo", ""}, // its program is not there
 	"batch-update-report": {"batch update-report " + batch1 + " --reason corrected", "from,to"},
-	"batch-watch":         {"batch watch " + batch1, "id,state"},
+	"batch-show-watch":    {"batch show " + batch1 + " --watch", "id,state"},
 	"collection-hold":     {"collection hold maps --reason wait --until 2026-12-01", "summary"},
 	"collection-list":     {"collection list", "name"},
 	"collection-release":  {"collection release maps --reason on", "summary,next"},
@@ -54,7 +56,7 @@ var golden = map[string]commandLine{
 	"consumer-apply":      {"consumer apply - --reason new", "name,version"},
 	"consumer-delete":     {"consumer delete search --reason old --discard", "action,summary"},
 	"consumer-discard":    {"consumer discard search --all --reason wrong", "summary"},
-	"consumer-dry-run":    {"consumer dry-run Object+Create", "read,selected,cursor"},
+	"consumer-preview":    {"consumer preview Object+Create", "read,selected,cursor"},
 	"consumer-list":       {"consumer list", "name,behind,parked"},
 	"consumer-parked":     {"consumer parked search", "event,reason"},
 	"consumer-pause":      {"consumer pause search --reason wait", "summary"},
@@ -66,7 +68,7 @@ var golden = map[string]commandLine{
 	"consumer-skip":       {"consumer skip search --partition maps --seq 1842 --reason bad", "summary"},
 	"consumer-replay":     {"consumer replay search --from seq:2 --partition maps --reason bug --no-watch", "id,state"},
 	"consumer-rebuild":    {"consumer rebuild search --reason lost", "id,state,read"},
-	"researcher":          {"researcher -p unknown --name r", ""},
+	"research-work":       {"research work -p unknown --name r", ""},
 
 	"research-list":            {"research list", "name,analysis"},
 	"research-show":            {"research show jingles", "name,round"},
@@ -103,146 +105,171 @@ var golden = map[string]commandLine{
 	"research-history":         {"research history jingles", "type,detail"},
 	"research-history-lease":   {"research history jingles leases/" + operation1, "type,detail"},
 
-	"archive-list":      {"archive list", "name,watermark"},
-	"archive-show":      {"archive show maps", "name,gap,locks"},
-	"archive-watch":     {"archive watch old-maps", "name,watermark"},
-	"archive-add":       {"archive add maps --git https://git.example.org/maps.git --branch main", "name,mode"},
-	"archive-pause":     {"archive pause maps --reason wait", "mode,why"},
-	"archive-resume":    {"archive resume maps --reason on", "mode"},
-	"archive-skip":      {"archive skip maps 13 --reason damaged", "mode"},
-	"archive-backfill":  {"archive backfill maps 1 3 --reason history", "name"},
-	"archive-delete":    {"archive delete maps --reason old", "mode,why"},
-	"revision-list":     {"revision list maps", "id,state,endedCount"},
-	"revision-show":     {"revision show maps/12", "id,plan"},
-	"revision-watch":    {"revision show maps/11 --watch", "id,endedCount"},
-	"revision-notify":   {"revision notify maps/12 --transaction 9fceb02d", "id,state"},
-	"revision-plan":     {"revision plan maps/13", "revision,tasks"},
-	"revision-graph":    {"revision graph maps/12 --format json", ""},
-	"task-list":         {"task list maps --state running", "id,state"},
-	"task-show":         {"task show maps/12/index", "id,attempts"},
-	"task-logs":         {"task logs maps/11/index", ""},
-	"task-outputs":      {"task outputs maps/11/index", "path,size"},
-	"task-output":       {"task output maps/11/index build/maps.pdf", ""},
-	"task-run":          {"task run maps index --reason damaged", "id,trigger"},
-	"task-run-wait":     {"task run maps index --reason again --wait --key once", "id,state"},
-	"task-rerun":        {"task rerun maps/11/index --with-dependents --reason again", "id,trigger,follow"},
-	"task-rerun-failed": {"task rerun maps/12 --failed --reason again", "id,trigger"},
-	"task-start":        {"task start maps/12/index --set FORMAT=pdf --reason seen", "id,state"},
-	"task-cancel":       {"task cancel maps/12/index --reason hangs", "id,told"},
+	"archive-list":       {"archive list", "name,watermark"},
+	"archive-show":       {"archive show maps", "name,gap,locks"},
+	"archive-show-watch": {"archive show old-maps --watch", "name,watermark"},
+	"archive-add": {
+		"archive add maps --git https://git.example.org/maps.git --branch main",
+		"name,mode",
+	},
+	"archive-pause":               {"archive pause maps --reason wait", "mode,why"},
+	"archive-resume":              {"archive resume maps --reason on", "mode"},
+	"archive-skip":                {"archive skip maps 13 --reason damaged", "mode"},
+	"archive-backfill":            {"archive backfill maps 1 3 --reason history", "name"},
+	"archive-delete":              {"archive delete maps --reason old", "mode,why"},
+	"archive-revision-list":       {"archive revision list maps", "id,state,endedCount"},
+	"archive-revision-show":       {"archive revision show maps/12", "id,plan"},
+	"archive-revision-show-watch": {"archive revision show maps/11 --watch", "id,endedCount"},
+	"archive-revision-notify":     {"archive revision notify maps/12 --transaction 9fceb02d", "id,state"},
+	"archive-revision-plan":       {"archive revision plan maps/13", "revision,tasks"},
+	"archive-revision-graph":      {"archive revision graph maps/12 --format json", ""},
+	"archive-task-list":           {"archive task list maps --state running", "id,state"},
+	"archive-task-show":           {"archive task show maps/12/index", "id,attempts"},
+	"archive-task-logs":           {"archive task logs maps/11/index", ""},
+	"archive-task-outputs":        {"archive task outputs maps/11/index", "path,size"},
+	"archive-task-output":         {"archive task output maps/11/index build/maps.pdf", ""},
+	"archive-task-run":            {"archive task run maps index --reason damaged", "id,trigger"},
+	"archive-task-run-watch":      {"archive task run maps index --reason again --watch --key once", "id,state"},
+	"archive-task-rerun": {
+		"archive task rerun maps/11/index --with-dependents --reason again",
+		"id,trigger,follow",
+	},
+	"archive-task-rerun-failed": {"archive task rerun maps/12 --failed --reason again", "id,trigger"},
+	"archive-task-start":        {"archive task start maps/12/index --set FORMAT=pdf --reason seen", "id,state"},
+	"archive-task-cancel":       {"archive task cancel maps/12/index --reason hangs", "id,told"},
 
-	"workflow-lint":       {"workflow lint archive", "file,line"},
-	"workflow-lint-wrong": {"workflow lint wrong.yaml", "file,line,column,message"},
-	"workflow-graph":      {"workflow graph archive --format mermaid", ""},
-	"workflow-plan":       {"workflow plan archive --revision 3", "task,cancels"},
-	"workflow-run":        {"workflow run hello played --set WHOM=Anna", ""},
-	"workflow-schema":     {"workflow schema", ""},
+	"archive-workflow-lint":       {"archive workflow lint archive", "file,line"},
+	"archive-workflow-lint-wrong": {"archive workflow lint wrong.yaml", "file,line,column,message"},
+	"archive-workflow-graph":      {"archive workflow graph archive --format mermaid", ""},
+	"archive-workflow-plan":       {"archive workflow plan archive --revision 3", "task,cancels"},
+	"archive-workflow-run":        {"archive workflow run hello played --set WHOM=Anna", ""},
+	"archive-workflow-schema":     {"archive workflow schema", ""},
 
-	"replay-list":         {"replay list search", "id,state,failed"},
-	"replay-show":         {"replay show " + operation1, "id,failures"},
-	"replay-watch":        {"replay watch " + operation1, "id,failures"},
-	"replay-cancel":       {"replay cancel " + operation1 + " --reason wrong", "id,state"},
-	"component-list":      {"component list", "name,counts"},
-	"component-show":      {"component show metadata", "name,counts"},
-	"component-apply":     {"component apply - --reason new", "name,version"},
-	"component-schema":    {"component schema", ""},
-	"component-history":   {"component history metadata", "type,detail"},
-	"component-graph":     {"component graph --mermaid", ""},
-	"component-line":      {"component line metadata", "item,priority"},
-	"component-run":       {"component run metadata --reason corrected", "id,state"},
-	"component-run-watch": {"component run metadata --reason corrected --watch", "id,state,counts"},
-	"component-runs":      {"component runs metadata", "id,counts"},
-	"component-runs-show": {"component runs metadata " + operation1, "id,items"},
-	"component-interrupt": {"component interrupt metadata --reason wrong", "summary"},
-	"component-pause":     {"component pause metadata --reason wait", "summary"},
-	"component-resume":    {"component resume metadata --reason on", "summary"},
-	"component-delete":    {"component delete metadata --reason old", "summary"},
-	"item-list":           {"item list --type delivery", "id,lines"},
-	"item-show":           {"item show " + item1, "id,events"},
-	"item-show-timeline":  {"item show " + item1 + " --timeline", "id,history"},
-	"item-history":        {"item history " + item1, "name,revoked"},
-	"item-create":         {"item create delivery-17 --type delivery --parent Collection:maps --reason new", "changed"},
-	"item-change":         {"item change " + item1 + " --type delivery --reason wrong", "changed,summary"},
-	"item-forget":         {"item forget " + item1 + " --reason twice", "changed,summary"},
-	"item-import":         {"item import " + item1 + " - --reason migration", "imported,refused"},
-	"item-event":          {"item event " + item1 + " Structure_checked --reason seen", "changed,summary"},
-	"item-revoke":         {"item revoke " + item1 + " Structure_checked --reason back", "changed,summary"},
-	"item-restart":        {"item restart " + item1 + " --reason back", "changed,summary"},
-	"item-stop":           {"item stop " + item1 + " --reason wrong", "changed,summary"},
-	"item-prioritize":     {"item prioritize " + item1 + " --priority 9 --reason soon", "changed,summary"},
-	"item-release":        {"item release " + item1 + " metadata --reason dead", "changed,summary"},
-	"explain-batch":       {"explain " + batch1, "state,waitsFor"},
-	"explain-job":         {"explain " + job2, "state,waitsFor,chain"},
-	"explain-event":       {"explain Object:" + ark1 + " --event 1 --consumer search", "state,why"},
-	"explain-item":        {"explain " + item1 + " --component metadata", "waitsFor,why"},
-	"explain-pair":        {"explain jingles/" + episode1 + " --clip " + clip1, "why,ahead"},
-	"explain-archive":     {"explain maps", "waitsFor,why"},
-	"explain-task":        {"explain maps/12/pdf", "waitsFor,chain"},
-	"explain-two":         {"explain delivery", "why"},
-	"explain-renamed":     {"component explain metadata " + item1, ""},
-	"help":                {"help", ""},
-	"help-job":            {"help job", ""},
-	"help-submit":         {"help submit", ""},
-	"doctor":              {"doctor", "id,state,counts"},
-	"hold-list":           {"hold list", "target,until"},
-	"operation-list":      {"operation list", "id,state"},
-	"operation-show":      {"operation show " + operation1, "id,counts,refusals"},
-	"operation-watch":     {"operation watch " + operation1, "id,state,refusals"},
-	"operation-interrupt": {"operation interrupt " + operation1 + " --reason wrong", "id,state"},
-	"operation-continue":  {"operation continue " + operation1 + " --reason on", "id,state"},
-	"job-requeue-bulk":    {"job requeue -b " + batch1 + " --all-failed --reason back", "id,state,counts"},
-	"job-requeue-start":   {"job requeue -c maps --message 404 --reason back --no-watch", "id,state"},
-	"help-requeue":        {"help job requeue", ""},
-	"help-collection":     {"help collection hold", ""},
-	"job-clean-up":        {"job clean-up " + job2 + " --reason space", "summary"},
-	"job-delete":          {"job delete " + job2 + " --reason twice --confirm", "summary,warnings"},
-	"job-hold":            {"job hold " + job2 + " --reason wait", "summary,state"},
-	"job-prioritize":      {"job prioritize " + job2 + " --priority 1 --reason first", "summary,priority"},
-	"job-release":         {"job release " + job2 + " --reason on", "summary"},
-	"job-fail":            {"job fail " + job2 + " --reason wrong", "id,state"},
-	"job-list":            {"job list -c maps", "id,state,message"},
-	"job-list-batch":      {"job list -b " + batch1 + " --state FAILED --limit 1", "id,identifiers"},
-	"job-list-empty":      {"job list -c empty", "id"},
-	"job-receipt":         {"job receipt " + job1, "ark,version,files"},
-	"job-requeue":         {"job requeue " + job2 + " --reason back", "id,state"},
-	"job-show":            {"job show " + job2, "id,state,recoverable,events"},
-	"job-show-unknown":    {"job show " + batch1 + "-00099", "id"},
-	"job-watch":           {"job watch " + job1, "id,state"},
-	"bag-check":           {"bag check delivery", "valid,version,files,problems"},
-	"bag-check-profile":   {"bag check delivery --bagit-profile profile.json", "valid,problems"},
-	"bag-check-invalid":   {"bag check holey", "valid,problems"},
-	"manifest-check":      {"manifest check -", "accepted,kind,rows"},
-	"object-files":        {"object files " + ark1, "path,size,mediaType"},
-	"object-fixity":       {"object fixity " + ark1, "outcome,problems"},
-	"object-formats":      {"object formats " + ark1, "path,formats"},
-	"object-correct":      {"object correct " + ark1 + " --who Blunt --withdraw-local-id map-1 --reason x", "id,state"},
-	"object-withdraw":     {"object withdraw " + ark1 + " --reason rights", "id,state"},
-	"object-reinstate":    {"object reinstate " + ark1 + " --reason settled", "id,state"},
-	"object-hold-place":   {"object legal-hold place " + ark1 + " --reason case", "id,state"},
-	"object-hold-lift":    {"object legal-hold lift " + ark1 + " --reason settled", "id,state"},
-	"object-retain":       {"object retain " + ark1 + " --until 2036-12-31 --reason law", "id,state"},
-	"object-embargo":      {"object embargo " + ark1 + " --until 2028-12-31 --reason wish", "id,state"},
-	"object-repair":       {"object repair " + ark1 + " v1/content/x --reason damaged", "id,state"},
-	"object-repairs":      {"object repairs " + ark1, "state,token"},
-	"object-export":       {"object export " + ark1 + " -o export", "ark,folder,files"},
-	"object-get":          {"object get " + ark1 + " -o get", "path,local,kept"},
-	"object-history":      {"object history " + ark1, "type,subjectId,actor"},
-	"object-list":         {"object list -c maps", "ark,version,title"},
-	"object-search":       {"object search ghent", "ark,title"},
-	"object-browse":       {"object browse --by creator --from a", "value,object"},
-	"help-search":         {"help object search", ""},
-	"object-reindex":      {"object reindex " + ark1, "objects,failed"},
-	"object-show":         {"object show " + ark1, "ark,localIds,versions"},
-	"preservation-report": {"preservation report /missing/report --key /missing/key.pem", "file"},
-	"preservation-verify": {"preservation verify /missing/report --key /missing/public.pem", "file"},
-	"preservation-status": {"preservation status -c maps", "collection,verified,attention"},
-	"queue":               {"queue", "running,waiting"},
-	"queue-show":          {"queue show", "running"},
-	"queue-pause":         {"queue pause --reason network --until 90m", "summary,changed"},
-	"queue-resume":        {"queue resume --reason network", "summary,changed"},
-	"statistics":          {"statistics", "collection,downloads"},
-	"storage-pause":       {"storage pause --reason network", "summary,changed"},
-	"storage-resume":      {"storage resume --reason network", "summary,changed"},
-	"submit":              {"submit https://example.org/map.tif -c maps --local-id map-17", "id,warnings"},
+	"consumer-replays":             {"consumer replays search", "id,state,failed"},
+	"consumer-show-replay":         {"consumer show-replay " + operation1, "id,failures"},
+	"consumer-show-replay-watch":   {"consumer show-replay " + operation1 + " --watch", "id,failures"},
+	"consumer-cancel-replay":       {"consumer cancel-replay " + operation1 + " --reason wrong", "id,state"},
+	"component-list":               {"component list", "name,counts"},
+	"component-show":               {"component show metadata", "name,counts"},
+	"component-apply":              {"component apply - --reason new", "name,version"},
+	"component-schema":             {"component schema", ""},
+	"component-history":            {"component history metadata", "type,detail"},
+	"component-graph":              {"component graph --mermaid", ""},
+	"component-line":               {"component line metadata", "item,priority"},
+	"component-run":                {"component run metadata --reason corrected", "id,state"},
+	"component-run-watch":          {"component run metadata --reason corrected --watch", "id,state,counts"},
+	"component-runs":               {"component runs metadata", "id,counts"},
+	"component-runs-show":          {"component runs metadata " + operation1, "id,items"},
+	"component-interrupt":          {"component interrupt metadata --reason wrong", "summary"},
+	"component-pause":              {"component pause metadata --reason wait", "summary"},
+	"component-resume":             {"component resume metadata --reason on", "summary"},
+	"component-delete":             {"component delete metadata --reason old", "summary"},
+	"component-item-list":          {"component item list --type delivery", "id,lines"},
+	"component-item-show":          {"component item show " + item1, "id,events"},
+	"component-item-show-timeline": {"component item show " + item1 + " --timeline", "id,history"},
+	"component-item-history":       {"component item history " + item1, "name,revoked"},
+	"component-item-create": {
+		"component item create delivery-17 --type delivery --parent Collection:maps --reason new",
+		"changed",
+	},
+	"component-item-change": {
+		"component item change " + item1 + " --type delivery --reason wrong",
+		"changed,summary",
+	},
+	"component-item-forget": {"component item forget " + item1 + " --reason twice", "changed,summary"},
+	"component-item-import": {"component item import " + item1 + " - --reason migration", "imported,refused"},
+	"component-item-event": {
+		"component item event " + item1 + " Structure_checked --reason seen",
+		"changed,summary",
+	},
+	"component-item-revoke": {
+		"component item revoke " + item1 + " Structure_checked --reason back",
+		"changed,summary",
+	},
+	"component-item-restart": {"component item restart " + item1 + " --reason back", "changed,summary"},
+	"component-item-stop":    {"component item stop " + item1 + " --reason wrong", "changed,summary"},
+	"component-item-prioritize": {
+		"component item prioritize " + item1 + " --priority 9 --reason soon",
+		"changed,summary",
+	},
+	"component-item-release":  {"component item release " + item1 + " metadata --reason dead", "changed,summary"},
+	"explain-batch":           {"explain " + batch1, "state,waitsFor"},
+	"explain-job":             {"explain " + job2, "state,waitsFor,chain"},
+	"explain-event":           {"explain Object:" + ark1 + " --event 1 --consumer search", "state,why"},
+	"explain-item":            {"explain " + item1 + " --component metadata", "waitsFor,why"},
+	"explain-pair":            {"explain jingles/" + episode1 + " --clip " + clip1, "why,ahead"},
+	"explain-archive":         {"explain maps", "waitsFor,why"},
+	"explain-task":            {"explain maps/12/pdf", "waitsFor,chain"},
+	"explain-two":             {"explain delivery", "why"},
+	"explain-renamed":         {"component explain metadata " + item1, ""},
+	"help":                    {"help", ""},
+	"help-job":                {"help job", ""},
+	"help-submit":             {"help submit", ""},
+	"doctor":                  {"doctor", "id,state,counts"},
+	"queue-holds":             {"queue holds", "target,until"},
+	"operation-list":          {"operation list", "id,state"},
+	"operation-show":          {"operation show " + operation1, "id,counts,refusals"},
+	"operation-show-watch":    {"operation show " + operation1 + " --watch", "id,state,refusals"},
+	"operation-interrupt":     {"operation interrupt " + operation1 + " --reason wrong", "id,state"},
+	"operation-continue":      {"operation continue " + operation1 + " --reason on", "id,state"},
+	"job-requeue-bulk":        {"job requeue -b " + batch1 + " --all-failed --reason back", "id,state,counts"},
+	"job-requeue-start":       {"job requeue -c maps --message 404 --reason back --no-watch", "id,state"},
+	"help-requeue":            {"help job requeue", ""},
+	"help-collection":         {"help collection hold", ""},
+	"job-clean-up":            {"job clean-up " + job2 + " --reason space", "summary"},
+	"job-delete":              {"job delete " + job2 + " --reason twice --confirm", "summary,warnings"},
+	"job-hold":                {"job hold " + job2 + " --reason wait", "summary,state"},
+	"job-prioritize":          {"job prioritize " + job2 + " --priority 1 --reason first", "summary,priority"},
+	"job-release":             {"job release " + job2 + " --reason on", "summary"},
+	"job-fail":                {"job fail " + job2 + " --reason wrong", "id,state"},
+	"job-list":                {"job list -c maps", "id,state,message"},
+	"job-list-batch":          {"job list -b " + batch1 + " --state FAILED --limit 1", "id,identifiers"},
+	"job-list-failed":         {"job list -c maps --state failed", "id,message"},
+	"job-list-empty":          {"job list -c empty", "id"},
+	"job-receipt":             {"job receipt " + job1, "ark,version,files"},
+	"job-requeue":             {"job requeue " + job2 + " --reason back", "id,state"},
+	"job-show":                {"job show " + job2, "id,state,recoverable,events"},
+	"job-show-unknown":        {"job show " + batch1 + "-00099", "id"},
+	"job-show-watch":          {"job show " + job1 + " --watch", "id,state"},
+	"batch-check-bag":         {"batch check-bag delivery", "valid,version,files,problems"},
+	"batch-check-bag-profile": {"batch check-bag delivery --bagit-profile profile.json", "valid,problems"},
+	"batch-check-bag-invalid": {"batch check-bag holey", "valid,problems"},
+	"batch-check-manifest":    {"batch check-manifest -", "accepted,kind,rows"},
+	"object-files":            {"object files " + ark1, "path,size,mediaType"},
+	"object-fixity":           {"object fixity " + ark1, "outcome,problems"},
+	"object-formats":          {"object formats " + ark1, "path,formats"},
+	"object-correct": {
+		"object correct " + ark1 + " --who Blunt --withdraw-local-id map-1 --reason x",
+		"id,state",
+	},
+	"object-withdraw":            {"object withdraw " + ark1 + " --reason rights", "id,state"},
+	"object-reinstate":           {"object reinstate " + ark1 + " --reason settled", "id,state"},
+	"object-hold-place":          {"object legal-hold place " + ark1 + " --reason case", "id,state"},
+	"object-hold-lift":           {"object legal-hold lift " + ark1 + " --reason settled", "id,state"},
+	"object-retain":              {"object retain " + ark1 + " --until 2036-12-31 --reason law", "id,state"},
+	"object-embargo":             {"object embargo " + ark1 + " --until 2028-12-31 --reason wish", "id,state"},
+	"object-repair":              {"object repair " + ark1 + " v1/content/x --reason damaged", "id,state"},
+	"object-repairs":             {"object repairs " + ark1, "state,token"},
+	"object-export":              {"object export " + ark1 + " -o export", "ark,folder,files"},
+	"object-get":                 {"object get " + ark1 + " -o get", "path,local,kept"},
+	"object-history":             {"object history " + ark1, "type,subjectId,actor"},
+	"object-list":                {"object list -c maps", "ark,version,title"},
+	"object-search":              {"object search ghent", "ark,title"},
+	"object-browse":              {"object browse --by creator --starting-at a", "value,object"},
+	"help-search":                {"help object search", ""},
+	"object-reindex":             {"object reindex " + ark1, "objects,failed"},
+	"object-show":                {"object show " + ark1, "ark,localIds,versions"},
+	"object-preservation-report": {"object preservation report /missing/report --key /missing/key.pem", "file"},
+	"object-preservation-verify": {"object preservation verify /missing/report --key /missing/public.pem", "file"},
+	"object-preservation-status": {"object preservation status -c maps", "collection,verified,attention"},
+	"queue":                      {"queue", "running,waiting"},
+	"queue-show":                 {"queue show", "running"},
+	"queue-pause":                {"queue pause --reason network --until 90m", "summary,changed"},
+	"queue-resume":               {"queue resume --reason network", "summary,changed"},
+	"collection-statistics":      {"collection statistics", "collection,downloads"},
+	"queue-pause-storage":        {"queue pause-storage --reason network", "summary,changed"},
+	"queue-resume-storage":       {"queue resume-storage --reason network", "summary,changed"},
+	"submit":                     {"submit https://example.org/map.tif -c maps --local-id map-17", "id,warnings"},
 	"submit-dry-run": {
 		"submit https://example.org/map.tif -c maps --local-id map-17 --dry-run",
 		"object,version",
@@ -324,18 +351,22 @@ func TestGolden(t *testing.T) {
 	for name, g := range golden {
 		t.Run(name, func(t *testing.T) {
 			commandtest.EmptyHome(t)
-			got := g.record(t, url)
-			file := filepath.Join(dir, name+".txt")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil || string(want) != got {
-				t.Errorf("%v: got\n%s\nwant\n%s", err, got, want)
-			}
+			kept(t, filepath.Join(dir, name+".txt"), g.record(t, url))
 		})
+	}
+}
+
+// kept: a text is what a golden file has.
+func kept(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != got {
+		t.Errorf("%v: got\n%s\nwant\n%s", err, got, want)
 	}
 }
 
@@ -374,8 +405,8 @@ func bags(t *testing.T) {
 	commandtest.Write(t, "holey/data/Thumbs.db", "")
 }
 
-// record runs a command on a terminal, in a pipe and for JSON.
-func (g commandLine) record(t *testing.T, url string) string {
+// console is a computer with what a command reads.
+func (g commandLine) console(t *testing.T, url string) *commandtest.Console {
 	t.Helper()
 	c := with(t, url)
 	c.Env["NO_COLOR"], c.Env["HOME"] = "1", "~" // a name of a fixed length: lines are cut at the terminal's width
@@ -392,10 +423,10 @@ func (g commandLine) record(t *testing.T, url string) string {
 	if strings.Contains(g.line, "list.csv") {
 		commandtest.Write(t, "list.csv", "source,id,url\nradio,one,https://example.org/1.mp3\nradio,two,no address\n")
 	}
-	if strings.HasPrefix(g.line, "bag") {
+	if strings.HasPrefix(g.line, "batch check-bag") {
 		bags(t)
 	}
-	if strings.HasPrefix(g.line, "workflow") {
+	if strings.HasPrefix(g.line, "archive workflow") {
 		if err := os.MkdirAll("archive/_workflows", 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -414,45 +445,53 @@ func (g commandLine) record(t *testing.T, url string) string {
 		c.Stdin = `{"requireDigest": true}`
 	}
 
-	var text strings.Builder
-	run := func(flags, shown string) {
-		t.Helper()
-		if err := os.RemoveAll("get"); err != nil {
-			t.Fatal(err)
-		}
-		code := c.Run(g.line + flags)
-		fmt.Fprintf(&text, "$ archivist %s%s%s\n", g.line, flags, shown)
-		if c.Width > 0 {
-			text.WriteString(c.Seen())
-			if !strings.HasPrefix(g.line, "research export") && g.line != "workflow schema" { // for programs
-				fits(t, c.Width, c.Out.String())
-			}
-		} else {
-			text.WriteString(c.Out.String())
-		}
-		if c.Width == 0 && c.Err.Len() > 0 {
-			fmt.Fprintf(&text, "--- standard error\n%s", &c.Err)
-		}
-		fmt.Fprintf(&text, "--- exit code %d\n\n", code)
+	return c
+}
+
+// record runs a command on a terminal, in a pipe and for JSON.
+func (g commandLine) record(t *testing.T, url string) string {
+	t.Helper()
+	c := g.console(t, url)
+	text := g.run(t, c, 80, "", "") + g.run(t, c, 0, "", " | cat")
+	if g.fields != "" {
+		text += g.run(t, c, 0, " --json "+g.fields, "")
+	}
+	return text
+}
+
+// run runs a command on a terminal of a width, or in a pipe, and returns what is seen of it.
+func (g commandLine) run(t *testing.T, c *commandtest.Console, width int, flags, shown string) string {
+	t.Helper()
+	if err := os.RemoveAll("get"); err != nil {
+		t.Fatal(err)
 	}
 
-	c.Width = 80
-	run("", "")
-	c.Width = 0
-	run("", " | cat")
-	if g.fields != "" {
-		run(" --json "+g.fields, "")
+	c.Width = width
+	code := c.Run(g.line + flags)
+	text := fmt.Sprintf("$ archivist %s%s%s\n", g.line, flags, shown)
+	if width > 0 {
+		text += c.Seen()
+		if !strings.HasPrefix(g.line, "research export") && g.line != "archive workflow schema" { // for programs
+			fits(t, width, c.Out.String())
+		}
+	} else {
+		text += c.Out.String()
 	}
-	return anyPort.ReplaceAllString(text.String(), "http://archive")
+
+	if width == 0 && c.Err.Len() > 0 {
+		text += "--- standard error\n" + c.Err.String()
+	}
+	text += fmt.Sprintf("--- exit code %d\n\n", code)
+	return anyPort.ReplaceAllString(text, "http://archive")
 }
 
 // fits: no line is wider than the terminal, unless it is a script, or a command to be pasted.
 func fits(t *testing.T, width int, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		n := len([]rune(strings.TrimRight(line, "\n")))
+		n := runes.StringWidthWithoutEscSequences(strings.TrimRight(line, "\n"))
 		if n > width && !strings.HasPrefix(text, "#") && !strings.HasPrefix(line, "  archivist ") {
-			t.Errorf("a line of %d characters: %s", n, line)
+			t.Errorf("a line of %d columns: %s", n, line)
 		}
 	}
 }

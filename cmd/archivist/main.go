@@ -35,38 +35,21 @@ type cli struct {
 	command.Flags
 
 	Submit jobs.SubmitCmd `cmd:"" help:"Submit a file or a manifest, by its URL."`
-	Batch  jobs.BatchCmd  `cmd:"" help:"List and follow batches, and read their reports."`
+	Batch  jobs.BatchCmd  `cmd:"" help:"List and follow batches, read their reports; check manifests and bags."`
 	Job    jobs.Cmd       `cmd:"" help:"List and follow jobs, and act on them."`
 
-	Object       objects.Cmd             `cmd:"" help:"List preserved objects, and get their content."`
-	Preservation objects.PreservationCmd `cmd:"" help:"Show how well objects are preserved: their copies and checks."`
-	Statistics   objects.StatisticsCmd   `cmd:"" help:"Show what was ingested and downloaded in each collection."`
+	Object     objects.Cmd   `cmd:"" help:"List preserved objects, get their content, see how well they are kept."`
+	Collection collectionCmd `cmd:"" help:"Show and set the profiles of collections; show their statistics."`
 
-	Collection jobs.CollectionCmd `cmd:"" help:"Show and set the profiles of collections."`
-	Manifest   jobs.ManifestCmd   `cmd:"" help:"Check manifests."`
-	Bag        jobs.BagCmd        `cmd:"" help:"Check bags (BagIt)."`
-
-	Queue     jobs.QueueCmd     `cmd:"" help:"Show what runs and what waits; pause and resume it."`
-	Storage   jobs.StorageCmd   `cmd:"" help:"Pause and resume the storage."`
-	Hold      jobs.HoldCmd      `cmd:"" help:"List pauses and holds."`
+	Queue     jobs.QueueCmd     `cmd:"" help:"Show what runs, what waits and what is held; pause and resume it."`
 	Operation jobs.OperationCmd `cmd:"" help:"List and follow bulk operations; interrupt and continue them."`
 
 	Event    events.Cmd         `cmd:"" help:"List and follow what has happened."`
 	Consumer events.ConsumerCmd `cmd:"" help:"List and define what reacts to events; act on it."`
 
-	Component components.Cmd     `cmd:"" help:"List and define what works on items; run it, and see its line."`
-	Item      components.ItemCmd `cmd:"" help:"List, create and follow items; act on them by hand."`
-
-	Research research.Cmd `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
-
-	Researcher research.ResearcherCmd `cmd:"" help:"Look for clips in episodes, on this computer."`
-
-	Workflow archives.WorkflowCmd `cmd:"" help:"Check the tasks that an archive defines, and see what they wait for."`
-	Archive  archives.Cmd         `cmd:"" help:"List and register archives with revisions; pause and resume them."`
-	Revision archives.RevisionCmd `cmd:"" help:"List, follow and notify the revisions of archives."`
-	Task     archives.TaskCmd     `cmd:"" help:"List and follow the tasks of archives; run and cancel them."`
-
-	Replay events.ReplayCmd `cmd:"" help:"Follow, list or cancel replays of events."`
+	Component components.Cmd `cmd:"" help:"List and define what works on items; run it, see its line and items."`
+	Archive   archives.Cmd   `cmd:"" help:"List, register and follow archives, their revisions and their tasks."`
+	Research  research.Cmd   `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
 
 	Doctor  jobs.DoctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
 	Explain command.ExplainCmd `cmd:"" help:"Explain what anything waits for, and what to do."`
@@ -75,6 +58,12 @@ type cli struct {
 	Config     command.ConfigCmd     `cmd:"" help:"Show which API is used, and why."`
 	Completion command.CompletionCmd `cmd:"" help:"Print the completion script of a shell."`
 	Help       command.HelpCmd       `cmd:"" help:"Show help on a command or a topic: ${topics}."`
+}
+
+// collectionCmd joins what two packages have of collections: their profiles, and what is counted of them.
+type collectionCmd struct {
+	jobs.CollectionCmd
+	Statistics objects.StatisticsCmd `cmd:"" help:"Show what was ingested and downloaded in each collection."`
 }
 
 // description is the beginning of the help: what it is, and the first command to try.
@@ -86,8 +75,37 @@ const description = "Archivist preserves content: submit it by URL, follow it, a
 //go:embed topics/*.txt
 var topicFiles embed.FS
 
-// renamed are the commands of the release before, and what does the same now.
+// renamed are the commands of the releases before, and what does the same now. An entry of one word stands for all
+// commands that were below it.
 var renamed = map[string]string{
+	"preservation": "object preservation",
+	"statistics":   "collection statistics",
+	"item":         "component item",
+	"revision":     "archive revision",
+	"task":         "archive task",
+	"workflow":     "archive workflow",
+	"researcher":   "research work",
+	"hold":         "queue holds",
+	"storage":      "queue",
+	"replay":       "consumer",
+	"manifest":     "batch check-manifest FILE",
+	"bag":          "batch check-bag PATH",
+
+	"manifest check":   "batch check-manifest FILE",
+	"bag check":        "batch check-bag PATH",
+	"storage pause":    "queue pause-storage --reason TEXT",
+	"storage resume":   "queue resume-storage --reason TEXT",
+	"hold list":        "queue holds",
+	"replay list":      "consumer replays CONSUMER",
+	"replay show":      "consumer show-replay REPLAY",
+	"replay watch":     "consumer show-replay REPLAY --watch",
+	"replay cancel":    "consumer cancel-replay REPLAY --reason TEXT",
+	"consumer dry-run": "consumer preview FILTER",
+	"batch watch":      "batch show BATCH... --watch",
+	"job watch":        "job show JOB --watch",
+	"operation watch":  "operation show OPERATION --watch",
+	"archive watch":    "archive show ARCHIVE --watch",
+
 	"archive explain":   "explain ARCHIVE",
 	"revision explain":  "explain ARCHIVE/REVISION",
 	"task explain":      "explain ARCHIVE/REVISION/TASK",

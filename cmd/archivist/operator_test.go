@@ -73,29 +73,29 @@ func (s *session) holds() {
 	s.do("collection hold maps --until 2h --reason rights", 0)
 	first := s.submit("map.txt")
 	s.console.OnWait()
-	s.says("batch watch "+first, 0, "on hold: archivist explain "+first)
+	s.says("batch show "+first+" --watch", 0, "on hold: archivist explain "+first)
 	s.says("explain "+first, 0, "on hold")
 	s.says("batch release "+first+" --reason rights", 5, "collection maps is on hold")
-	s.says("hold list", 0, `by an operator (unverified: "ann"): rights`)
+	s.says("queue holds", 0, `by an operator (unverified: "ann"): rights`)
 	s.says("queue", 0, "collection:maps")
 	s.says("collection release maps --reason cleared", 0,
 		"archivist job release --collection maps --state held --keep-own-holds --reason cleared")
 	s.do("job release --collection maps --all-held --reason cleared", 0)
-	s.do("batch watch "+first, 0)
+	s.do("batch show "+first+" --watch", 0)
 }
 
 // requeues: the source is corrected, the job is requeued in bulk, and reported again.
 func (s *session) requeues(correct func()) (job string) {
 	s.t.Helper()
 	second := s.submit("notes.txt")
-	s.do("batch watch "+second, 4)
+	s.do("batch show "+second+" --watch", 4)
 	s.says("job requeue --batch "+second+" --all-failed --reason there --dry-run", 0,
 		"archivist job requeue --batch "+second+" --all-failed --reason there")
 	correct()
 	s.do("job requeue --batch "+second+" --all-failed --reason there", 0)
-	s.do("job watch "+second+"-00001", 0)
+	s.do("job show "+second+"-00001 --watch", 0)
 	s.do("batch update-report "+second+" --reason fixed", 0)
-	s.do("batch watch "+second, 0)
+	s.do("batch show "+second+" --watch", 0)
 
 	return second + "-00001"
 }
@@ -112,7 +112,7 @@ func (s *session) refuses(done string) {
 func (s *session) deletes() {
 	s.t.Helper()
 	third := s.submit("lost.txt")
-	s.do("batch watch "+third, 4)
+	s.do("batch show "+third+" --watch", 4)
 	s.says("batch delete "+third+" --reason lost", 4, "archivist batch delete "+third+" --reason lost --confirm")
 	s.do("batch delete "+third+" --reason lost --confirm", 0)
 	s.says("batch list -c maps --state deleted", 0, third)
@@ -123,7 +123,7 @@ func (s *session) pauses() {
 	s.t.Helper()
 	s.do("queue pause --until 90m --reason network", 0)
 	s.says("queue pause --until 90m --reason network", 0, "already paused")
-	s.do("storage pause --reason disks", 0)
+	s.do("queue pause-storage --reason disks", 0)
 	s.says("queue", 0, "storage since")
 	batch := s.submit("map.txt")
 	s.console.OnWait()
@@ -133,11 +133,11 @@ func (s *session) pauses() {
 	s.do("job hold "+job+" --until 3d --reason rights", 0)
 	s.says("job list -c maps --state held", 0, job)
 	s.says("job show "+job, 0, "job:"+job+" since")
-	s.says("batch cancel "+batch+" --reason twice", 0, "archivist operation watch ")
-	s.do("batch watch "+batch, 4)
+	s.says("batch cancel "+batch+" --reason twice", 0, "follow it archivist operation show ")
+	s.do("batch show "+batch+" --watch", 4)
 	s.says("batch show "+batch, 0, `by an operator (unverified: "ann"): twice`)
 	s.says("job list -c maps --state deleted", 0, job)
-	s.do("storage resume --reason disks", 0)
+	s.do("queue resume-storage --reason disks", 0)
 	s.do("queue resume --reason network", 0)
 }
 

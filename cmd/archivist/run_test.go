@@ -37,7 +37,8 @@ func TestUsage(t *testing.T) {
 		"demo --port 4666":                      "archivist-demo, which is not beside this one",
 		"job list -c maps":                      "no API is set",
 		"explain a//b --api http://127.0.0.1:1": `"a//b" is not the id of anything`,
-		"task explain maps/12/pdf":              "archivist explain ARCHIVE/REVISION/TASK",
+		"batch show A B --api http://x":         "give one batch; several are followed with --watch",
+		"operation show A -w --jobs":            "can't be used together",
 		"object show doi:1/2 --api http://127.0.0.1:1":    "an ARK has the form",
 		"object get ark:/99999/fk4x -o - --api http://x":  "name its path",
 		"submit map.tif -c maps --api http://127.0.0.1:1": "put it on a web server first",
@@ -52,6 +53,54 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s%s", line, code, &c.Out, &c.Err)
 		}
 	}
+}
+
+// TestRenamed: a command of an earlier release is answered by the one that has come in its place, which there is.
+func TestRenamed(t *testing.T) {
+	commandtest.EmptyHome(t)
+	old := []string{"batch watch A B", "job watch A", "operation watch A", "archive watch maps", "hold list -L 3",
+		"storage pause --reason x", "storage resume --reason x", "manifest check -", "bag check b",
+		"consumer dry-run X", "replay list s", "replay show R", "replay watch R", "replay cancel R --reason x",
+		"researcher -p p", "statistics", "statistics -c maps --days 3", "hold", "storage", "replay --help", "manifest",
+		"bag"}
+	for group, commands := range map[string]string{
+		"preservation": "status report verify", "workflow": "lint graph run plan schema",
+		"item":     "list show history create change forget import event revoke restart stop prioritize release",
+		"revision": "list show notify plan graph explain",
+		"task":     "list show logs outputs output run start rerun cancel explain",
+		"archive":  "explain", "component": "explain", "event": "explain", "research": "explain",
+	} {
+		for name := range strings.FieldsSeq(commands) {
+			old = append(old, group+" "+name+" x/1", "--api http://x --profile y "+group+" "+name)
+		}
+	}
+
+	model := newProgram().Parser(command.Machine{}, func(int) {}).Model.Node
+	answered := map[string]bool{}
+	for _, line := range old {
+		c := with(t, "")
+		code := c.Run(line)
+		_, now, found := strings.Cut(strings.TrimSpace(c.Err.String()), " is now: archivist ")
+		node, _ := commandOf(model, strings.Fields(now))
+		isGroup := line == "storage" || line == "replay --help" // their commands have other names
+		if code != command.ExitUsage || !found || node == model || len(node.Children) > 0 != isGroup {
+			t.Errorf("%s: exit code %d, %s", line, code, &c.Err)
+		}
+		for name := range renamed {
+			answered[name] = answered[name] || strings.Contains(c.Err.String(), "archivist "+name+" ")
+		}
+	}
+	for name := range renamed {
+		if !answered[name] {
+			t.Errorf("no old command is answered by the entry of %s", name)
+		}
+	}
+
+	c := with(t, "http://127.0.0.1:1")
+	c.Want(t, "item show x", command.ExitUsage, "archivist item show is now: archivist component item show\n")
+	c.Want(t, "item --help", command.ExitUsage, "archivist item is now: archivist component item\n")
+	c.Want(t, "task explain maps/12/pdf", command.ExitUsage, "archivist explain ARCHIVE/REVISION/TASK")
+	c.Want(t, "component show item --nope", command.ExitUsage, "unknown flag --nope")
 }
 
 // TestUnreachable: an API that does not answer is one line with the URL.
@@ -87,7 +136,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c.Ctx = ctx
 	cancel()
-	for _, line := range []string{"queue", "batch watch B", "object get ark:/99999/fk4x",
+	for _, line := range []string{"queue", "batch show B --watch", "object get ark:/99999/fk4x",
 		"submit https://example.org/a -c maps"} {
 		if code := c.Run(line); code != command.ExitInterrupted || c.Err.Len()+c.Out.Len() > 0 {
 			t.Errorf("%s: exit code %d, %s%s", line, code, &c.Out, &c.Err)
@@ -152,7 +201,7 @@ func TestBrokenConfig(t *testing.T) {
 	file := filepath.Join(home, ".config", "archivist", "config.yaml")
 	for _, content := range []string{"profiles: [", "default: gone"} {
 		commandtest.Write(t, file, content)
-		c.Want(t, "manifest check -", 0, "accepted")
+		c.Want(t, "batch check-manifest -", 0, "accepted")
 		c.Want(t, "help config", 0, "Config file")
 		c.Want(t, "queue", command.ExitUsage, file)
 	}

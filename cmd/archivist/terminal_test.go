@@ -96,8 +96,8 @@ func TestTerminalObeysNothing(t *testing.T) {
 	commandtest.EmptyHome(t)
 	c := with(t, evilAPI(t))
 	c.Env["NO_COLOR"] = "1"
-	for _, line := range []string{"batch list -c maps", "batch show x", "batch report x", "batch watch x",
-		"job list -c maps", "job show x-1", "job watch x-1", "job receipt x-1", "job requeue x-1 --reason r",
+	for _, line := range []string{"batch list -c maps", "batch show x", "batch report x", "batch show x --watch",
+		"job list -c maps", "job show x-1", "job show x-1 --watch", "job receipt x-1", "job requeue x-1 --reason r",
 		"object list -c maps", "object show ark:/99999/fk4x", "object files ark:/99999/fk4x",
 		"object reindex --all", "object get ark:/99999/fk4x",
 		"collection show maps", "queue", "explain x", "submit https://example.org/a -c maps"} {

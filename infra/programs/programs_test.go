@@ -232,7 +232,8 @@ func TestSamples(t *testing.T) {
 
 	for _, name := range names {
 		t.Run(name[1], func(t *testing.T) {
-			out, err := run("", "/bin/archivist", "workflow", "run", name[1], "/archive", "--outputs", "/tmp/"+name[1])
+			out, err := run("", "/bin/archivist", "archive", "workflow", "run", name[1], "/archive",
+				"--outputs", "/tmp/"+name[1])
 			if err != nil {
 				t.Errorf("%v: %s", err, out)
 			}

@@ -156,7 +156,7 @@ func (r *study) start(name string) (*exec.Cmd, error) {
 	}
 
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(r.root, "dist", "archivist"), "researcher", "--api",
+	cmd := exec.Command(filepath.Join(r.root, "dist", "archivist"), "research", "work", "--api",
 		r.client.URL,
 		"--project", localstack.ResearchProject, "--name", name, "--cache",
 		filepath.Join(r.state, "research", "cache"),

@@ -182,7 +182,7 @@ func (b *book) say(format string, args ...any) {
 // commit is notified a moment later: so the archive can be quiet before that, and is looked at again.
 func (b *book) quiet(ctx context.Context) error {
 	for {
-		err := archivist(ctx, b.root, "archive", "watch", sampleArchive)
+		err := archivist(ctx, b.root, "archive", "show", sampleArchive, "--watch")
 		if err != nil {
 			return err
 		}
@@ -295,7 +295,7 @@ func (b *book) keep(name string, data []byte) error {
 // byHand runs the check of the night, which no commit starts, and waits for its end.
 func (b *book) byHand(ctx context.Context) error {
 	fmt.Println("The check of the night, by hand:")
-	return archivist(ctx, b.root, "task", "run", sampleArchive, "nightly-check", "--wait")
+	return archivist(ctx, b.root, "archive", "task", "run", sampleArchive, "nightly-check", "--watch")
 }
 
 // draw draws the newest revision, by the command line.
@@ -305,7 +305,7 @@ func (b *book) draw(ctx context.Context) error {
 		return err
 	}
 
-	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "dist", "archivist"), "revision", "graph",
+	cmd := exec.CommandContext(ctx, filepath.Join(b.root, "dist", "archivist"), "archive", "revision", "graph",
 		fmt.Sprintf("%s/%d", sampleArchive, n), "--format", "svg")
 	cmd.Stderr = os.Stderr
 	picture, err := cmd.Output()

@@ -48,7 +48,7 @@ func run(ctx context.Context, s *localstack.Stack) error {
 		return err
 	}
 
-	if err := archivist(ctx, s.Root, append([]string{"batch", "watch"}, ids...)...); err != nil {
+	if err := archivist(ctx, s.Root, append([]string{"batch", "show", "--watch"}, ids...)...); err != nil {
 		return err
 	}
 

@@ -99,7 +99,7 @@ func TestExplain(t *testing.T) {
 		{id: "count-words", kind: "Component", waits: explain.Worker, says: "1 more are ready"},
 		{id: "RUN", kind: "ComponentRun", waits: explain.Worker, todo: "archivist component interrupt count-words"},
 		{id: "mine", kind: "Consumer", waits: explain.Nothing, says: "all events"},
-		{id: "Archive:maps", kind: "Archive", waits: explain.Gap, todo: "archivist revision notify maps/1"},
+		{id: "Archive:maps", kind: "Archive", waits: explain.Gap, todo: "archivist archive revision notify maps/1"},
 		{id: "maps/2", kind: "Revision", waits: explain.Gap, todo: "archivist archive skip maps 1"},
 		{id: "jingles", kind: "ResearchProject", waits: explain.Worker, says: "under leases"},
 		{id: "jingles/EPISODE", kind: "Episode"},

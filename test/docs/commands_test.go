@@ -154,7 +154,7 @@ func TestNamedCommands(t *testing.T) {
 				continue
 			}
 			command := strings.Join(words, " ")
-			if !known[command] && !hasHelp(archivist, words) {
+			if !known[command] && !hasHelp(archivist, words) && (document != notes || !isRenamed(archivist, words)) {
 				t.Errorf("%s: there is no command archivist %s", document, command)
 			}
 			known[command] = true
@@ -163,6 +163,15 @@ func TestNamedCommands(t *testing.T) {
 	if checked < 30 {
 		t.Errorf("%d commands were checked", checked)
 	}
+}
+
+// notes are of many releases: what they name can have another name now.
+const notes = "docs/upgrading.md"
+
+// isRenamed reports whether the command line answers a command with its new name.
+func isRenamed(archivist string, words []string) bool {
+	said, _ := exec.Command(archivist, words...).CombinedOutput()
+	return strings.Contains(string(said), " is now: archivist ")
 }
 
 // hasHelp reports whether the command line has help for exactly this command or topic.

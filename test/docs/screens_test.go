@@ -23,8 +23,8 @@ var shown = []string{
 	"dist/archivist submit http://127.0.0.1:4580/manifests/lorem-ipsum.checkm?round=1 \\\n" +
 		`  -c texts --local-id cicero --what "Lorem ipsum in five formats" --watch`,
 	"ARK=$(dist/archivist object list -c texts | cut -f1)",
-	"until dist/archivist item show version:$ARK/v1 | grep Format_identified; do sleep 1; done",
-	"dist/archivist item show version:$ARK/v1 --timeline",
+	"until dist/archivist component item show version:$ARK/v1 | grep Format_identified; do sleep 1; done",
+	"dist/archivist component item show version:$ARK/v1 --timeline",
 }
 
 // window is a terminal as it is drawn. Its lines have the styles that the programs printed.

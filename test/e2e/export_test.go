@@ -55,7 +55,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("ocfl-py finds %d valid objects: %v", n, err)
 	}
 	for _, one := range export("zip") {
-		cmd := exec.CommandContext(t.Context(), at, "bag", "check", one.Folder)
+		cmd := exec.CommandContext(t.Context(), at, "batch", "check-bag", one.Folder)
 		cmd.Dir = dir
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", one.Folder, err, text)

@@ -80,7 +80,7 @@ type program struct {
 // start starts a researcher with a cache.
 func (s *study) start(name, cache string, options ...string) program {
 	s.t.Helper()
-	p := program{exec.Command(filepath.Join(stack.Root, "dist", "archivist"), "researcher", "--api", out.APIURL,
+	p := program{exec.Command(filepath.Join(stack.Root, "dist", "archivist"), "research", "work", "--api", out.APIURL,
 		"--project", localstack.ResearchProject, "--name", name, "--cache", cache, "--allow", "127.0.0.0/8"),
 		&bytes.Buffer{}}
 	p.Args = append(p.Args, options...)

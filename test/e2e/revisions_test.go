@@ -169,7 +169,7 @@ func TestRevisionsAreOperated(t *testing.T) {
 	if !alive(first) {
 		t.Error("what ran when the archive was paused does not go on")
 	}
-	a.does("task", "cancel", a.id(1, "endless"), "--reason", "it hangs")
+	a.does("archive", "task", "cancel", a.id(1, "endless"), "--reason", "it hangs")
 	a.gone(first)
 	got := a.becomes(a.id(1, "endless"), "cancelled")
 	if got.Reason != "it hangs" || got.Attempts[0].End != "cancelled" {
@@ -205,8 +205,8 @@ func (a *versioned) does(args ...string) string {
 func (a *versioned) starts(task string, n int64) (id string) {
 	a.Helper()
 	for range 2 {
-		text := a.does("task", "run", a.name, task, "--revision", fmt.Sprint(n), "--key", fmt.Sprint(task, n),
-			"--json", "id")
+		text := a.does("archive", "task", "run", a.name, task, "--revision", fmt.Sprint(n),
+			"--key", fmt.Sprint(task, n), "--json", "id")
 		var got v1.Task
 		if err := json.Unmarshal([]byte(text), &got); err != nil || id != "" && got.ID != id {
 			a.Fatalf("the run is %s, before it was %s: %v", text, id, err)

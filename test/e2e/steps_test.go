@@ -41,7 +41,7 @@ func TestStepsOfTasks(t *testing.T) {
 	x, err := client.Explain(t.Context(), a.id(n, "announce"))
 	if root := x.Root(); err != nil || root.ID != release || root.WaitsFor != "person" ||
 		root.Why != "the curator of steps starts it" ||
-		x.Do[0].Command != "archivist task start "+release+" --reason TEXT" {
+		x.Do[0].Command != "archivist archive task start "+release+" --reason TEXT" {
 		t.Errorf("what depends on it waits for %+v, %v", x, err)
 	}
 	start := func(set map[string]string) (v1.Task, error) {

@@ -78,7 +78,7 @@ const scripts = `
   script: |
     curl -sS -o answer -w '%%{http_code}\n' -H "Archivist-Run: $ARCHIVIST_RUN_TOKEN" \
       "$API/v1/archives/$ARCHIVIST_ARCHIVE/revisions/$ARCHIVIST_REVISION"
-    ARCHIVIST_API="$API" "$PROGRAM" revision show "$ARCHIVIST_ARCHIVE/$ARCHIVIST_REVISION" --watch 2>&1
+    ARCHIVIST_API="$API" "$PROGRAM" archive revision show "$ARCHIVIST_ARCHIVE/$ARCHIVIST_REVISION" --watch 2>&1
     echo "ended with $?"
 `
 

@@ -19,13 +19,16 @@ import (
 type Cmd struct {
 	List     archiveListCmd     `cmd:"" help:"List the archives."`
 	Show     archiveShowCmd     `cmd:"" help:"Show an archive: how far it is planned, what runs, and what is wrong."`
-	Watch    archiveWatchCmd    `cmd:"" help:"Follow an archive until it is quiet."`
 	Add      archiveAddCmd      `cmd:"" help:"Register an archive, or change its settings."`
 	Pause    archiveActCmd      `cmd:"" help:"Plan and start nothing more. What runs goes on."`
 	Resume   archiveResumeCmd   `cmd:"" help:"Let an archive go on that is paused or stopped."`
 	Skip     archiveSkipCmd     `cmd:"" help:"Give a revision no tasks, for example because it cannot be read."`
 	Backfill archiveBackfillCmd `cmd:"" help:"Plan revisions before the first."`
 	Delete   archiveActCmd      `cmd:"" help:"Cancel what has not ended, and forget an archive. Its history stays."`
+
+	Revision revisionCmd `cmd:"" help:"List, follow and notify the revisions of archives."`
+	Task     taskCmd     `cmd:"" help:"List and follow the tasks of archives; run and cancel them."`
+	Workflow workflowCmd `cmd:"" help:"Check the tasks that an archive defines, and see what they wait for."`
 }
 
 // archiveName is the argument of most commands.
@@ -45,12 +48,7 @@ func (archiveListCmd) Prints() any { return v1.Archive{} }
 
 // Run lists all: there are few.
 func (archiveListCmd) Run(a *command.App) error {
-	list, err := a.Client.Archives(a.Ctx)
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, command.Limit{}, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, archivesColumns...) })
+	return command.List(a, command.Limit{}, archivesColumns...)(a.Client.Archives(a.Ctx))
 }
 
 // archivesColumns show how far each archive is planned, against its newest revision when it was asked last.
@@ -75,14 +73,29 @@ func placeOf(l v1.ArchiveLocation) string {
 	return strings.TrimSpace(l.URL + l.ARK + " " + l.Branch)
 }
 
-// archiveShowCmd shows an archive.
-type archiveShowCmd struct{ archiveName }
+// archiveShowCmd shows an archive. To follow it is for people who commit, and for scripts that wait until a commit
+// is worked off.
+type archiveShowCmd struct {
+	archiveName
+	command.Followed
+}
 
 func (archiveShowCmd) Prints() any { return v1.ArchiveStatus{} }
+
+// Help says when it has ended.
+func (archiveShowCmd) Help() string {
+	return `With --watch it ends when all that was notified is planned, and all tasks have ended. If the archive is paused or
+stopped, it ends when nothing runs any more. The exit code is 4 if a task that was seen to be waiting or to run has
+failed.`
+}
 
 // Run shows one archive: the settings, what is missing or wrong, how many tasks have not ended by state, who has
 // the locks, and what runs now.
 func (c *archiveShowCmd) Run(a *command.App) error {
+	if c.Watch {
+		return watchArchive(a, c.Archive)
+	}
+
 	got, err := a.Client.Archive(a.Ctx, c.Archive)
 	if err != nil {
 		return err
@@ -163,22 +176,13 @@ func (c *archiveAddCmd) Run(a *command.App) error {
 		l.Kind, l.ARK = "object", c.Object
 	}
 
-	got, err := a.Client.PutArchive(a.Ctx, c.Archive, v1.ArchiveDefinition{
+	return command.Show(a, fieldsOfArchive)(a.Client.PutArchive(a.Ctx, c.Archive, v1.ArchiveDefinition{
 		Title:            c.Title,
 		Location:         l,
 		Baseline:         c.Baseline,
 		ReconcileSeconds: c.Reconcile,
 		Running:          c.Running,
-	})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
-}
-
-// showArchive prints an archive after an action.
-func showArchive(a *command.App, got v1.Archive) error {
-	return a.Print(got, func(p terminal.Page) { fieldsOfArchive(p, got) })
+	}))
 }
 
 // archiveActCmd pauses or deletes an archive. What runs goes on when it is paused, and is cancelled when it is
@@ -193,12 +197,8 @@ func (archiveActCmd) Prints() any { return v1.Archive{} }
 // Run does what the command is called.
 func (c *archiveActCmd) Run(a *command.App, k *kong.Context) error {
 	action := k.Selected().Name
-	got, err := a.Client.ActOnArchive(a.Ctx, c.Archive,
-		v1.ArchiveAction{Action: action, Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
+	return command.Show(a, fieldsOfArchive)(a.Client.ActOnArchive(a.Ctx, c.Archive,
+		v1.ArchiveAction{Action: action, Reason: c.Reason}))
 }
 
 // archiveResumeCmd lets an archive go on that a person has paused, or that was stopped because a revision had
@@ -214,15 +214,11 @@ func (archiveResumeCmd) Prints() any { return v1.Archive{} }
 // Run resumes. With --restart a stopped archive begins anew in a new epoch: its revisions and tasks get ids of
 // their own.
 func (c *archiveResumeCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
+	return command.Show(a, fieldsOfArchive)(a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
 		Action:  "resume",
 		Reason:  c.Reason,
 		Restart: c.Restart,
-	})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
+	}))
 }
 
 // archiveSkipCmd gives a revision no tasks: later ones can then be planned, though it cannot be read.
@@ -236,15 +232,11 @@ func (archiveSkipCmd) Prints() any { return v1.Archive{} }
 
 // Run skips.
 func (c *archiveSkipCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
+	return command.Show(a, fieldsOfArchive)(a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
 		Action:   "skip",
 		Reason:   c.Reason,
 		Revision: c.Revision,
-	})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
+	}))
 }
 
 // archiveBackfillCmd plans revisions before the first, e.g. those from before the archive was registered.
@@ -260,14 +252,10 @@ func (archiveBackfillCmd) Prints() any { return v1.Archive{} }
 // Run begins the back-fill of revisions before the first that was planned. It goes on in the archive; archive
 // show says how far it is.
 func (c *archiveBackfillCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
+	return command.Show(a, fieldsOfArchive)(a.Client.ActOnArchive(a.Ctx, c.Archive, v1.ArchiveAction{
 		Action: "backfill",
 		Reason: c.Reason,
 		From:   c.From,
 		To:     c.To,
-	})
-	if err != nil {
-		return err
-	}
-	return showArchive(a, got)
+	}))
 }

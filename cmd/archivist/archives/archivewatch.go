@@ -11,20 +11,6 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// archiveWatchCmd follows an archive. It is for people who commit, and for scripts that wait until a commit is
-// worked off.
-type archiveWatchCmd struct{ archiveName }
-
-func (archiveWatchCmd) Prints() any { return v1.ArchiveStatus{} }
-
-// Help says when it ends.
-func (archiveWatchCmd) Help() string {
-	return `It ends when all that was notified is planned, and all tasks have ended. If the archive is paused or stopped, it
-ends when nothing runs any more.
-
-The exit code is 4 if a task that was seen to be waiting or to run has failed.`
-}
-
 // Of what is shown of an archive.
 const (
 	watchedRows = 10 // revisions, the newest
@@ -32,25 +18,26 @@ const (
 	watchedTasks = 100
 )
 
-// Run shows the tasks of the newest revisions. A look is three requests: the archive, its newest revision, and
-// its newest tasks. They are not one moment, but the next look corrects that; only the last one decides.
-func (c *archiveWatchCmd) Run(a *command.App) error {
-	err := waitsForItself(a, c.Archive, 0)
+// watchArchive shows the tasks of the newest revisions until the archive is quiet. A look is three requests: the
+// archive, its newest revision, and its newest tasks. They are not one moment, but the next look corrects that; only
+// the last one decides.
+func watchArchive(a *command.App, archive string) error {
+	err := waitsForItself(a, archive, 0)
 	if err != nil {
 		return err
 	}
 
 	seen := map[string]bool{} // tasks that had not ended
 	return a.Watch(func() (command.Sight, error) {
-		got, err := a.Client.Archive(a.Ctx, c.Archive)
+		got, err := a.Client.Archive(a.Ctx, archive)
 		if err != nil {
 			return command.Sight{}, err
 		}
-		newest, err := a.Client.Revisions(a.Ctx, c.Archive, 1)
+		newest, err := a.Client.Revisions(a.Ctx, archive, 1)
 		if err != nil {
 			return command.Sight{}, err
 		}
-		tasks, err := a.Client.Tasks(a.Ctx, c.Archive, v1.TaskFilter{Limit: watchedTasks})
+		tasks, err := a.Client.Tasks(a.Ctx, archive, v1.TaskFilter{Limit: watchedTasks})
 		return sightOfArchive(got, newest, tasks, seen), err
 	})
 }
@@ -113,7 +100,8 @@ func waitForPerson(s *command.Sight, tasks []v1.Task, open int) {
 		return
 	}
 	s.Over = true
-	s.Text += "; a person is to go on: archivist task start " + terminal.Printable(tasks[at].ID) + " --reason TEXT"
+	s.Text += "; a person is to go on: archivist archive task start " + terminal.Printable(tasks[at].ID) +
+		" --reason TEXT"
 }
 
 // waitsForPerson reports whether a task waits for a person, or for one of those that do.
@@ -148,7 +136,7 @@ func failedTasks(ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return fault.New(fault.Conflict, "%s failed; archivist task logs %s shows why",
+	return fault.New(fault.Conflict, "%s failed; archivist archive task logs %s shows why",
 		strings.Join(ids, ", "), ids[0])
 }
 

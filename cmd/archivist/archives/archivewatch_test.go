@@ -89,9 +89,9 @@ func TestArchiveWatch(t *testing.T) {
 			", 1 running"},
 		"to be planned": {[]look{at(1, 2, "succeeded"), at(2, 2, "succeeded")}, 1, 0, "up to revision 2"},
 		"fails": {[]look{at(1, 1, "running"), at(1, 1, "failed")}, 1, 4,
-			"archivist task logs maps/1/index shows why"},
+			"archivist archive task logs maps/1/index shows why"},
 		"for a person": {[]look{byPerson("running"), byPerson("")}, 1, 0,
-			"a person is to go on: archivist task start maps/1/release --reason TEXT"},
+			"a person is to go on: archivist archive task start maps/1/release --reason TEXT"},
 		"paused":          {[]look{held(at(1, 2, "succeeded"))}, 0, 0, "paused: it is moved"},
 		"paused, running": {[]look{held(at(1, 2, "running")), held(at(1, 2, "succeeded"))}, 1, 0, "1 running"},
 	} {
@@ -99,7 +99,7 @@ func TestArchiveWatch(t *testing.T) {
 			srv := httptest.NewServer(&growing{looks: c.looks})
 			defer srv.Close()
 			console := with(t, srv.URL)
-			console.Want(t, "archive watch maps", c.exit, c.says)
+			console.Want(t, "archive show maps --watch", c.exit, c.says)
 			if len(console.Waits) != c.waits {
 				t.Errorf("it waited %d times", len(console.Waits))
 			}
@@ -109,7 +109,7 @@ func TestArchiveWatch(t *testing.T) {
 
 // TestNotifyInARun: a run of a task notifies its own archive with its token, and others without.
 func TestNotifyInARun(t *testing.T) {
-	for line, want := range map[string]string{"revision notify maps/13": "t", "revision notify plans/2": ""} {
+	for id, want := range map[string]string{"maps/13": "t", "plans/2": ""} {
 		token := "not asked"
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			token = r.Header.Get(v1.RunHeader)
@@ -118,16 +118,17 @@ func TestNotifyInARun(t *testing.T) {
 		defer srv.Close()
 		c := with(t, srv.URL)
 		c.Env["ARCHIVIST_RUN_TOKEN"], c.Env["ARCHIVIST_ARCHIVE"], c.Env["ARCHIVIST_REVISION"] = "t", "maps", "12"
-		c.Want(t, line, 0, "x/1")
+		c.Want(t, "archive revision notify "+id, 0, "x/1")
 		if token != want {
-			t.Errorf("%s: the token is %q", line, token)
+			t.Errorf("%s: the token is %q", id, token)
 		}
 	}
 }
 
 // TestWaitInARun: a run of a task does not wait for its own archive.
 func TestWaitInARun(t *testing.T) {
-	for _, line := range []string{"archive watch maps", "task run maps index --wait", "revision show maps/12 --watch"} {
+	for _, line := range []string{"archive show maps --watch", "archive task run maps index --watch",
+		"archive revision show maps/12 --watch"} {
 		c := with(t, "http://127.0.0.1:1")
 		c.Env["ARCHIVIST_RUN_TOKEN"], c.Env["ARCHIVIST_ARCHIVE"], c.Env["ARCHIVIST_REVISION"] = "t", "maps", "12"
 		c.Want(t, line, fault.Edges[fault.Conflict].Exit, "it would wait for itself")

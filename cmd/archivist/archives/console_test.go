@@ -12,10 +12,7 @@ func with(t *testing.T, url string) *commandtest.Console {
 	return commandtest.New(t, url, func() command.Program {
 		var c struct {
 			command.Flags
-			Archive  Cmd         `cmd:""`
-			Revision RevisionCmd `cmd:""`
-			Task     TaskCmd     `cmd:""`
-			Workflow WorkflowCmd `cmd:""`
+			Archive Cmd `cmd:""`
 		}
 		return command.Program{Commands: &c, Flags: &c.Flags}
 	})

@@ -24,7 +24,8 @@ func TestLintLinks(t *testing.T) {
 	must(os.Symlink(filepath.Join(tasks, "a.yaml"), filepath.Join(file, "_workflows", "a.yaml")))
 	must(os.Symlink(tasks, filepath.Join(folder, "_workflows")))
 	for _, dir := range []string{file, folder} {
-		with(t, "http://127.0.0.1:1").Want(t, "workflow lint "+dir, fault.Edges[fault.Invalid].Exit, "is a link")
+		with(t, "http://127.0.0.1:1").Want(t, "archive workflow lint "+dir, fault.Edges[fault.Invalid].Exit,
+			"is a link")
 	}
-	with(t, "http://127.0.0.1:1").Want(t, "workflow lint "+tasks, 0, "")
+	with(t, "http://127.0.0.1:1").Want(t, "archive workflow lint "+tasks, 0, "")
 }

@@ -12,8 +12,8 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// RevisionCmd is for revisions of archives.
-type RevisionCmd struct {
+// revisionCmd is for revisions of archives.
+type revisionCmd struct {
 	List   revisionListCmd   `cmd:"" help:"List the revisions of an archive, the newest first."`
 	Show   revisionShowCmd   `cmd:"" help:"Show a revision with its tasks."`
 	Notify revisionNotifyCmd `cmd:"" help:"Say that a revision was committed."`
@@ -46,12 +46,7 @@ func (revisionListCmd) Prints() any { return v1.ArchiveRevision{} }
 
 // Run lists the newest first. It requests one more than is shown, to detect that there are more.
 func (c *revisionListCmd) Run(a *command.App) error {
-	list, err := a.Client.Revisions(a.Ctx, c.Archive, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, revisionColumns...) })
+	return command.List(a, c.Limit, revisionColumns...)(a.Client.Revisions(a.Ctx, c.Archive, c.More()))
 }
 
 // revisionColumns show how many tasks of each revision have ended, and who committed what.
@@ -69,10 +64,15 @@ var revisionColumns = []terminal.Column[v1.ArchiveRevision]{
 // revisionShowCmd shows or watches a revision.
 type revisionShowCmd struct {
 	revisionArg
-	Watch bool `help:"Show its progress until all of its tasks have ended. Fails with exit code 4 if one has failed."`
+	command.Followed
 }
 
 func (revisionShowCmd) Prints() any { return v1.RevisionPlan{} }
+
+// Help says when it has ended.
+func (revisionShowCmd) Help() string {
+	return `With --watch it ends when all of its tasks have ended. The exit code is 4 if one has failed.`
+}
 
 // Run shows the revision with its tasks, or follows it. A task that would wait for itself so is refused.
 func (c *revisionShowCmd) Run(a *command.App) error {

@@ -15,8 +15,8 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// TaskCmd is for the tasks of archives.
-type TaskCmd struct {
+// taskCmd is for the tasks of archives.
+type taskCmd struct {
 	List    taskListCmd    `cmd:"" help:"List the tasks of an archive, those of the newest revision first."`
 	Show    taskShowCmd    `cmd:"" help:"Show a task with its attempts."`
 	Logs    taskLogsCmd    `cmd:"" help:"Show what the programs of a task have written."`
@@ -52,18 +52,12 @@ func (taskListCmd) Prints() any { return v1.Task{} }
 
 // Run lists those of the newest revision first. The filters are joined by AND.
 func (c *taskListCmd) Run(a *command.App) error {
-	list, err := a.Client.Tasks(a.Ctx, c.Archive, v1.TaskFilter{
+	return command.List(a, c.Limit, taskColumns...)(a.Client.Tasks(a.Ctx, c.Archive, v1.TaskFilter{
 		Revision: c.Revision,
 		Task:     c.Task,
 		State:    c.State,
 		Limit:    c.More(),
-	})
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, taskColumns...) })
+	}))
 }
 
 // taskColumns show since when each task is in its state, and why.
@@ -152,11 +146,11 @@ var attemptColumns = []terminal.Column[v1.TaskAttempt]{
 type taskLogsCmd struct {
 	taskArg
 	attemptFlag
-	Follow bool `short:"f" help:"Go on until the attempt has ended."`
+	command.Followed
 }
 
 // Run writes what comes to the standard output, as the programs wrote it, with both of their streams. Without
-// --follow it ends with what there is. While it follows, the attempt stays the same, even if another one begins.
+// --watch it ends with what there is. While it follows, the attempt stays the same, even if another one begins.
 func (c *taskLogsCmd) Run(a *command.App) error {
 	from := ""
 	for n := 0; ; n++ {
@@ -176,7 +170,7 @@ func (c *taskLogsCmd) Run(a *command.App) error {
 		more := len(got.Parts) > 0
 		// From now on the attempt is named, not "the newest".
 		from, c.Attempt = got.Next, got.Attempt
-		if got.Ended || !more && !c.Follow {
+		if got.Ended || !more && !c.Watch {
 			return nil
 		}
 
@@ -203,20 +197,13 @@ func (taskOutputsCmd) Prints() any { return v1.TaskOutput{} }
 
 // Run lists the files with their sizes in bytes.
 func (c *taskOutputsCmd) Run(a *command.App) error {
-	list, err := a.Client.TaskOutputs(a.Ctx, c.ID, c.Attempt)
-	if err != nil {
-		return err
-	}
+	return command.List(a, command.Limit{}, outputColumns...)(a.Client.TaskOutputs(a.Ctx, c.ID, c.Attempt))
+}
 
-	list = command.Limited(a, command.Limit{}, list)
-	return a.Print(list, func(p terminal.Page) {
-		terminal.Table(p, list, terminal.Column[v1.TaskOutput]{
-			Title: "file",
-			Share: 1,
-			Text:  func(o v1.TaskOutput) string { return o.Path },
-		}, terminal.Column[v1.TaskOutput]{Title: "bytes",
-			Text: func(o v1.TaskOutput) string { return strconv.FormatInt(o.Size, 10) }})
-	})
+// outputColumns show the path of each file, and its size in bytes.
+var outputColumns = []terminal.Column[v1.TaskOutput]{
+	{Title: "file", Text: func(o v1.TaskOutput) string { return o.Path }, Share: 1},
+	{Title: "bytes", Text: func(o v1.TaskOutput) string { return strconv.FormatInt(o.Size, 10) }},
 }
 
 // taskOutputCmd writes an output.
@@ -261,14 +248,19 @@ type taskRunCmd struct {
 	values
 	Key    string `help:"The same run with the same key is started once." placeholder:"KEY"`
 	Reason string `help:"Why. It is kept in the events." placeholder:"TEXT"`
-	Wait   bool   `help:"Follow it until it has ended. Fails with exit code 4 if it has not succeeded."`
+	command.Followed
 }
 
 func (taskRunCmd) Prints() any { return v1.Task{} }
 
+// Help says what its end means.
+func (taskRunCmd) Help() string {
+	return `With --watch the exit code is 4 if the task has not succeeded.`
+}
+
 // Run starts the run. A run of the same archive cannot wait for it: both may need the same lock.
 func (c *taskRunCmd) Run(a *command.App) error {
-	if c.Wait {
+	if c.Watch {
 		err := waitsForItself(a, c.Archive, 0)
 		if err != nil {
 			return err
@@ -286,8 +278,8 @@ func (c *taskRunCmd) Run(a *command.App) error {
 		return err
 	}
 
-	if !c.Wait {
-		return showTask(a, got)
+	if !c.Watch {
+		return command.Show(a, fieldsOfTask)(got, nil)
 	}
 	return watchTask(a, got.ID)
 }
@@ -318,11 +310,6 @@ func watchTask(a *command.App, id string) error {
 	})
 }
 
-// showTask prints a task without its attempts.
-func showTask(a *command.App, got v1.Task) error {
-	return a.Print(got, func(p terminal.Page) { fieldsOfTask(p, got) })
-}
-
 // taskStartCmd starts a task that waits for a person.
 type taskStartCmd struct {
 	taskArg
@@ -334,15 +321,11 @@ func (taskStartCmd) Prints() any { return v1.Task{} }
 
 // Run starts it. The same person can do that again, and nothing changes.
 func (c *taskStartCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
+	return command.Show(a, fieldsOfTask)(a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
 		Action:     "start",
 		Parameters: c.Set,
 		Reason:     c.Reason,
-	}, "")
-	if err != nil {
-		return err
-	}
-	return showTask(a, got)
+	}, ""))
 }
 
 // taskCancelCmd cancels a task.
@@ -356,11 +339,8 @@ func (taskCancelCmd) Prints() any { return v1.Task{} }
 
 // Run asks for the end. One that runs has not ended by then.
 func (c *taskCancelCmd) Run(a *command.App) error {
-	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{Action: "cancel", Reason: c.Reason}, c.Key)
-	if err != nil {
-		return err
-	}
-	return showTask(a, got)
+	return command.Show(a, fieldsOfTask)(
+		a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{Action: "cancel", Reason: c.Reason}, c.Key))
 }
 
 // taskRerunCmd runs a task again, or all tasks of a revision that have failed.
@@ -386,17 +366,13 @@ func (c *taskRerunCmd) Run(a *command.App) error {
 		return c.failed(a)
 	}
 
-	got, err := a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
+	return command.Show(a, fieldsOfTask)(a.Client.ActOnTask(a.Ctx, c.ID, v1.TaskAction{
 		Action:         "rerun",
 		Force:          c.Force,
 		WithDependents: c.WithDependents,
 		Parameters:     c.Set,
 		Reason:         c.Reason,
-	}, c.Key)
-	if err != nil {
-		return err
-	}
-	return showTask(a, got)
+	}, c.Key))
 }
 
 // failed runs all of a revision that has failed. What cannot be run is a warning, with the reason.
@@ -418,5 +394,5 @@ func (c *taskRerunCmd) failed(a *command.App) error {
 	for _, why := range got.Left {
 		a.Warn("%s", why)
 	}
-	return a.Print(got.Started, func(p terminal.Page) { terminal.Table(p, got.Started, taskColumns...) })
+	return command.Show(a, command.Rows(taskColumns...))(got.Started, nil)
 }

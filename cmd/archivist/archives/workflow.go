@@ -16,9 +16,9 @@ import (
 	"archivist/pkg/revisions/workflow"
 )
 
-// WorkflowCmd is for those who write definitions of tasks. It needs no API, so it can be used in a hook before a
+// workflowCmd is for those who write definitions of tasks. It needs no API, so it can be used in a hook before a
 // commit, and on any machine.
-type WorkflowCmd struct {
+type workflowCmd struct {
 	Lint   workflowLintCmd   `cmd:"" help:"Check files with tasks, offline. Exit code 2: something is wrong."`
 	Graph  workflowGraphCmd  `cmd:"" help:"Print what the tasks of an archive wait for as a graph."`
 	Run    workflowRunCmd    `cmd:"" help:"Play a task on this computer, with the files of a working copy."`
@@ -44,7 +44,7 @@ func (workflowLintCmd) Prints() any { return workflow.Problem{} }
 // Help says how to use it.
 func (workflowLintCmd) Help() string {
 	return `It prints FILE:LINE:COLUMN: what is wrong, for all that is wrong. Tasks of several files can depend on
-each other, so check all files of an archive together: archivist workflow lint DIR`
+each other, so check all files of an archive together: archivist archive workflow lint DIR`
 }
 
 // Run reads all paths together, as the archive would, because tasks of different files can depend on each other.
@@ -185,7 +185,7 @@ func (c workflowFolder) read() (*workflow.Definition, error) {
 
 	more := ""
 	if n := len(problems) - 1; n > 0 {
-		more = fmt.Sprintf(" (and %d more; run archivist workflow lint %s)", n, c.Folder)
+		more = fmt.Sprintf(" (and %d more; run archivist archive workflow lint %s)", n, c.Folder)
 	}
 	return nil, fault.New(fault.Invalid, "%s%s", problems[0], more)
 }

@@ -46,8 +46,8 @@ func (workflowRunCmd) Help() string {
 programs of the image or of the function. Secrets are read from the environment, by the names of their variables. Tasks
 that it depends on are not run; what they leave is found by --inputs:
 
-  archivist workflow run index --outputs out
-  archivist workflow run site --outputs out --inputs out
+  archivist archive workflow run index --outputs out
+  archivist archive workflow run site --outputs out --inputs out
 
 The exit code is 4 if the task does not succeed.`
 }

@@ -43,19 +43,19 @@ func TestWorkflowRun(t *testing.T) {
 	console := with(t, "")
 	console.Env["PATH"] = os.Getenv("PATH")
 
-	const index = "workflow run index maps --outputs out --revision 7 --set FORMAT=epub"
+	const index = "archive workflow run index maps --outputs out --revision 7 --set FORMAT=epub"
 	console.Want(t, index, 4, "the secret archivist/tasks/maps/password for PASSWORD: it is read from the environment")
 	console.Env["PASSWORD"] = "very secret"
 	console.Want(t, index, 0, "_workflows\nchapter.txt\nlink\nchapter.txt\nepub *** of maps at 7\n")
 	console.Want(t, index, 4, "--outputs: out/index is not empty; remove it first")
-	console.Want(t, "workflow run site maps --inputs out", 4, "The harbour\n")
-	console.Want(t, "workflow run site maps --inputs out", 4, "wrong\n")
-	console.Want(t, "workflow run site maps", 4, "the input index is an empty folder")
-	console.Want(t, "workflow run site maps --inputs other", 3, "there is no folder other/index")
-	console.Want(t, "workflow run sit maps", 3, "did you mean site?")
-	console.Want(t, "workflow run none maps", 4, "nothing to run here")
-	console.Want(t, "workflow run index maps --set FORMAT=doc", 2, "expected one of pdf, epub")
-	console.Want(t, "workflow run index maps --revision 0", 2, "--revision: expected at least 1")
+	console.Want(t, "archive workflow run site maps --inputs out", 4, "The harbour\n")
+	console.Want(t, "archive workflow run site maps --inputs out", 4, "wrong\n")
+	console.Want(t, "archive workflow run site maps", 4, "the input index is an empty folder")
+	console.Want(t, "archive workflow run site maps --inputs other", 3, "there is no folder other/index")
+	console.Want(t, "archive workflow run sit maps", 3, "did you mean site?")
+	console.Want(t, "archive workflow run none maps", 4, "nothing to run here")
+	console.Want(t, "archive workflow run index maps --set FORMAT=doc", 2, "expected one of pdf, epub")
+	console.Want(t, "archive workflow run index maps --revision 0", 2, "--revision: expected at least 1")
 	data, err := os.ReadFile("out/index/index")
 	if err != nil || string(data) != "The harbour\n" {
 		t.Errorf("kept: %q, %v", data, err)

@@ -13,12 +13,10 @@
 //	func (showCmd) Prints() any { return v1.Collection{} }
 //
 //	func (c *showCmd) Run(a *command.App) error {
-//		got, err := a.Client.Collection(a.Ctx, c.Name)
-//		if err != nil {
-//			return err
-//		}
-//		return a.Print(got, func(p terminal.Page) { p.Fields("collection", got.Name) })
+//		return command.Show(a, showCollection)(a.Client.Collection(a.Ctx, c.Name))
 //	}
+//
+//	func showCollection(p terminal.Page, got v1.Collection) { p.Fields("collection", got.Name) }
 //
 // Run (run.go) parses the command line, chooses the fields, settles the API (config.go), and runs the command.
 // These rules hold for all of them: what was asked for is on the standard output and nothing else is; what goes

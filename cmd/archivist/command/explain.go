@@ -31,12 +31,8 @@ func (ExplainCmd) Prints() any { return v1.Explanation{} }
 
 // Run shows the explanation.
 func (c *ExplainCmd) Run(a *App) error {
-	x, err := a.Client.ExplainWith(a.Ctx, c.ID, v1.ExplainOf{Collection: c.Collection, Component: c.Component,
-		Consumer: c.Consumer, Event: c.Event, Clip: c.Clip})
-	if err != nil {
-		return err
-	}
-	return ShowExplanation(a, x)
+	return Show(a, ShowExplanation)(a.Client.ExplainWith(a.Ctx, c.ID, v1.ExplainOf{Collection: c.Collection,
+		Component: c.Component, Consumer: c.Consumer, Event: c.Event, Clip: c.Clip}))
 }
 
 // ahead is how many come before the thing, "" if it is in no line.
@@ -65,24 +61,22 @@ func todo(p terminal.Page, s v1.ExplainedStep) {
 }
 
 // ShowExplanation prints an explanation: first why, then what is behind it, and what a person can do.
-func ShowExplanation(a *App, x v1.Explanation) error {
-	return a.Print(x, func(p terminal.Page) {
-		p.Fields("what", x.Kind+" "+x.ID, "state", x.State, "why", x.Why, "waits for", x.WaitsFor,
-			"before it", ahead(x))
-		for i, l := range x.Chain {
-			if i > 0 {
-				p.Fields("behind it", fmt.Sprintf("%s %s (%s): %s", l.Kind, l.ID, l.State, l.Why))
-			}
+func ShowExplanation(p terminal.Page, x v1.Explanation) {
+	p.Fields("what", x.Kind+" "+x.ID, "state", x.State, "why", x.Why, "waits for", x.WaitsFor,
+		"before it", ahead(x))
+	for i, l := range x.Chain {
+		if i > 0 {
+			p.Fields("behind it", fmt.Sprintf("%s %s (%s): %s", l.Kind, l.ID, l.State, l.Why))
 		}
-		if x.Cut {
-			p.Fields("behind it", "…")
-		}
-		p.Fields("since", x.Since, "until", x.Until)
-		for _, s := range x.Do {
-			todo(p, s)
-		}
-		for _, f := range x.Facts {
-			p.Fields("detail", f.Name+": "+f.Value)
-		}
-	})
+	}
+	if x.Cut {
+		p.Fields("behind it", "…")
+	}
+	p.Fields("since", x.Since, "until", x.Until)
+	for _, s := range x.Do {
+		todo(p, s)
+	}
+	for _, f := range x.Facts {
+		p.Fields("detail", f.Name+": "+f.Value)
+	}
 }

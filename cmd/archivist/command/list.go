@@ -38,6 +38,16 @@ func Limited[T any](a *App, l Limit, list []T) []T {
 	return list[:l.Limit]
 }
 
+// List is Show for a list with a limit, as a table. The request is for one item more (More).
+func List[T any](a *App, l Limit, columns ...terminal.Column[T]) func([]T, error) error {
+	return func(list []T, err error) error {
+		if err != nil {
+			return err
+		}
+		return Show(a, Rows(columns...))(Limited(a, l, list), nil)
+	}
+}
+
 // Minute shortens a time of the API to the minute, in UTC, for lists. What is no time, such as the "" of what
 // has not happened, stays as it is.
 func Minute(t string) string {

@@ -97,6 +97,23 @@ func (a *App) Print(v any, text func(terminal.Page)) error {
 	return enc.Encode(choose(v, a.JSON))
 }
 
+// Show returns what prints one thing, as the request for it has returned it: for people by text, or as JSON.
+//
+//	return command.Show(a, showRun)(a.Client.Run(a.Ctx, c.Component, c.ID))
+func Show[T any](a *App, text func(terminal.Page, T)) func(T, error) error {
+	return func(got T, err error) error {
+		if err != nil {
+			return err
+		}
+		return a.Print(got, func(p terminal.Page) { text(p, got) })
+	}
+}
+
+// Rows is a text for Show: a table.
+func Rows[T any](columns ...terminal.Column[T]) func(terminal.Page, []T) {
+	return func(p terminal.Page, list []T) { terminal.Table(p, list, columns...) }
+}
+
 // PrintLine prints a struct as one line of JSON (JSON Lines), for commands whose output has no end. Only if JSON
 // is asked for.
 func (a *App) PrintLine(to io.Writer, v any) error {

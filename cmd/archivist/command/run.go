@@ -5,6 +5,7 @@ import (
 	"context"
 	"embed"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -27,7 +28,8 @@ type Program struct {
 	Texts []Texts
 	// Vars are values that tags name, e.g. those of an enum.
 	Vars kong.Vars
-	// Renamed are the commands of an earlier release, and the usage of what does the same now.
+	// Renamed are the commands of earlier releases, of one or two words, and the usage of what does the same now. What
+	// was below a group has its name still.
 	Renamed map[string]string
 }
 
@@ -80,7 +82,7 @@ func Run(ctx context.Context, p Program, m Machine, args []string) int {
 	}
 
 	if err != nil {
-		return a.end(cmp.Or(p.renamed(args), err))
+		return a.end(cmp.Or(p.renamed(parser.Model.Node, args), err))
 	}
 
 	err = a.prepare(k)
@@ -91,12 +93,33 @@ func Run(ctx context.Context, p Program, m Machine, args []string) int {
 }
 
 // renamed is the error that names the command that has come in place of the one in args; nil if there is none.
-func (p Program) renamed(args []string) error {
-	for i := 1; i < len(args); i++ {
-		old := args[i-1] + " " + args[i]
-		if now := p.Renamed[old]; now != "" {
-			return Usage("archivist %s is now: archivist %s", old, now)
+// Flags may stand before it.
+func (p Program) renamed(root *kong.Node, args []string) error {
+	var words []string
+	for i := 0; i < len(args); i++ {
+		f := flagOf(root, args[i])
+		switch {
+		case f != nil && !f.IsBool():
+			i++ // its value
+		case !strings.HasPrefix(args[i], "-"):
+			words = append(words, args[i])
 		}
+	}
+
+	for n := min(2, len(words)); n > 0; n-- {
+		old := strings.Join(words[:n], " ")
+		now := p.Renamed[old]
+		if now == "" {
+			continue
+		}
+
+		// Of a group, the commands below it have their names still.
+		group, _, _ := follow(root, strings.Fields(now))
+		isBelow := func(c *kong.Node) bool { return n < len(words) && c.Name == words[n] }
+		if slices.ContainsFunc(group.Children, isBelow) {
+			old, now = old+" "+words[n], now+" "+words[n]
+		}
+		return Usage("archivist %s is now: archivist %s", old, now)
 	}
 	return nil
 }

@@ -28,6 +28,16 @@ type Sight struct {
 	Failed error
 }
 
+// Followed is the flag of commands that can follow what they show.
+type Followed struct {
+	Watch bool `short:"w" help:"Follow it until it has ended."`
+}
+
+// FollowedByDefault is the flag of commands that start something, and follow it unless they are told not to.
+type FollowedByDefault struct {
+	Watch bool `short:"w" default:"true" negatable:"" help:"Follow it until it has ended."`
+}
+
 // MostMissed is how many polls in a row may fail before a command gives up. Only failures that may pass count
 // (fault.Unavailable): the network of a notebook, a gateway that is busy. With Pause that is some seconds at
 // first, and a minute later.

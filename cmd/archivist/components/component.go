@@ -35,6 +35,8 @@ type Cmd struct {
 	Pause     componentActCmd  `cmd:"" help:"Begin no more runs, and no more items. Items wait."`
 	Resume    componentActCmd  `cmd:"" help:"End the pause of a component."`
 	Delete    componentActCmd  `cmd:"" help:"Remove a component. The events that it recorded stay."`
+
+	Item itemCmd `cmd:"" help:"List, create and follow items; act on them by hand."`
 }
 
 // componentName is the argument of most commands: lower-case letters, digits and hyphens.
@@ -55,12 +57,7 @@ func (componentListCmd) Prints() any { return v1.Component{} }
 
 // Run lists all, by name: there are at most some dozens, so the list has no limit.
 func (componentListCmd) Run(a *command.App) error {
-	list, err := a.Client.Components(a.Ctx)
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, command.Limit{}, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, componentColumns...) })
+	return command.List(a, command.Limit{}, componentColumns...)(a.Client.Components(a.Ctx))
 }
 
 // componentColumns show where items wait: what is ready and how long, and what needs a person.
@@ -109,37 +106,31 @@ func (componentShowCmd) Prints() any { return v1.Component{} }
 
 // Run shows one component.
 func (c *componentShowCmd) Run(a *command.App) error {
-	got, err := a.Client.Component(a.Ctx, c.Name)
-	if err != nil {
-		return err
-	}
-	return showComponent(a, got)
+	return command.Show(a, showComponent)(a.Client.Component(a.Ctx, c.Name))
 }
 
 // showComponent prints a definition as sentences, without what has no value, and then its line.
-func showComponent(a *command.App, c v1.Component) error {
-	return a.Print(c, func(p terminal.Page) {
-		n := c.Counts
-		p.Fields("component", c.Name, "state", componentState(c), "description", c.Description,
-			"records", c.Event,
-			"needs success", listed(c.PastSuccess), "needs failure", listed(c.PastFailure),
-			"not after", listed(c.Future), "until changed", listed(c.Old), "again after",
-			daysText(c.EveryDays),
-			"types", listed(c.Types),
-			"items", itemsText(c.Items), "does", runnableText(c.Runnable), "runs", startsText(c),
-			"at once", fmt.Sprintf("%d of at most %d items of a run", c.Concurrency, c.MaxItems),
-			"retries", retryText(c.Retry), "version", strconv.Itoa(c.Version), "changed", c.Changed)
+func showComponent(p terminal.Page, c v1.Component) {
+	n := c.Counts
+	p.Fields("component", c.Name, "state", componentState(c), "description", c.Description,
+		"records", c.Event,
+		"needs success", listed(c.PastSuccess), "needs failure", listed(c.PastFailure),
+		"not after", listed(c.Future), "until changed", listed(c.Old), "again after",
+		daysText(c.EveryDays),
+		"types", listed(c.Types),
+		"items", itemsText(c.Items), "does", runnableText(c.Runnable), "runs", startsText(c),
+		"at once", fmt.Sprintf("%d of at most %d items of a run", c.Concurrency, c.MaxItems),
+		"retries", retryText(c.Retry), "version", strconv.Itoa(c.Version), "changed", c.Changed)
 
-		// Until its end, the counts below are not those of this definition.
-		if f := c.Filling; f != nil {
-			p.Fields("back-fill",
-				fmt.Sprintf("part %d of %d, %d items looked at", f.Parts+1, f.Of, f.Items))
-		}
+	// Until its end, the counts below are not those of this definition.
+	if f := c.Filling; f != nil {
+		p.Fields("back-fill",
+			fmt.Sprintf("part %d of %d, %d items looked at", f.Parts+1, f.Of, f.Items))
+	}
 
-		p.Fields("line", fmt.Sprintf("%d ready, %d later, %d running, %d failed, %d done", n.Ready,
-			n.Later, n.Running,
-			n.Failed, n.Done), "oldest ready", c.OldestReady)
-	})
+	p.Fields("line", fmt.Sprintf("%d ready, %d later, %d running, %d failed, %d done", n.Ready,
+		n.Later, n.Running,
+		n.Failed, n.Done), "oldest ready", c.OldestReady)
 }
 
 // daysText is after how many days it works on an item again; "" for never.
@@ -249,7 +240,7 @@ func (c *componentApplyCmd) Run(a *command.App) error {
 	for _, text := range got.Warnings {
 		a.Warn("%s", text)
 	}
-	return showComponent(a, got)
+	return command.Show(a, showComponent)(got, nil)
 }
 
 // tryComponent prints the ids of the items that would be ready, as they are found: there can be very many, so
@@ -313,11 +304,7 @@ func (componentHistoryCmd) Prints() any { return v1.Event{} }
 
 // Run lists the changes, oldest first.
 func (c *componentHistoryCmd) Run(a *command.App) error {
-	list, err := a.Client.ComponentEvents(a.Ctx, c.Name)
-	if err != nil {
-		return err
-	}
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, command.ChangeColumns...) })
+	return command.Show(a, command.Rows(command.ChangeColumns...))(a.Client.ComponentEvents(a.Ctx, c.Name))
 }
 
 // componentGraphCmd prints the graph for a tool that draws it, as text in a language that this has.
@@ -352,12 +339,7 @@ func (componentLineCmd) Prints() any { return v1.LineItem{} }
 
 // Run requests one item more than is shown, to detect that there are more.
 func (c *componentLineCmd) Run(a *command.App) error {
-	list, err := a.Client.Line(a.Ctx, c.Name, c.Class, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, lineColumns...) })
+	return command.List(a, c.Limit, lineColumns...)(a.Client.Line(a.Ctx, c.Name, c.Class, c.More()))
 }
 
 // lineColumns show of each class what it has: the priority and the first event decide the order of ready items,
@@ -395,11 +377,7 @@ func (componentActCmd) Prints() any { return v1.ComponentOutcome{} }
 
 // Run does the action that the command is named after, and prints what was done in a sentence.
 func (c *componentActCmd) Run(a *command.App, k *kong.Context) error {
-	r, err := a.Client.ActOnComponent(a.Ctx, c.Name,
-		v1.ComponentAction{Action: k.Selected().Name, Reason: c.Reason},
-		cmp.Or(c.Key, rand.Text()))
-	if err != nil {
-		return err
-	}
-	return a.Print(r, func(p terminal.Page) { p.Fields("done", r.Summary) })
+	return command.Show(a, func(p terminal.Page, r v1.ComponentOutcome) { p.Fields("done", r.Summary) })(
+		a.Client.ActOnComponent(a.Ctx, c.Name, v1.ComponentAction{Action: k.Selected().Name, Reason: c.Reason},
+			cmp.Or(c.Key, rand.Text())))
 }

@@ -18,8 +18,8 @@ type componentRunCmd struct {
 	componentName
 	Reason string `required:"" help:"Why. It is kept with the run." placeholder:"TEXT"`
 	// Without it the command ends at once: runs can last for hours.
-	Watch bool   `short:"w" help:"Follow the run until it has ended."`
-	Key   string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
+	command.Followed
+	Key string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
 }
 
 func (componentRunCmd) Prints() any { return v1.ComponentRun{} }
@@ -42,7 +42,7 @@ func (c *componentRunCmd) Run(a *command.App) error {
 	if c.Watch {
 		return followRun(a, run, component.Counts.Ready+component.Counts.Running)
 	}
-	return a.Print(run, func(p terminal.Page) { showRun(p, run) })
+	return command.Show(a, showRun)(run, nil)
 }
 
 // followRun shows a run until it has ended, which is expected to work on a number of items, and then the items
@@ -163,20 +163,10 @@ func (componentRunsCmd) Prints() any { return v1.ComponentRun{} }
 // are more.
 func (c *componentRunsCmd) Run(a *command.App) error {
 	if c.ID != "" {
-		r, err := a.Client.Run(a.Ctx, c.Name, c.ID)
-		if err != nil {
-			return err
-		}
-		return a.Print(r, func(p terminal.Page) { showRun(p, r) })
+		return command.Show(a, showRun)(a.Client.Run(a.Ctx, c.Name, c.ID))
 	}
 
-	list, err := a.Client.Runs(a.Ctx, c.Name, c.More())
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, runColumns...) })
+	return command.List(a, c.Limit, runColumns...)(a.Client.Runs(a.Ctx, c.Name, c.More()))
 }
 
 // runColumns have the end, the person and the reason of a run for programs; people find these in its details.

@@ -11,9 +11,9 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// ItemCmd is for what components work on. The first commands look at items and make them; the others are actions
+// itemCmd is for what components work on. The first commands look at items and make them; the others are actions
 // by hand, each of which is an event of the item.
-type ItemCmd struct {
+type itemCmd struct {
 	List    itemListCmd    `cmd:"" help:"List items."`
 	Show    itemShowCmd    `cmd:"" help:"Show an item, its events that count, and where it is in the lines."`
 	History itemHistoryCmd `cmd:"" help:"List what happened to an item, or export it as PREMIS."`
@@ -47,16 +47,11 @@ func (itemListCmd) Prints() any { return v1.Item{} }
 
 // Run lists items in no order. It requests one item more than is shown, to detect that there are more.
 func (c *itemListCmd) Run(a *command.App) error {
-	list, err := a.Client.AllItems(a.Ctx, v1.ItemFilter{
+	return command.List(a, c.Limit, componentItemColumns...)(a.Client.AllItems(a.Ctx, v1.ItemFilter{
 		Kind:  c.Kind,
 		Type:  c.Type,
 		Limit: c.More(),
-	})
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, componentItemColumns...) })
+	}))
 }
 
 // componentItemColumns show an item as people look for it: what it is, what happened to it last, and where it
@@ -130,9 +125,8 @@ func (c *itemShowCmd) Run(a *command.App) error {
 func (r itemReport) show(p terminal.Page) {
 	stopped := ""
 	if r.Stopped {
-		stopped = "no component begins work on it; archivist item revoke " + r.ID +
-			" Manually_stopped --reason TEXT " +
-			"ends that"
+		stopped = "no component begins work on it; archivist component item revoke " + r.ID +
+			" Manually_stopped --reason TEXT ends that"
 	}
 
 	p.Fields("item", r.ID, "types", listed(r.Types), "parents", parentsText(r.Parents), "known as",
@@ -284,12 +278,7 @@ func (c *itemHistoryCmd) Run(a *command.App) error {
 	if c.PREMIS {
 		return a.Client.ItemPREMIS(a.Ctx, c.ID, a.Out)
 	}
-	list, err := a.Client.ItemHistory(a.Ctx, c.ID, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, itemEventColumns...) })
+	return command.List(a, c.Limit, itemEventColumns...)(a.Client.ItemHistory(a.Ctx, c.ID, c.More()))
 }
 
 // itemEventColumns are for the history as rows: all events, also those that count no longer. Programs get the

@@ -24,8 +24,8 @@ type itemActing struct {
 
 func (itemActing) Prints() any { return v1.ItemOutcome{} }
 
-// itemShape are the flags that say what an item is. On `item change` they replace all of it: what is left out is
-// gone.
+// itemShape are the flags that say what an item is. On `component item change` they replace all of it: what is left
+// out is gone.
 type itemShape struct {
 	Types       []string `name:"type" help:"A type. Can be repeated." placeholder:"TYPE"`
 	Parents     []string `name:"parent" help:"What it belongs to, e.g. Collection:maps; repeatable." placeholder:"T:ID"`
@@ -53,8 +53,8 @@ type itemCreateCmd struct {
 	itemShape
 }
 
-// Run adds the kind to an id that has none, so that `item create delivery-17` does what is meant. Creating the
-// same item again changes nothing.
+// Run adds the kind to an id that has none, so that `component item create delivery-17` does what is meant. Creating
+// the same item again changes nothing.
 func (c *itemCreateCmd) Run(a *command.App) error {
 	shape, err := c.shape()
 	if err != nil {
@@ -66,34 +66,25 @@ func (c *itemCreateCmd) Run(a *command.App) error {
 		id = "item:" + id
 	}
 
-	r, err := a.Client.CreateItem(a.Ctx, v1.ItemRequest{ID: id, ItemShape: shape, Reason: c.Reason},
-		cmp.Or(c.Key, rand.Text()))
-	if err != nil {
-		return err
-	}
-	return showOutcome(a, r)
+	return command.Show(a, showOutcome)(
+		a.Client.CreateItem(a.Ctx, v1.ItemRequest{ID: id, ItemShape: shape, Reason: c.Reason},
+			cmp.Or(c.Key, rand.Text())))
 }
 
 // showOutcome prints what an action did, and where the item is in the lines after it.
-func showOutcome(a *command.App, r v1.ItemOutcome) error {
-	return a.Print(r, func(p terminal.Page) {
-		heading := "done"
-		if !r.Changed {
-			heading = "unchanged"
-		}
-		p.Fields(heading, r.Summary, "lines", linesText(r.Item))
-	})
+func showOutcome(p terminal.Page, r v1.ItemOutcome) {
+	heading := "done"
+	if !r.Changed {
+		heading = "unchanged"
+	}
+	p.Fields(heading, r.Summary, "lines", linesText(r.Item))
 }
 
 // actOnItem does the action that the command is named after. An item that is already as the action wants it is
 // unchanged, which is no failure.
 func actOnItem(a *command.App, k *kong.Context, c itemActing, in v1.ItemAction) error {
 	in.Action, in.Reason = k.Selected().Name, c.Reason
-	r, err := a.Client.ActOnItem(a.Ctx, c.ID, in, cmp.Or(c.Key, rand.Text()))
-	if err != nil {
-		return err
-	}
-	return showOutcome(a, r)
+	return command.Show(a, showOutcome)(a.Client.ActOnItem(a.Ctx, c.ID, in, cmp.Or(c.Key, rand.Text())))
 }
 
 // itemActCmd is an action that has no more than a reason.
@@ -147,12 +138,12 @@ func (c *itemRevokeCmd) Run(a *command.App, k *kong.Context) error {
 // itemRestartCmd begins again: all events from one on count no longer, so that the work after it is repeated.
 type itemRestartCmd struct {
 	itemActing
-	From string `help:"The first event that counts no longer; by default the first failure." placeholder:"EVENT"`
+	FirstEvent string `help:"The first event that counts no longer; by default the first failure." placeholder:"EVENT"`
 }
 
 // Run revokes the events from that one on.
 func (c *itemRestartCmd) Run(a *command.App, k *kong.Context) error {
-	return actOnItem(a, k, c.itemActing, v1.ItemAction{From: c.From})
+	return actOnItem(a, k, c.itemActing, v1.ItemAction{From: c.FirstEvent})
 }
 
 // itemPrioritizeCmd moves an item in the lines. Here 9 is first, unlike the priorities of jobs, of which 0 is

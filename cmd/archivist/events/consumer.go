@@ -32,10 +32,15 @@ type ConsumerCmd struct {
 	Replay  consumerReplayCmd  `cmd:"" help:"Handle past events again."`
 	Rebuild consumerRebuildCmd `cmd:"" help:"Make again what a consumer keeps, from all that is stored."`
 
+	// They are about replays that were started by the two.
+	Replays      replayListCmd   `cmd:"" help:"List the replays of a consumer, newest first."`
+	ShowReplay   replayShowCmd   `cmd:"" help:"Show a replay, and what failed."`
+	CancelReplay replayCancelCmd `cmd:"" help:"End a replay. What is handled, stays."`
+
 	Parked  consumerParkedCmd    `cmd:"" help:"List the events that a consumer could not handle."`
 	Redrive consumerParkedActCmd `cmd:"" help:"Handle parked events again."`
 	Discard consumerParkedActCmd `cmd:"" help:"Give up parked events; handle those that wait behind them."`
-	DryRun  consumerDryRunCmd    `cmd:"" help:"Show which past events a filter selects."`
+	Preview consumerPreviewCmd   `cmd:"" help:"Show which past events a filter selects."`
 }
 
 // consumerName is the argument of most commands.
@@ -57,12 +62,7 @@ func (consumerListCmd) Prints() any { return v1.Consumer{} }
 
 // Run lists all, by name: there are at most some hundreds.
 func (consumerListCmd) Run(a *command.App) error {
-	list, err := a.Client.Consumers(a.Ctx)
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, command.Limit{}, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, consumerColumns...) })
+	return command.List(a, command.Limit{}, consumerColumns...)(a.Client.Consumers(a.Ctx))
 }
 
 // consumerColumns show which consumers are behind, and which need a person: one that is stopped, or has parked
@@ -85,29 +85,23 @@ func (consumerShowCmd) Prints() any { return v1.Consumer{} }
 
 // Run shows one consumer.
 func (c *consumerShowCmd) Run(a *command.App) error {
-	got, err := a.Client.Consumer(a.Ctx, c.Name)
-	if err != nil {
-		return err
-	}
-	return showConsumer(a, got)
+	return command.Show(a, showConsumer)(a.Client.Consumer(a.Ctx, c.Name))
 }
 
 // showConsumer prints a definition with its place in each partition of the log, if those were read.
-func showConsumer(a *command.App, c v1.Consumer) error {
-	return a.Print(c, func(p terminal.Page) {
-		p.Fields("consumer", c.Name, "state", shownState(c), "rebuilt by", c.Rebuild, "description",
-			c.Description,
-			"filter", c.Filter, "target", cmp.Or(c.Target.Handler, c.Target.Lambda, c.Target.Queue),
-			"wakes", wakes(c),
-			"order", c.Order, "on failure", c.OnFailure, "version", strconv.Itoa(c.Version),
-			"changed", c.Changed,
-			"behind", terminal.Count(int(c.Behind), "event")+", "+terminal.Count(int(c.LagSeconds), "second"),
-			"parked", strconv.FormatInt(c.Parked, 10))
-		if len(c.Partitions) > 0 {
-			fmt.Fprintln(p)
-			terminal.Table(p, c.Partitions, partitionColumns...)
-		}
-	})
+func showConsumer(p terminal.Page, c v1.Consumer) {
+	p.Fields("consumer", c.Name, "state", shownState(c), "rebuilt by", c.Rebuild, "description",
+		c.Description,
+		"filter", c.Filter, "target", cmp.Or(c.Target.Handler, c.Target.Lambda, c.Target.Queue),
+		"wakes", wakes(c),
+		"order", c.Order, "on failure", c.OnFailure, "version", strconv.Itoa(c.Version),
+		"changed", c.Changed,
+		"behind", terminal.Count(int(c.Behind), "event")+", "+terminal.Count(int(c.LagSeconds), "second"),
+		"parked", strconv.FormatInt(c.Parked, 10))
+	if len(c.Partitions) > 0 {
+		fmt.Fprintln(p)
+		terminal.Table(p, c.Partitions, partitionColumns...)
+	}
 }
 
 // shownState is paused, rebuilding, resetting or running, or stopped if it does not go on in some partition; the
@@ -186,7 +180,7 @@ func (c *consumerApplyCmd) Run(a *command.App) error {
 	for _, text := range got.Warnings {
 		a.Warn("%s", text)
 	}
-	return showConsumer(a, got)
+	return command.Show(a, showConsumer)(got, nil)
 }
 
 // consumerDefinition reads a consumer's definition from a file. The name is required here, though not by the
@@ -281,11 +275,8 @@ func (c *consumerParkedActCmd) Run(a *command.App, k *kong.Context) error {
 // actOnConsumer does the action that the command is named after, and prints what was done in a sentence.
 func actOnConsumer(a *command.App, k *kong.Context, c consumerActing, in v1.ConsumerAction) error {
 	in.Action, in.Reason = k.Selected().Name, c.Reason
-	r, err := a.Client.ActOnConsumer(a.Ctx, c.Name, in, cmp.Or(c.Key, rand.Text()))
-	if err != nil {
-		return err
-	}
-	return a.Print(r, func(p terminal.Page) { p.Fields("done", r.Summary) })
+	return command.Show(a, func(p terminal.Page, r v1.ConsumerOutcome) { p.Fields("done", r.Summary) })(
+		a.Client.ActOnConsumer(a.Ctx, c.Name, in, cmp.Or(c.Key, rand.Text())))
 }
 
 // consumerParkedCmd lists what waits for a person: events that could not be handled, and those that wait behind
@@ -340,19 +331,19 @@ var parkedColumns = []terminal.Column[v1.ParkedEvent]{
 	{Text: func(e v1.ParkedEvent) string { return e.Reason }},
 }
 
-// consumerDryRunCmd tries a filter before a consumer gets it: which events of the past it would have selected.
-type consumerDryRunCmd struct {
+// consumerPreviewCmd tries a filter before a consumer gets it: which events of the past it would have selected.
+type consumerPreviewCmd struct {
 	Filter    string `arg:"" help:"A filter, e.g. 'Object+Create|Modify'."`
 	Partition string `help:"Only in this partition of the log." placeholder:"NAME"`
 	From      string `help:"Where to begin: horizon, time:TIME or seq:NUMBER." default:"horizon" placeholder:"PLACE"`
 	Cursor    string `help:"Go on after the events of the command before, which prints it." placeholder:"CURSOR"`
 }
 
-func (consumerDryRunCmd) Prints() any { return v1.FilterTrialResult{} }
+func (consumerPreviewCmd) Prints() any { return v1.FilterTrialResult{} }
 
 // Run applies the filter to the past log, a part of it in each call, and changes nothing. The cursor of the rest
 // is on the standard error, also if there are no events in this part.
-func (c *consumerDryRunCmd) Run(a *command.App) error {
+func (c *consumerPreviewCmd) Run(a *command.App) error {
 	r, err := a.Client.TryFilter(a.Ctx, v1.FilterTrial{
 		Filter:    c.Filter,
 		Partition: c.Partition,

@@ -56,12 +56,7 @@ func (c *eventListCmd) Run(a *command.App) error {
 		Filter:     c.Filter,
 		Limit:      c.More(),
 	})
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, logColumns...) })
+	return command.List(a, c.Limit, logColumns...)(list, err)
 }
 
 // logColumns show the subject in the form in which the commands take it; programs get the type and the id, and
@@ -130,14 +125,14 @@ func subjectNamed(text string) (string, error) {
 // them.
 type eventTailCmd struct {
 	Partition string `arg:"" help:"Partition of the log: a collection, or site." default:"site"`
-	Follow    bool   `short:"f" help:"Wait for more, until you press Ctrl-C."`
+	Watch     bool   `short:"w" help:"Follow it until you press Ctrl-C: a log has no end."`
 	Filter    string `help:"Only events that this filter selects." placeholder:"FILTER"`
 	Lines     int64  `short:"n" default:"10" help:"Begin with so many of the newest places." placeholder:"N"`
 }
 
 func (eventTailCmd) Prints() any { return v1.LogEvent{} }
 
-// Run prints a line for each event: with --json it is an object. With --follow it waits for more, less often the
+// Run prints a line for each event: with --json it is an object. With --watch it waits for more, less often the
 // longer none comes, and goes on after a few failures of the API. Each event comes once, since the place of the
 // last one read is known; one that the filter does not select moves the place, too.
 func (c *eventTailCmd) Run(a *command.App) error {
@@ -156,7 +151,7 @@ func (c *eventTailCmd) Run(a *command.App) error {
 		switch {
 		case a.Ctx.Err() != nil:
 			return a.Ctx.Err()
-		case c.Follow && fault.Is(err, fault.Unavailable) && missed < command.MostMissed:
+		case c.Watch && fault.Is(err, fault.Unavailable) && missed < command.MostMissed:
 			missed++
 		case err != nil:
 			return err
@@ -174,7 +169,7 @@ func (c *eventTailCmd) Run(a *command.App) error {
 			}
 		}
 
-		if !c.Follow {
+		if !c.Watch {
 			return nil
 		}
 

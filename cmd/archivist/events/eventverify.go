@@ -62,11 +62,7 @@ func (eventRaiseEpochCmd) Prints() any { return v1.EventLogOutcome{} }
 
 // Run raises the epoch of the log.
 func (c *eventRaiseEpochCmd) Run(a *command.App) error {
-	r, err := a.Client.ActOnEventLog(a.Ctx,
-		v1.EventLogAction{Action: "raise-epoch", Reason: c.Reason},
-		cmp.Or(c.Key, rand.Text()))
-	if err != nil {
-		return err
-	}
-	return a.Print(r, func(p terminal.Page) { p.Fields("done", r.Summary) })
+	return command.Show(a, func(p terminal.Page, r v1.EventLogOutcome) { p.Fields("done", r.Summary) })(
+		a.Client.ActOnEventLog(a.Ctx, v1.EventLogAction{Action: "raise-epoch", Reason: c.Reason},
+			cmp.Or(c.Key, rand.Text())))
 }

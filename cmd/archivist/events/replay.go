@@ -12,14 +12,6 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// ReplayCmd is for replays that were started: by consumer replay, or by consumer rebuild.
-type ReplayCmd struct {
-	List   replayListCmd   `cmd:"" help:"List the replays of a consumer, newest first."`
-	Show   replayShowCmd   `cmd:"" help:"Show a replay, and what failed."`
-	Watch  replayWatchCmd  `cmd:"" help:"Follow a replay until it has ended."`
-	Cancel replayCancelCmd `cmd:"" help:"End a replay. What is handled, stays."`
-}
-
 // consumerReplayCmd repeats events of the log. The place of the consumer stays: new events go on beside it.
 type consumerReplayCmd struct {
 	consumerActing
@@ -28,8 +20,8 @@ type consumerReplayCmd struct {
 	Partition string `help:"Only in this partition of the log." placeholder:"NAME"`
 	Filter    string `help:"Only events that this filter selects." placeholder:"FILTER"`
 	// A shadow is made by functions and queues only: handlers that ship have one place for what they keep.
-	Into  string `help:"${help_into}" placeholder:"SHADOW"`
-	Watch bool   `default:"true" negatable:"" help:"Follow it until it has ended."`
+	Into string `help:"${help_into}" placeholder:"SHADOW"`
+	command.FollowedByDefault
 }
 
 func (consumerReplayCmd) Prints() any { return v1.Replay{} }
@@ -49,8 +41,8 @@ func (c *consumerReplayCmd) Run(a *command.App) error {
 // older ones may have expired.
 type consumerRebuildCmd struct {
 	consumerActing
-	Into  string `help:"${help_into}" placeholder:"SHADOW"`
-	Watch bool   `default:"true" negatable:"" help:"Follow it until it has ended."`
+	Into string `help:"${help_into}" placeholder:"SHADOW"`
+	command.FollowedByDefault
 }
 
 func (consumerRebuildCmd) Prints() any { return v1.Replay{} }
@@ -68,7 +60,7 @@ func startReplay(a *command.App, c consumerActing, in v1.ReplayRequest, follow b
 		return err
 	}
 	if !follow {
-		return showReplay(a, r)
+		return command.Show(a, showReplay)(r, nil)
 	}
 	fmt.Fprintf(a.Errors, "replay %s\n", terminal.Printable(r.ID))
 	return followReplay(a, r.ID)
@@ -84,12 +76,7 @@ func (replayListCmd) Prints() any { return v1.Replay{} }
 
 // Run requests one replay more than is shown, to detect that there are more.
 func (c *replayListCmd) Run(a *command.App) error {
-	list, err := a.Client.Replays(a.Ctx, c.Name, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, replayColumns...) })
+	return command.List(a, c.Limit, replayColumns...)(a.Client.Replays(a.Ctx, c.Name, c.More()))
 }
 
 // replayColumns show how each replay ended, and what it repeated.
@@ -159,28 +146,28 @@ type replayID struct {
 }
 
 // replayShowCmd shows also a replay that runs.
-type replayShowCmd struct{ replayID }
+type replayShowCmd struct {
+	replayID
+	command.Followed
+}
 
 func (replayShowCmd) Prints() any { return v1.Replay{} }
 
-// Run shows one replay.
+// Run shows one replay. With --watch it fails if events have failed.
 func (c *replayShowCmd) Run(a *command.App) error {
-	r, err := a.Client.Replay(a.Ctx, c.ID)
-	if err != nil {
-		return err
+	if c.Watch {
+		return followReplay(a, c.ID)
 	}
-	return showReplay(a, r)
+	return command.Show(a, showReplay)(a.Client.Replay(a.Ctx, c.ID))
 }
 
 // showReplay prints a replay, and what failed in it.
-func showReplay(a *command.App, r v1.Replay) error {
-	return a.Print(r, func(p terminal.Page) {
-		p.Fields("replay", r.ID, "consumer", r.Consumer, "into", r.Into, "events", replayedText(r),
-			"state", r.State,
-			"result", replayText(r), "reason", r.Reason, "by", r.Actor, "started", r.Started,
-			"ended", r.Ended)
-		showReplayFailures(p, r)
-	})
+func showReplay(p terminal.Page, r v1.Replay) {
+	p.Fields("replay", r.ID, "consumer", r.Consumer, "into", r.Into, "events", replayedText(r),
+		"state", r.State,
+		"result", replayText(r), "reason", r.Reason, "by", r.Actor, "started", r.Started,
+		"ended", r.Ended)
+	showReplayFailures(p, r)
 }
 
 // showReplayFailures prints what failed, with the reasons in full.
@@ -190,14 +177,6 @@ func showReplayFailures(p terminal.Page, r v1.Replay) {
 		p.Lines("  ", f.Reason)
 	}
 }
-
-// replayWatchCmd follows a replay that somebody has started.
-type replayWatchCmd struct{ replayID }
-
-func (replayWatchCmd) Prints() any { return v1.Replay{} }
-
-// Run fails if events have failed.
-func (c *replayWatchCmd) Run(a *command.App) error { return followReplay(a, c.ID) }
 
 // followReplay shows a replay until it has ended, and what failed. It runs by itself: an interrupt, or an API
 // that does not answer, ends only the command, which says how to follow and how to end it.
@@ -209,8 +188,8 @@ func followReplay(a *command.App, id string) error {
 	})
 	if a.Ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 		fmt.Fprintf(a.Errors,
-			"archivist: replay %s continues; to follow it, run archivist replay watch %s, "+
-				"to end it, archivist replay cancel %s --reason TEXT\n", id, id, id)
+			"archivist: replay %s continues; to follow it, run archivist consumer show-replay %s --watch, "+
+				"to end it, archivist consumer cancel-replay %s --reason TEXT\n", id, id, id)
 		return err
 	}
 
@@ -263,10 +242,7 @@ func (replayCancelCmd) Prints() any { return v1.Replay{} }
 
 // Run cancels the replay.
 func (c *replayCancelCmd) Run(a *command.App) error {
-	r, err := a.Client.ActOnReplay(a.Ctx, c.ID, v1.ReplayAction{Action: "cancel", Reason: c.Reason},
-		cmp.Or(c.Key, rand.Text()))
-	if err != nil {
-		return err
-	}
-	return showReplay(a, r)
+	return command.Show(a, showReplay)(
+		a.Client.ActOnReplay(a.Ctx, c.ID, v1.ReplayAction{Action: "cancel", Reason: c.Reason},
+			cmp.Or(c.Key, rand.Text())))
 }

@@ -98,7 +98,7 @@ func (c *collectionHoldCmd) Run(a *command.App, k *kong.Context) error {
 	return act(a, k, c.target(), c.acting, c.ending)
 }
 
-// pauseCmd pauses the queue or the storage. The commands are the same: the one above says which of them it is.
+// pauseCmd pauses the queue or the storage. The commands are the same: its name says which of them it is.
 type pauseCmd struct {
 	resumeCmd
 	ending
@@ -106,7 +106,7 @@ type pauseCmd struct {
 
 // Run is that of resumeCmd, with an end.
 func (c *pauseCmd) Run(a *command.App, k *kong.Context) error {
-	return act(a, k, c.target(k), c.acting, c.ending)
+	return act(a, k, queueOrStorage(k), c.acting, c.ending)
 }
 
 // resumeCmd ends a pause of the queue or the storage, and has the flags of pauseCmd but the end.
@@ -116,18 +116,24 @@ func (resumeCmd) Prints() any { return v1.ActionResult{} }
 
 // Run does the action that the command is named after.
 func (c *resumeCmd) Run(a *command.App, k *kong.Context) error {
-	return act(a, k, c.target(k), c.acting, ending{})
+	return act(a, k, queueOrStorage(k), c.acting, ending{})
 }
 
-// target is named by the command above this one: queue or storage.
-func (*resumeCmd) target(k *kong.Context) ingest.Target {
-	return ingest.Target{Kind: ingest.TargetKind(k.Selected().Parent.Name)}
+// ofStorage ends the names of the commands of queue that are about the storage.
+const ofStorage = "-storage"
+
+// queueOrStorage is the target of a command such as queue pause-storage.
+func queueOrStorage(k *kong.Context) ingest.Target {
+	if strings.HasSuffix(k.Selected().Name, ofStorage) {
+		return ingest.Target{Kind: ingest.TargetStorage}
+	}
+	return ingest.Target{Kind: ingest.TargetQueue}
 }
 
 // request is the request of the flags of a command. Its error is a time that cannot be read.
 func request(a *command.App, k *kong.Context, c acting, e ending) (in v1.Action, err error) {
 	in = v1.Action{
-		Action:  k.Selected().Name,
+		Action:  strings.TrimSuffix(k.Selected().Name, ofStorage),
 		Reason:  c.Reason,
 		DryRun:  c.DryRun,
 		Confirm: c.Confirm,
@@ -219,7 +225,7 @@ func acted(a *command.App, p terminal.Page, r v1.ActionOutcome, warnings []strin
 	}
 
 	if r.Operation != "" {
-		p.Fields("operation", r.Operation, "follow it", "archivist operation watch "+r.Operation)
+		p.Fields("operation", r.Operation, "follow it", "archivist operation show "+r.Operation+" --watch")
 	}
 }
 

@@ -64,7 +64,7 @@ func TestActionsAsk(t *testing.T) {
 		"collection release maps": {"collections/maps", v1.Action{Action: "release"}},
 		"queue pause --until 2026-11-22T09:00:00+02:00": {"queue",
 			v1.Action{Action: "pause", Until: "2026-11-22T07:00:00Z"}},
-		"storage resume": {"storage", v1.Action{Action: "resume"}},
+		"queue resume-storage": {"storage", v1.Action{Action: "resume"}},
 	} {
 		c.Want(t, line+" --reason x", 0, "done")
 		want.in.Reason = "x"

@@ -14,23 +14,18 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// BagCmd is for those who make bags, or get them.
-type BagCmd struct {
-	Check bagCheckCmd `cmd:"" help:"Check a bag against what it says of itself. Exit code 1: invalid."`
-}
-
-// bagCheckCmd needs no API: a bag is checked where it is.
-type bagCheckCmd struct {
+// checkBagCmd needs no API: a bag is checked where it is, by those who make bags, or get them.
+type checkBagCmd struct {
 	Path    string `arg:"" help:"Folder of the bag, or a zip or tar file of it, or the URL of one."`
 	Profile string `name:"bagit-profile" placeholder:"FILE" help:"BagIt profile (JSON) that the bag must conform to."`
 }
 
-func (bagCheckCmd) Offline() {}
+func (checkBagCmd) Offline() {}
 
-func (bagCheckCmd) Prints() any { return bagChecked{} }
+func (checkBagCmd) Prints() any { return bagChecked{} }
 
 // Help says what is checked.
-func (bagCheckCmd) Help() string {
+func (checkBagCmd) Help() string {
 	return `Bags of BagIt 0.93 to 0.97 and 1.0 (RFC 8493) are checked: each file of the payload is listed and has the digests
 that all manifests say, nothing that is listed is missing, and so with the tag files; Payload-Oxum is compared.
 Warnings are of what other tools, or other systems, may read differently. A bag whose files are to be fetched is
@@ -59,7 +54,7 @@ type bagIssue struct {
 
 // Run ends with exit code 1 if the bag is invalid, so that scripts can stop there; the problems are printed as the
 // output. What is no bag at all is invalid, too; what cannot be read is Invalid input.
-func (c *bagCheckCmd) Run(a *command.App) error {
+func (c *checkBagCmd) Run(a *command.App) error {
 	line := a.StatusTo(io.Discard)
 	bag, err := openBag(a, c.Path, line)
 	if err != nil {
@@ -92,7 +87,7 @@ func (c *bagCheckCmd) Run(a *command.App) error {
 }
 
 // conforms adds to a report what is not as the profile says.
-func (c *bagCheckCmd) conforms(report *bagit.Report, kind container.Kind) error {
+func (c *checkBagCmd) conforms(report *bagit.Report, kind container.Kind) error {
 	if c.Profile == "" {
 		return nil
 	}

@@ -91,7 +91,7 @@ func TestBagCheck(t *testing.T) {
 				want.says = "the server answered 404 Not Found"
 			}
 			c := with(t, "http://127.0.0.1:1")
-			code := c.Run("bag check " + at + line)
+			code := c.Run("batch check-bag " + at + line)
 			if got := c.Out.String() + c.Err.String(); code != want.code || !strings.Contains(got, want.says) {
 				t.Errorf("%s%s: exit code %d: %s; expected %d and %q", at, line, code, got, want.code, want.says)
 			}

@@ -18,7 +18,9 @@ type BatchCmd struct {
 	List   batchListCmd   `cmd:"" help:"List the batches of a collection, or of all, newest first."`
 	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
 	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has ended."`
-	Watch  batchWatchCmd  `cmd:"" help:"Follow batches until they have ended."`
+
+	CheckManifest checkManifestCmd `cmd:"" help:"Check a manifest against every rule, offline. Exit code 1: rejected."`
+	CheckBag      checkBagCmd      `cmd:"" help:"Check a bag against what it says, offline. Exit code 1: invalid."`
 
 	Hold         batchHoldCmd `cmd:"" help:"Hold a batch: its waiting jobs do not start."`
 	Release      batchActCmd  `cmd:"" help:"End the hold of a batch."`
@@ -39,18 +41,12 @@ func (batchListCmd) Prints() any { return v1.Batch{} }
 
 // Run lists the newest batches first. It requests one more than is shown, to detect that there are more.
 func (c *batchListCmd) Run(a *command.App) error {
-	list, err := c.batches(a)
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
 	columns := batchColumns
 	if c.Collection == "" {
 		columns = slices.Insert(slices.Clone(columns), 1, terminal.Column[v1.Batch]{Title: "collection",
 			Text: func(b v1.Batch) string { return b.Collection }})
 	}
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, columns...) })
+	return command.List(a, c.Limit, columns...)(c.batches(a))
 }
 
 // batches are those of the collection. Without one, the lists of all collections are merged: the API has a list
@@ -79,7 +75,8 @@ func (c *batchListCmd) batches(a *command.App) (all []v1.Batch, err error) {
 	return all, nil
 }
 
-// batchColumns fit 80 columns without the note, which is the first to be left out.
+// batchColumns fit 80 columns without the note, which is the first to be left out. On 60 columns how many jobs have
+// failed counts more than when the batch came.
 var batchColumns = []terminal.Column[v1.Batch]{
 	{Title: "batch", Text: func(b v1.Batch) string { return b.ID }},
 	{Title: "state", Text: func(b v1.Batch) string { return b.State }, Style: command.StateStyle},
@@ -87,6 +84,7 @@ var batchColumns = []terminal.Column[v1.Batch]{
 		Title: "created",
 		Text:  func(b v1.Batch) string { return command.Minute(b.Created) },
 		Raw:   func(b v1.Batch) string { return b.Created },
+		Extra: true,
 	},
 	{Title: "jobs", Text: func(b v1.Batch) string { return strconv.Itoa(b.Counts.Expected) }},
 	{Title: "done", Text: func(b v1.Batch) string {
@@ -98,9 +96,11 @@ var batchColumns = []terminal.Column[v1.Batch]{
 	{Title: "note", Text: func(b v1.Batch) string { return b.Note }, Share: 1},
 }
 
-// batchShowCmd shows the state of a running batch; its report shows how it ended.
+// batchShowCmd shows the state of a running batch; its report shows how it ended. Several batches are followed
+// together: one line has the sum of their jobs.
 type batchShowCmd struct {
-	ID string `arg:"" name:"batch" help:"Id of a batch."`
+	IDs []string `arg:"" name:"batch" help:"Id of a batch; several with --watch."`
+	command.Followed
 }
 
 // batchWithJobs is the output for a batch: as text with the first 100 jobs only, as JSON with all jobs if that
@@ -110,12 +110,27 @@ type batchWithJobs struct {
 	Jobs []v1.Job `json:"jobs"`
 }
 
-func (batchShowCmd) Prints() any { return batchWithJobs{} }
+// Prints is the batch with its jobs or, with --watch, the batch each time it has changed.
+func (c batchShowCmd) Prints() any {
+	if c.Watch {
+		return v1.Batch{}
+	}
+	return batchWithJobs{}
+}
 
 // Run makes two requests: the batch with its counts, and its first jobs. Between them the batch can go on, so
-// the counts and the jobs may differ.
+// the counts and the jobs may differ. With --watch it fails with the exit code of a conflict if a batch fails, so
+// that scripts can detect it. That ends also when all that go on are on hold, which it says: a person must come.
 func (c *batchShowCmd) Run(a *command.App) error {
-	b, err := a.Client.Batch(a.Ctx, c.ID)
+	if c.Watch {
+		return watchBatches(a, c.IDs)
+	}
+
+	if len(c.IDs) > 1 {
+		return command.Usage("give one batch; several are followed with --watch")
+	}
+
+	b, err := a.Client.Batch(a.Ctx, c.IDs[0])
 	if err != nil {
 		return err
 	}
@@ -127,7 +142,7 @@ func (c *batchShowCmd) Run(a *command.App) error {
 		shown.Limit = 0
 	}
 
-	jobs, err := a.Client.Jobs(a.Ctx, v1.Filter{Batch: c.ID, Limit: shown.Limit})
+	jobs, err := a.Client.Jobs(a.Ctx, v1.Filter{Batch: b.ID, Limit: shown.Limit})
 	if err != nil {
 		return err
 	}

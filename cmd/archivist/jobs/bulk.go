@@ -20,8 +20,8 @@ type selection struct {
 	Before    given    `help:"${help_before}" placeholder:"TIME" group:"Several jobs:"`
 	// For a release after that of a collection or batch: a person has held such a job by its id, and releases it
 	// so.
-	KeepOwn bool `name:"keep-own-holds" help:"${help_keep_own}" group:"Several jobs:"`
-	Watch   bool `default:"true" negatable:"" help:"Follow the operation (default)." group:"Several jobs:"`
+	KeepOwn                   bool `name:"keep-own-holds" help:"${help_keep_own}" group:"Several jobs:"`
+	command.FollowedByDefault `group:"Several jobs:"`
 }
 
 // given is the value of a flag that cannot be empty. A script whose variable is not set would otherwise act on

@@ -28,7 +28,7 @@ type collectionListCmd struct{}
 
 func (collectionListCmd) Prints() any { return v1.CollectionName{} }
 
-// Run lists the names alone; the counts of each are in "archivist statistics".
+// Run lists the names alone; the counts of each are in "archivist collection statistics".
 func (collectionListCmd) Run(a *command.App) error {
 	names, err := a.Client.Collections(a.Ctx)
 	if err != nil {
@@ -54,11 +54,7 @@ func (collectionShowCmd) Prints() any { return v1.Collection{} }
 
 // Run succeeds even without a stored profile: each collection has at least the defaults.
 func (c *collectionShowCmd) Run(a *command.App) error {
-	got, err := a.Client.Collection(a.Ctx, c.Name)
-	if err != nil {
-		return err
-	}
-	return showCollection(a, got)
+	return command.Show(a, showCollection)(a.Client.Collection(a.Ctx, c.Name))
 }
 
 // collectionSetCmd replaces the whole profile: a field that the file leaves out gets its default. So the file is
@@ -88,53 +84,47 @@ func (c *collectionSetCmd) Run(a *command.App) error {
 			"archivist collection show %s --json profile prints one", c.File, err, c.Name)
 	}
 
-	got, err := a.Client.PutCollection(a.Ctx, c.Name, p)
-	if err != nil {
-		return err
-	}
-	return showCollection(a, got)
+	return command.Show(a, showCollection)(a.Client.PutCollection(a.Ctx, c.Name, p))
 }
 
 // showCollection prints what differs from the defaults: a field without a value is not shown.
-func showCollection(a *command.App, c v1.Collection) error {
-	return a.Print(c, func(p terminal.Page) {
-		profile := c.Profile
-		// A value that is "" is not printed.
-		own, digests, priority, callback, hold := "", "", "", "", ""
-		if c.Default {
-			own = "none of its own: the defaults hold"
-		}
+func showCollection(p terminal.Page, c v1.Collection) {
+	profile := c.Profile
+	// A value that is "" is not printed.
+	own, digests, priority, callback, hold := "", "", "", "", ""
+	if c.Default {
+		own = "none of its own: the defaults hold"
+	}
 
-		if profile.RequireDigest {
-			digests = "required"
-		}
+	if profile.RequireDigest {
+		digests = "required"
+	}
 
-		if profile.Priority != nil {
-			priority = strconv.Itoa(*profile.Priority)
-		}
+	if profile.Priority != nil {
+		priority = strconv.Itoa(*profile.Priority)
+	}
 
-		if b := profile.Callback; b != nil {
-			callback = fmt.Sprintf("%s, signed by %s, %s", b.URL, b.Secret, b.Mode)
-		}
+	if b := profile.Callback; b != nil {
+		callback = fmt.Sprintf("%s, signed by %s, %s", b.URL, b.Secret, b.Mode)
+	}
 
-		if profile.LegalHold != nil {
-			hold = *profile.LegalHold
-		}
+	if profile.LegalHold != nil {
+		hold = *profile.LegalHold
+	}
 
-		containers := ""
-		if is := profile.Containers; is != nil {
-			containers = limitsOf(*is)
-		}
+	containers := ""
+	if is := profile.Containers; is != nil {
+		containers = limitsOf(*is)
+	}
 
-		p.Fields("collection", c.Name, "held", holdText(c.Hold), "profile", own, "title",
-			profile.Title,
-			"priority", priority, "shoulder", profile.Shoulder, "digests", digests,
-			"notification", strings.Join(profile.Notification, ", "),
-			"suppress", profile.Suppress, "defers", strings.Join(profile.Defer, ", "), "callback", callback,
-			"containers", containers, "sources", sourcesText(profile.Sources), "formats", formatsText(profile.Formats),
-			"virus scan", map[bool]string{true: "of each file"}[profile.Scan], "ARKs at", profile.Register,
-			"legal hold", hold, "retained until", profile.RetainUntil)
-	})
+	p.Fields("collection", c.Name, "held", holdText(c.Hold), "profile", own, "title",
+		profile.Title,
+		"priority", priority, "shoulder", profile.Shoulder, "digests", digests,
+		"notification", strings.Join(profile.Notification, ", "),
+		"suppress", profile.Suppress, "defers", strings.Join(profile.Defer, ", "), "callback", callback,
+		"containers", containers, "sources", sourcesText(profile.Sources), "formats", formatsText(profile.Formats),
+		"virus scan", map[bool]string{true: "of each file"}[profile.Scan], "ARKs at", profile.Register,
+		"legal hold", hold, "retained until", profile.RetainUntil)
 }
 
 // named puts lists behind what they mean, without those that are empty.

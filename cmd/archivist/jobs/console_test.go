@@ -16,11 +16,7 @@ func with(t *testing.T, url string) *commandtest.Console {
 			Batch      BatchCmd           `cmd:""`
 			Job        Cmd                `cmd:""`
 			Collection CollectionCmd      `cmd:""`
-			Manifest   ManifestCmd        `cmd:""`
-			Bag        BagCmd             `cmd:""`
 			Queue      QueueCmd           `cmd:""`
-			Storage    StorageCmd         `cmd:""`
-			Hold       HoldCmd            `cmd:""`
 			Operation  OperationCmd       `cmd:""`
 			Doctor     DoctorCmd          `cmd:""`
 			Explain    command.ExplainCmd `cmd:""`

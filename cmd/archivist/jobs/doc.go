@@ -12,6 +12,6 @@
 // scripts can stop there (watch.go). An interrupt ends only the command: nothing in the archive is stopped by
 // ^C.
 //
-// A manifest is checked by the rules of the archive before it is submitted, and offline by manifest check
-// (check.go, manifest.go). What this computer cannot reach is left to the archive, with a warning.
+// A manifest is checked by the rules of the archive before it is submitted, and offline by batch
+// check-manifest (check.go, manifest.go). What this computer cannot reach is left to the archive, with a warning.
 package jobs

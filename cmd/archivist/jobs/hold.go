@@ -9,13 +9,9 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// HoldCmd lists holds. The commands that place and end them are those of what they hold.
-type HoldCmd struct {
-	List holdListCmd `cmd:"" help:"List the pauses and the holds of collections and batches."`
-}
-
-// holdListCmd lists pauses of the queue and the storage, and holds of collections and batches. Jobs that are
-// held one by one are not among them: job list --state held lists those.
+// holdListCmd lists pauses of the queue and the storage, and holds of collections and batches. The commands that
+// place and end them are those of what they hold. Jobs that are held one by one are not among them: job list
+// --state held lists those.
 type holdListCmd struct{ command.Limit }
 
 func (holdListCmd) Prints() any { return v1.Hold{} }

@@ -21,7 +21,6 @@ import (
 type Cmd struct {
 	List    jobListCmd    `cmd:"" help:"List the jobs of a collection, of a batch, or in a state, e.g. failed."`
 	Show    jobShowCmd    `cmd:"" help:"Show a job and its events."`
-	Watch   jobWatchCmd   `cmd:"" help:"Follow a job until it has ended."`
 	Receipt jobReceiptCmd `cmd:"" help:"Show the receipt of a job: each preserved file with its digests."`
 
 	Hold       jobHoldCmd       `cmd:"" help:"Hold a pending job: it waits until it is released."`
@@ -57,13 +56,7 @@ func (c *jobListCmd) Run(a *command.App) error {
 		Limit:      c.More(),
 	}
 
-	list, err := a.Client.Jobs(a.Ctx, filter)
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, jobColumns...) })
+	return command.List(a, c.Limit, jobColumns...)(a.Client.Jobs(a.Ctx, filter))
 }
 
 // jobColumns has few columns for people: an id takes 32 of the 80 columns of a terminal. The result is in one
@@ -111,9 +104,10 @@ func causeOf(message string) string {
 	return cmp.Or(short, message)
 }
 
-// jobShowCmd shows the past of a job; explain shows what it waits for.
+// jobShowCmd shows the past of a job; explain shows what it waits for. With --watch it shows its current step.
 type jobShowCmd struct {
 	ID string `arg:"" name:"job" help:"Id of a job."`
+	command.Followed
 }
 
 // jobWithEvents is the output for a job, with its events, the oldest first.
@@ -122,11 +116,21 @@ type jobWithEvents struct {
 	Events []v1.Event `json:"events"`
 }
 
-func (jobShowCmd) Prints() any { return jobWithEvents{} }
+// Prints is the job with its events or, with --watch, the job each time it has changed.
+func (c jobShowCmd) Prints() any {
+	if c.Watch {
+		return v1.Job{}
+	}
+	return jobWithEvents{}
+}
 
 // Run makes two requests: the job, and its events. The job may go on between them, so that there is an event
 // which the state does not show yet.
 func (c *jobShowCmd) Run(a *command.App) error {
+	if c.Watch {
+		return watchJob(a, c.ID)
+	}
+
 	j, err := a.Client.Job(a.Ctx, c.ID)
 	if err != nil {
 		return err
@@ -329,7 +333,7 @@ func (c *jobActCmd) act(a *command.App, k *kong.Context, e ending, priority *int
 		acted(a, p, r.ActionOutcome, r.Warnings, in.Reason)
 		state := cmp.Or(r.To, r.State) // a change of state is that of the action, not of what the job did since
 		if p.ForPeople() && r.Changed && !v1.Ended(state) && state != v1.Held {
-			p.Fields("follow it", "archivist job watch "+r.ID)
+			p.Fields("follow it", "archivist job show "+r.ID+" --watch")
 		}
 	})
 }

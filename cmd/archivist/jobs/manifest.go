@@ -11,20 +11,15 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// ManifestCmd is for those who write manifests, before these are on a web server.
-type ManifestCmd struct {
-	Check manifestCheckCmd `cmd:"" help:"Check a manifest file against every rule, offline. Exit code 1: rejected."`
-}
-
-// manifestCheckCmd needs no API: a manifest is checked before it is put on a web server.
-type manifestCheckCmd struct {
+// checkManifestCmd needs no API: a manifest is checked before it is put on a web server.
+type checkManifestCmd struct {
 	File          string `arg:"" help:"Manifest file (archivist help manifests); - reads the standard input."`
 	RequireDigest bool   `help:"Reject files without a digest, as a collection with requireDigest does."`
 }
 
-func (manifestCheckCmd) Offline() {}
+func (checkManifestCmd) Offline() {}
 
-func (manifestCheckCmd) Prints() any { return checked{} }
+func (checkManifestCmd) Prints() any { return checked{} }
 
 // checked is the result of a check. Rows counts the rows of the manifest, the rejected ones too; problems of the
 // severity warning do not reject it.
@@ -37,7 +32,7 @@ type checked struct {
 
 // Run ends with exit code 1 if the manifest is rejected, so that scripts can stop there; the problems are
 // printed as the output. A file that cannot be read is Invalid, like any wrong input.
-func (c *manifestCheckCmd) Run(a *command.App) error {
+func (c *checkManifestCmd) Run(a *command.App) error {
 	in, err := a.Open(c.File)
 	if err != nil {
 		return err

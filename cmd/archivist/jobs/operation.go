@@ -18,11 +18,10 @@ import (
 // OperationCmd is for bulk operations, which commands such as job requeue --batch start, and for runs of the
 // doctor.
 type OperationCmd struct {
-	List      operationListCmd  `cmd:"" help:"List bulk operations, newest first."`
-	Show      operationShowCmd  `cmd:"" help:"Show a bulk operation, and what it refused or found."`
-	Watch     operationWatchCmd `cmd:"" help:"Follow a bulk operation until it has ended."`
-	Interrupt operationActCmd   `cmd:"" help:"Stop a bulk operation. What is done, stays done."`
-	Continue  operationActCmd   `cmd:"" help:"Continue an interrupted bulk operation."`
+	List      operationListCmd `cmd:"" help:"List bulk operations, newest first."`
+	Show      operationShowCmd `cmd:"" help:"Show a bulk operation, and what it refused or found."`
+	Interrupt operationActCmd  `cmd:"" help:"Stop a bulk operation. What is done, stays done."`
+	Continue  operationActCmd  `cmd:"" help:"Continue an interrupted bulk operation."`
 }
 
 // operationReport is the output for an operation: what it refused or found is there when it has ended, each with
@@ -42,12 +41,7 @@ func (operationListCmd) Prints() any { return v1.Operation{} }
 
 // Run requests one operation more than is shown, to detect that there are more.
 func (c *operationListCmd) Run(a *command.App) error {
-	list, err := a.Client.Operations(a.Ctx, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, operationColumns...) })
+	return command.List(a, c.Limit, operationColumns...)(a.Client.Operations(a.Ctx, c.More()))
 }
 
 // operationColumns have the result in words for people, and its numbers for programs, with who started it and
@@ -152,14 +146,21 @@ func operationText(o v1.Operation) string {
 // operationShowCmd shows an operation that runs or has ended. What it has refused or found so far is shown, too.
 type operationShowCmd struct {
 	ID   string `arg:"" name:"operation" help:"Id of a bulk operation."`
-	Jobs bool   `help:"List all jobs, with what was done or would be done, in addition to those refused."`
+	Jobs bool   `xor:"look" help:"List all jobs, with what was done or would be done, in addition to those refused."`
+	// It follows counts, not jobs: the two flags exclude each other.
+	Watch bool `xor:"look" short:"w" help:"Follow it until it has ended."`
 	command.Limit
 }
 
 func (operationShowCmd) Prints() any { return operationReport{} }
 
-// Run makes two requests: the operation, and what it refused or found. A third lists its jobs.
+// Run makes two requests: the operation, and what it refused or found. A third lists its jobs. With --watch it
+// fails if the operation has refused or found something.
 func (c *operationShowCmd) Run(a *command.App) error {
+	if c.Watch {
+		return followOperation(a, c.ID)
+	}
+
 	o, err := a.Client.Operation(a.Ctx, c.ID)
 	if err != nil {
 		return err
@@ -280,16 +281,6 @@ var findingColumns = []terminal.Column[v1.Finding]{
 	{Text: func(f v1.Finding) string { return f.Command }},
 }
 
-// operationWatchCmd follows an operation that somebody has started.
-type operationWatchCmd struct {
-	ID string `arg:"" name:"operation" help:"Id of a bulk operation."`
-}
-
-func (operationWatchCmd) Prints() any { return operationReport{} }
-
-// Run fails if the operation has refused or found something.
-func (c *operationWatchCmd) Run(a *command.App) error { return followOperation(a, c.ID) }
-
 // operationActCmd interrupts or continues an operation.
 type operationActCmd struct {
 	ID     string `arg:"" name:"operation" help:"Id of a bulk operation."`
@@ -314,7 +305,7 @@ type DoctorCmd struct {
 	Repair bool   `help:"Repair what can be repaired without loss."`
 	Reason string `help:"Why. It is kept in the events." default:"a check" placeholder:"TEXT"`
 	Key    string `name:"idempotency-key" help:"${help_action_key}" placeholder:"KEY"`
-	Watch  bool   `default:"true" negatable:"" help:"Follow it until it has ended."`
+	command.FollowedByDefault
 }
 
 // Prints is an empty value of what it prints; its fields are those of --json.
@@ -349,8 +340,8 @@ func startOperation(a *command.App, in v1.OperationRequest, key string, follow b
 			fmt.Fprintln(p, terminal.Printable(o.ID))
 			return
 		}
-		p.Fields("operation", o.ID, "state", o.State, "follow it", "archivist operation watch "+
-			o.ID)
+		p.Fields("operation", o.ID, "state", o.State, "follow it",
+			"archivist operation show "+o.ID+" --watch")
 	})
 }
 
@@ -377,7 +368,7 @@ func followOperation(a *command.App, id string) error {
 	})
 	if a.Ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 		fmt.Fprintf(a.Errors,
-			"archivist: operation %s continues; to follow it, run archivist operation watch %s, "+
+			"archivist: operation %s continues; to follow it, run archivist operation show %s --watch, "+
 				"to stop it, archivist operation interrupt %s --reason TEXT\n", id, id, id)
 		return err
 	}

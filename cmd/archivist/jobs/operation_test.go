@@ -217,7 +217,7 @@ func TestOperationAsJSON(t *testing.T) {
 // stop the operation; so does an archive that does not respond. An operation that somebody
 // has interrupted can be continued.
 func TestOperationGoesOn(t *testing.T) {
-	const says = "operation OP continues; to follow it, run archivist operation watch OP, " +
+	const says = "operation OP continues; to follow it, run archivist operation show OP --watch, " +
 		"to stop it, archivist operation interrupt OP --reason TEXT"
 	_, c := bulkOn(t, well)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -226,11 +226,11 @@ func TestOperationGoesOn(t *testing.T) {
 
 	_, c = bulkOn(t, well)
 	c.Env["ARCHIVIST_API"] = "http://127.0.0.1:1"
-	c.Want(t, "operation watch OP", 7, says)
+	c.Want(t, "operation show OP --watch", 7, says)
 
 	s, c := bulkOn(t, well)
 	s.end = func(o *v1.Operation) { o.State = v1.OperationInterrupted }
-	c.Want(t, "operation watch OP", 4, "archivist operation continue OP --reason TEXT")
+	c.Want(t, "operation show OP --watch", 4, "archivist operation continue OP --reason TEXT")
 }
 
 // TestNothingMatches: an operation that selects no job says so, and succeeds.

@@ -13,19 +13,18 @@ import (
 // QueueCmd shows the queue, unless another command is named.
 type QueueCmd struct {
 	Show   queueShowCmd `cmd:"" default:"1" help:"Show what runs, what waits, and what is held."`
+	Holds  holdListCmd  `cmd:"" help:"List the pauses and the holds of collections and batches."`
 	Pause  pauseCmd     `cmd:"" help:"Start no jobs. Submissions are accepted, and running jobs finish."`
 	Resume resumeCmd    `cmd:"" help:"End the pause of the queue."`
+
+	// They are for maintenance of the storage: unlike in a pause of the queue, jobs go on up to the point at which
+	// they would store.
+	PauseStorage  pauseCmd  `cmd:"" help:"Store no more versions. Jobs continue up to that point, and wait."`
+	ResumeStorage resumeCmd `cmd:"" help:"End the pause of the storage."`
 }
 
 // Prints is for the completion of a command line that names no other command.
 func (QueueCmd) Prints() any { return v1.Queue{} }
-
-// StorageCmd is for maintenance of the storage: unlike a pause of the queue, jobs go on up to the point at which
-// they would store.
-type StorageCmd struct {
-	Pause  pauseCmd  `cmd:"" help:"Store no more versions. Jobs continue up to that point, and wait."`
-	Resume resumeCmd `cmd:"" help:"End the pause of the storage."`
-}
 
 // queueShowCmd shows the whole queue: how many jobs run, and how many wait at each gate (for a slot, for space,
 // for a lock), and since when the oldest does.

@@ -109,7 +109,7 @@ func (c *SubmitCmd) Run(a *command.App) error {
 // show prints a submission: for programs only the id of its batch, so that a script can keep it.
 func (s submitted) show(p terminal.Page) {
 	if p.ForPeople() {
-		p.Fields("batch", s.ID, "state", s.State, "follow it", "archivist batch watch "+s.ID)
+		p.Fields("batch", s.ID, "state", s.State, "follow it", "archivist batch show "+s.ID+" --watch")
 		return
 	}
 	fmt.Fprintln(p, terminal.Printable(s.ID))

@@ -69,7 +69,7 @@ func newDepository(t *testing.T) *depository {
 	return d
 }
 
-// TestSubmitChecks: a manifest is validated by the rules of `manifest check` before it
+// TestSubmitChecks: a manifest is validated by the rules of `batch check-manifest` before it
 // is submitted, from its URL or a local copy. Nothing is submitted that would fail.
 func TestSubmitChecks(t *testing.T) {
 	commandtest.EmptyHome(t)

@@ -11,34 +11,16 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// batchWatchCmd follows several batches together: one line has the sum of their jobs.
-type batchWatchCmd struct {
-	IDs []string `arg:"" name:"batch" help:"Ids of batches."`
-}
-
-func (batchWatchCmd) Prints() any { return v1.Batch{} }
-
-// Run fails with the exit code of a conflict if a batch fails, so that scripts can detect it. It ends also when
-// all that go on are on hold, which it says: a person must come.
-func (c *batchWatchCmd) Run(a *command.App) error { return watchBatches(a, c.IDs) }
-
-// jobWatchCmd follows one job, and shows its current step.
-type jobWatchCmd struct {
-	ID string `arg:"" name:"job" help:"Id of a job."`
-}
-
-func (jobWatchCmd) Prints() any { return v1.Job{} }
-
-// Run shows no percentage: the duration of the steps is not known. It fails if the job fails, with the command
-// that requeues it.
-func (c *jobWatchCmd) Run(a *command.App) error {
+// watchJob shows a job until it has ended, without a percentage: the duration of the steps is not known. It fails
+// if the job fails, with the command that requeues it.
+func watchJob(a *command.App, id string) error {
 	return a.Watch(func() (s command.Sight, err error) {
-		j, err := a.Client.Job(a.Ctx, c.ID)
+		j, err := a.Client.Job(a.Ctx, id)
 		s = command.Sight{Things: []any{j}, Text: jobText(j), State: j.State, Over: v1.Ended(j.State)}
 		if j.State == v1.Failed {
 			s.Failed = fault.New(fault.Conflict, "job %s failed: %s; "+
 				"correct it and run: archivist job requeue %s --reason TEXT",
-				c.ID, terminal.Printable(strings.TrimRight(j.Message, ".")), c.ID)
+				id, terminal.Printable(strings.TrimRight(j.Message, ".")), id)
 		}
 		return s, err
 	})

@@ -58,7 +58,7 @@ func watching(t *testing.T, s *watched) *commandtest.Console {
 func TestWatchInAPipe(t *testing.T) {
 	s := &watched{last: v1.Completed}
 	c := watching(t, s)
-	c.Want(t, "batch watch B C", 0, "")
+	c.Want(t, "batch show B C --watch", 0, "")
 	looks := []int{len(s.requests), s.requests["/v1/batches/B"], s.requests["/v1/batches/C"], len(c.Waits)}
 	if !slices.Equal(looks, []int{2, 4, 4, 3}) {
 		t.Errorf("%v, %v", s.requests, c.Waits)
@@ -70,7 +70,7 @@ func TestWatchInAPipe(t *testing.T) {
 
 	c = watching(t, &watched{last: v1.Completed})
 	c.OnWait = func() { c.Now = c.Now.Add(terminal.Pace) }
-	c.Want(t, "batch watch B", 0, "")
+	c.Want(t, "batch show B --watch", 0, "")
 	if strings.Count(c.Out.String(), "\n") != 4 {
 		t.Errorf("%s", &c.Out)
 	}
@@ -83,7 +83,7 @@ func TestWatchOnATerminal(t *testing.T) {
 		c := watching(t, &watched{last: v1.Completed})
 		c.Width = width
 		c.OnWait = func() { c.Now = c.Now.Add(10*time.Second - c.Waits[len(c.Waits)-1]) } // 1,000 jobs a second
-		c.Want(t, "batch watch B", 0, "")
+		c.Want(t, "batch show B --watch", 0, "")
 		if c.Out.String() != "100 %  30000 of 30000 jobs done: 30000 completed\n" || c.Seen() != c.Out.String() {
 			t.Errorf("%q", c.Seen())
 		}
@@ -105,13 +105,13 @@ func TestWatchOnATerminal(t *testing.T) {
 // does not answer is looked at again for a while.
 func TestWatchFails(t *testing.T) {
 	c := watching(t, &watched{last: v1.Failed})
-	c.Want(t, "batch watch B", fault.Edges[fault.Conflict].Exit, "archivist batch report B shows why")
+	c.Want(t, "batch show B --watch", fault.Edges[fault.Conflict].Exit, "archivist batch report B shows why")
 
 	c = watching(t, &watched{last: v1.Completed, failing: command.MostMissed})
-	c.Want(t, "batch watch B", 0, "100 %")
+	c.Want(t, "batch show B --watch", 0, "100 %")
 
 	c = watching(t, &watched{last: v1.Completed, failing: 1000})
-	c.Want(t, "batch watch B", fault.Edges[fault.Unavailable].Exit, "")
+	c.Want(t, "batch show B --watch", fault.Edges[fault.Unavailable].Exit, "")
 	if len(c.Waits) != command.MostMissed {
 		t.Errorf("%d looks", len(c.Waits))
 	}
@@ -120,7 +120,7 @@ func TestWatchFails(t *testing.T) {
 // TestWatchJSON: each line is a batch that changed, with the fields that were named.
 func TestWatchJSON(t *testing.T) {
 	c := watching(t, &watched{last: v1.Completed})
-	if code := c.Run("batch watch B --json counts,note"); code != 0 {
+	if code := c.Run("batch show B --watch --json counts,note"); code != 0 {
 		t.Fatal(code)
 	}
 	var done []string
@@ -142,7 +142,7 @@ func TestWatchIsInterrupted(t *testing.T) {
 	c := watching(t, &watched{last: v1.Completed})
 	ctx, cancel := context.WithCancel(t.Context())
 	c.Ctx, c.OnWait = ctx, cancel
-	if code := c.Run("batch watch B"); code != command.ExitInterrupted || c.Err.Len() > 0 {
+	if code := c.Run("batch show B --watch"); code != command.ExitInterrupted || c.Err.Len() > 0 {
 		t.Errorf("%d %s", code, &c.Err)
 	}
 }
@@ -161,7 +161,7 @@ func TestWatchJob(t *testing.T) {
 	defer srv.Close()
 	c := with(t, srv.URL)
 	const want = "Pending (1 of 9)\nDownloading (4 of 9), 2 files, 2.0 KiB\nFailed, 404 Not Found\n"
-	if code := c.Run("job watch B-00001"); code != 4 || c.Out.String() != want ||
+	if code := c.Run("job show B-00001 --watch"); code != 4 || c.Out.String() != want ||
 		!strings.Contains(c.Err.String(), "archivist job requeue B-00001") {
 		t.Errorf("%d %s%s", code, &c.Out, &c.Err)
 	}

@@ -12,9 +12,7 @@ func with(t *testing.T, url string) *commandtest.Console {
 	return commandtest.New(t, url, func() command.Program {
 		var c struct {
 			command.Flags
-			Object       Cmd             `cmd:""`
-			Preservation PreservationCmd `cmd:""`
-			Statistics   StatisticsCmd   `cmd:""`
+			Object Cmd `cmd:""`
 		}
 		return command.Program{Commands: &c, Flags: &c.Flags}
 	})

@@ -126,6 +126,7 @@ func correct(a *command.App, ark, key string, in v1.CorrectionRequest) error {
 		return err
 	}
 	return a.Print(accepted, func(p terminal.Page) {
-		p.Fields("batch", accepted.ID, "state", accepted.State, "follow it", "archivist batch watch "+accepted.ID)
+		p.Fields("batch", accepted.ID, "state", accepted.State, "follow it",
+			"archivist batch show "+accepted.ID+" --watch")
 	})
 }

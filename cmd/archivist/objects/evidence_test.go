@@ -53,7 +53,7 @@ func TestSignedReport(t *testing.T) {
 		code = c.Run(line)
 		return code, c.Out.String() + c.Err.String()
 	}
-	if code, says := run("preservation report " + folder + " --key " + private); code != 0 {
+	if code, says := run("object preservation report " + folder + " --key " + private); code != 0 {
 		t.Fatalf("code %d: %s", code, says)
 	}
 	var report evidence
@@ -67,13 +67,13 @@ func TestSignedReport(t *testing.T) {
 		t.Errorf("the page is %s, %v", page, err)
 	}
 
-	if code, says := run("preservation verify " + folder + " --key " + public); code != 0 {
+	if code, says := run("object preservation verify " + folder + " --key " + public); code != 0 {
 		t.Errorf("code %d: %s", code, says)
 	}
-	if code, says := run("preservation verify " + folder + " --key " + other); code == 0 {
+	if code, says := run("object preservation verify " + folder + " --key " + other); code == 0 {
 		t.Errorf("with another key: %s", says)
 	}
-	code, says := run("preservation report " + folder + " --key " + private)
+	code, says := run("object preservation report " + folder + " --key " + private)
 	if code == 0 || !strings.Contains(says, "exists") {
 		t.Errorf("a second report in its place: %d, %s", code, says)
 	}
@@ -81,7 +81,7 @@ func TestSignedReport(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, reportHTML), page, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, says = run("preservation verify " + folder + " --key " + public)
+	code, says = run("object preservation verify " + folder + " --key " + public)
 	if code == 0 || !strings.Contains(says, reportHTML) {
 		t.Errorf("with a changed byte: %d, %s", code, says)
 	}
@@ -101,7 +101,7 @@ func TestKeysOfReports(t *testing.T) {
 		"report " + t.TempDir() + "/r -c empty --key /missing": "no such file",
 	} {
 		c := with(t, srv.URL)
-		if code := c.Run("preservation " + line); code == 0 || !strings.Contains(c.Err.String(), says) {
+		if code := c.Run("object preservation " + line); code == 0 || !strings.Contains(c.Err.String(), says) {
 			t.Errorf("%s: %d, %s", line, code, &c.Err)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 type objectExportCmd struct {
 	ARK        string `arg:"" optional:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
 	Collection string `short:"c" help:"All objects of this collection, in place of one." placeholder:"NAME"`
-	Number     int    `short:"n" name:"number" help:"Version; the newest if it is left out." placeholder:"N"`
+	Number     int    `name:"number" help:"Version; the newest if it is left out." placeholder:"N"`
 	As         string `enum:"bag,zip,ocfl" default:"bag" help:"bag (BagIt 1.0), zip (a bag), or ocfl (all versions)."`
 	Dir        string `short:"o" default:"." help:"Folder in which each object gets a folder of its own."`
 }
@@ -59,9 +59,9 @@ func (c *objectExportCmd) Run(a *command.App) error {
 	case (c.ARK == "") == (c.Collection == ""):
 		return command.Usage("name an object by its ARK, or a collection by -c")
 	case c.Collection != "" && c.Number != 0:
-		return command.Usage("-n is for one object")
+		return command.Usage("--number is for one object")
 	case c.As == "ocfl" && c.Number != 0:
-		return command.Usage("-n is not for --as ocfl, which has all versions")
+		return command.Usage("--number is not for --as ocfl, which has all versions")
 	case c.Collection != "":
 		list, err := a.Client.Objects(a.Ctx, v1.Filter{Collection: c.Collection})
 		if err != nil {

@@ -115,5 +115,5 @@ func TestExportOCFL(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Want(t, "object export ark:/99999/fk4x --as ocfl -o other", 2, "neither empty nor a storage root")
-	c.Want(t, "object export ark:/99999/fk4x --as ocfl -n 1", 2, "all versions")
+	c.Want(t, "object export ark:/99999/fk4x --as ocfl --number 1", 2, "all versions")
 }

@@ -31,6 +31,8 @@ type Cmd struct {
 	Retain    objectRetainCmd    `cmd:"" help:"Retain the content of an object until a day."`
 	Embargo   objectEmbargoCmd   `cmd:"" help:"Give out no files of an object until a day, or lift its embargo."`
 
+	Preservation preservationCmd `cmd:"" help:"Show how well objects are preserved: their copies and checks."`
+
 	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
 	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
 }
@@ -48,12 +50,7 @@ func (objectListCmd) Prints() any { return v1.Object{} }
 // Run lists the last changed objects first: they are needed most often.
 func (c *objectListCmd) Run(a *command.App) error {
 	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Limit: c.More()}
-	list, err := a.Client.Objects(a.Ctx, filter)
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, objectColumns...) })
+	return command.List(a, c.Limit, objectColumns...)(a.Client.Objects(a.Ctx, filter))
 }
 
 // objectColumns have the depositor's own ids next to the ARK. Programs get the time of the last fixity check at
@@ -81,6 +78,7 @@ var objectColumns = []terminal.Column[v1.Object]{
 		Title: "modified",
 		Text:  func(o v1.Object) string { return command.Minute(o.Modified) },
 		Raw:   func(o v1.Object) string { return o.Modified },
+		Extra: true,
 	},
 	{Title: "fixity", Text: func(o v1.Object) string { return o.FixityOutcome }},
 	{Text: func(o v1.Object) string { return o.FixityChecked }},
@@ -107,7 +105,7 @@ func marked(o v1.Object) (marks []string) {
 // it.
 type version struct {
 	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Number int    `short:"n" name:"number" help:"Number of the version; the newest if it is left out." placeholder:"N"`
+	Number int    `name:"number" help:"Number of the version; the newest if it is left out." placeholder:"N"`
 }
 
 // find reads the object and determines the version: the newest if none is named, which v has afterwards. So all

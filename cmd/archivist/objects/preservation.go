@@ -82,11 +82,7 @@ func (c *objectFormatsCmd) Run(a *command.App) error {
 	if err != nil {
 		return err
 	}
-	files, err := a.Client.Formats(a.Ctx, o.ARK, c.Number)
-	if err != nil {
-		return err
-	}
-	return a.Print(files, func(p terminal.Page) { terminal.Table(p, files, formatColumns...) })
+	return command.Show(a, command.Rows(formatColumns...))(a.Client.Formats(a.Ctx, o.ARK, c.Number))
 }
 
 // each joins a text of each format of a file: identification can find several.

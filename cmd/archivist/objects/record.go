@@ -31,11 +31,7 @@ func (c *objectHistoryCmd) Run(a *command.App) error {
 		return a.Client.HistoryPREMIS(a.Ctx, id, a.Out)
 	}
 
-	events, err := a.Client.History(a.Ctx, id)
-	if err != nil {
-		return err
-	}
-	return a.Print(events, func(p terminal.Page) { terminal.Table(p, events, historyColumns...) })
+	return command.Show(a, command.Rows(historyColumns...))(a.Client.History(a.Ctx, id))
 }
 
 // historyColumns show who did what when.

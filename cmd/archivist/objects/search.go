@@ -47,8 +47,7 @@ func (c *objectSearchCmd) Run(a *command.App) error {
 		fmt.Fprintf(a.Errors, "%d objects were found: %s\n", found.Total,
 			countsOf(found.Collections))
 	}
-	list := command.Limited(a, c.Limit, found.Items)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, objectColumns...) })
+	return command.List(a, c.Limit, objectColumns...)(found.Items, nil)
 }
 
 // joined joins the arguments to a query. A shell has removed the quotation marks around several words, so they
@@ -82,7 +81,7 @@ func countsOf(counts []v1.CollectionCount) string {
 // objectBrowseCmd lists all objects, in an order that people know from catalogues.
 type objectBrowseCmd struct {
 	By         string `help:"Which list: ${enum}." enum:"title,date,creator,collection" default:"title"`
-	From       string `help:"Begin at this title, date, creator or collection." placeholder:"TEXT"`
+	StartingAt string `help:"Begin at this title, date, creator or collection." placeholder:"TEXT"`
 	Collection string `short:"c" help:"Only this collection; with --by collection." placeholder:"NAME"`
 	command.Limit
 }
@@ -92,12 +91,8 @@ func (objectBrowseCmd) Prints() any { return v1.BrowseEntry{} }
 // Run lists an object once for each of its creators if they are listed by creator. The order is that of the
 // Unicode collation, as in a catalogue.
 func (c *objectBrowseCmd) Run(a *command.App) error {
-	list, err := a.Client.Browse(a.Ctx, c.By, c.From, c.Collection, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, browseColumns(c.By)...) })
+	return command.List(a, c.Limit, browseColumns(c.By)...)(
+		a.Client.Browse(a.Ctx, c.By, c.StartingAt, c.Collection, c.More()))
 }
 
 // browseColumns have what the objects are listed by first, and not again in its own column.

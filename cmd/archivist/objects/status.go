@@ -11,8 +11,8 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// PreservationCmd has the commands on all objects together.
-type PreservationCmd struct {
+// preservationCmd has the commands on all objects together.
+type preservationCmd struct {
 	Status preservationStatusCmd `cmd:"" help:"Count objects by their verified copies; name those that need attention."`
 	Report preservationReportCmd `cmd:"" help:"Write the status as a signed report, as evidence for an auditor."`
 	Verify preservationVerifyCmd `cmd:"" help:"Verify the signatures of a report."`
@@ -261,7 +261,7 @@ func printAttention(p terminal.Page, all []preservationStatus) {
 	fmt.Fprintln(p)
 	terminal.Table(p, worst[:min(len(worst), shownAttention)], attentionColumns...)
 	if more := len(worst) - shownAttention; more > 0 {
-		fmt.Fprintf(p, "\nand more: archivist preservation status --json collection,attention\n")
+		fmt.Fprintf(p, "\nand more: archivist object preservation status --json collection,attention\n")
 	}
 	fmt.Fprintf(p, "\nWhat is wrong: archivist object fixity ARK [--in-copy]\n")
 }

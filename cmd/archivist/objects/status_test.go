@@ -103,14 +103,14 @@ func TestPreservationStatus(t *testing.T) {
 		if c.why != "" {
 			want.Attention = []needsAttention{{ARK: "a", Verified: c.verified, Why: c.why}}
 		}
-		all := status(t, &listed{pages: [][]v1.Object{{c.object}}}, "preservation status")
+		all := status(t, &listed{pages: [][]v1.Object{{c.object}}}, "object preservation status")
 		if !reflect.DeepEqual(all, []preservationStatus{want}) {
 			t.Errorf("got %+v, want %+v", all, want)
 		}
 	}
 	late := object("a", "ok", "old")
 	late.Copy.Version = 1
-	all := status(t, &listed{pages: [][]v1.Object{{late}}}, "preservation status -c maps")
+	all := status(t, &listed{pages: [][]v1.Object{{late}}}, "object preservation status -c maps")
 	if s := all[0]; s.NotCopied != 1 || s.Verified[1] != 1 ||
 		!strings.HasPrefix(s.Attention[0].Why, "the copy has version 1 of 2; ") {
 		t.Errorf("got %+v", s)
@@ -127,7 +127,7 @@ func TestStatusOfWhatChanges(t *testing.T) {
 		changed.Modified = "2026-11-02T00:00:00Z"
 		l.pages = [][]v1.Object{{changed}, {object("a", "ok", "ok")}, {object("b", "ok", "")}, {object("d", "", "")}}
 	}
-	s := status(t, l, "preservation status")[0]
+	s := status(t, l, "object preservation status")[0]
 	var worst []string
 	for _, n := range s.Attention {
 		worst = append(worst, n.ARK)

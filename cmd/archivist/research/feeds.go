@@ -31,12 +31,7 @@ func (feedsListCmd) Help() string {
 
 // Run lists all: a project has at most 50.
 func (c *feedsListCmd) Run(a *command.App) error {
-	list, err := a.Client.ResearchFeeds(a.Ctx, c.Project)
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, command.Limit{}, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, feedColumns...) })
+	return command.List(a, command.Limit{}, feedColumns...)(a.Client.ResearchFeeds(a.Ctx, c.Project))
 }
 
 // feedColumns show whether each feed is read: when it was last, how many looks have failed since, and why.

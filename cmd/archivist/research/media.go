@@ -43,12 +43,8 @@ func (mediaListCmd) Prints() any { return v1.ResearchMedia{} }
 
 // Run lists them in the order of research. It requests one more than is shown, to detect that there are more.
 func (c *mediaListCmd) Run(a *command.App, k *kong.Context) error {
-	list, err := a.Client.ResearchMedia(a.Ctx, c.Project, kindOfCommand(k), c.State, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, mediaColumns...) })
+	return command.List(a, c.Limit, mediaColumns...)(
+		a.Client.ResearchMedia(a.Ctx, c.Project, kindOfCommand(k), c.State, c.More()))
 }
 
 // mediaColumns are in the order of what decides the order of research: the priority, then when it was curated
@@ -85,21 +81,15 @@ func (mediaShowCmd) Prints() any { return v1.ResearchMedia{} }
 
 // Run shows it.
 func (c *mediaShowCmd) Run(a *command.App, k *kong.Context) error {
-	m, err := a.Client.ResearchMediaOf(a.Ctx, c.Project, kindOfCommand(k), c.Key)
-	if err != nil {
-		return err
-	}
-	return showMedia(a, m)
+	return command.Show(a, showMedia)(a.Client.ResearchMediaOf(a.Ctx, c.Project, kindOfCommand(k), c.Key))
 }
 
 // showMedia prints an episode or a clip, with what curators say of it and how far its research is.
-func showMedia(a *command.App, m v1.ResearchMedia) error {
-	return a.Print(m, func(p terminal.Page) {
-		p.Fields("key", m.Key, "source", m.Source, "id", m.ID, "title", m.Title, "recording", m.URL,
-			"sha256", m.SHA256, "priority", strconv.Itoa(m.Priority), "curated first", m.Initial,
-			"curated last", m.Latest, "state", m.State, "reason", m.Reason, "until", m.Until,
-			"researched", coverageText(m))
-	})
+func showMedia(p terminal.Page, m v1.ResearchMedia) {
+	p.Fields("key", m.Key, "source", m.Source, "id", m.ID, "title", m.Title, "recording", m.URL,
+		"sha256", m.SHA256, "priority", strconv.Itoa(m.Priority), "curated first", m.Initial,
+		"curated last", m.Latest, "state", m.State, "reason", m.Reason, "until", m.Until,
+		"researched", coverageText(m))
 }
 
 // mediaRetryCmd makes an episode or clip researchable again that was set aside or deferred, e.g. because its
@@ -125,11 +115,7 @@ func (c *mediaRetryCmd) Run(a *command.App, k *kong.Context) error {
 		return c.all(a, kindOfCommand(k))
 	}
 
-	m, err := a.Client.RetryResearch(a.Ctx, c.Project, kindOfCommand(k), c.Key, c.Reason)
-	if err != nil {
-		return err
-	}
-	return showMedia(a, m)
+	return command.Show(a, showMedia)(a.Client.RetryResearch(a.Ctx, c.Project, kindOfCommand(k), c.Key, c.Reason))
 }
 
 // all retries one after the other, and shows those that it has retried. One that is not away any more is left out. It
@@ -164,8 +150,7 @@ func (c *mediaRetryCmd) all(a *command.App, kind string) error {
 	}
 
 	line.End()
-	done = command.Limited(a, command.Limit{}, done)
-	return a.Print(done, func(p terminal.Page) { terminal.Table(p, done, mediaColumns...) })
+	return command.List(a, command.Limit{}, mediaColumns...)(done, nil)
 }
 
 // mediaImportCmd imports a file of records. It can be repeated, and continued at a line.
@@ -173,7 +158,8 @@ type mediaImportCmd struct {
 	projectName
 	File   string `arg:"" help:"File of CSV (.csv) or JSON Lines (.jsonl, .ndjson)."`
 	Source string `help:"Source of records that name none." placeholder:"SOURCE"`
-	From   int    `help:"Begin at this line: that is how an import that ended is continued." placeholder:"LINE"`
+	// The lines before it are kept already.
+	FromLine int `help:"Begin at this line: that is how an import that ended is continued." placeholder:"LINE"`
 }
 
 func (mediaImportCmd) Prints() any { return imported{} }
@@ -252,11 +238,11 @@ func (c *mediaImportCmd) Run(a *command.App, k *kong.Context) error {
 	return in.end(c.File, err)
 }
 
-// sendAll reads a file and sends its records from line --from on, in batches; made is the time of the file.
+// sendAll reads a file and sends its records from line --from-line on, in batches; made is the time of the file.
 func (c *mediaImportCmd) sendAll(in *importing, file io.Reader, format curation.Format,
 	made string) error {
 	err := curation.Read(file, format, func(line int, r curation.Record) error {
-		if line < c.From {
+		if line < c.FromLine {
 			return nil
 		}
 		in.records = append(in.records, recordOf(r, c.Source, made))
@@ -350,7 +336,7 @@ func (in *importing) end(file string, err error) error {
 	if err != nil && len(in.lines) > 0 &&
 		(fault.Is(err, fault.Unavailable) || errors.Is(err, context.Canceled)) {
 		fmt.Fprintf(in.Errors,
-			"archivist: %s kept; archivist research %s import %s %s --from %d continues\n",
+			"archivist: %s kept; archivist research %s import %s %s --from-line %d continues\n",
 			terminal.Count(in.done.Accepted, "record"), in.kind, in.project, file, in.lines[0])
 	}
 

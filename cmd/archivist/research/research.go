@@ -36,6 +36,8 @@ type Cmd struct {
 	Results researchResultsCmd `cmd:"" help:"List the results of an episode or a clip."`
 	Export  researchExportCmd  `cmd:"" help:"Export where clips occur: as JSON, CSV, WebVTT or labels of Audacity."`
 	History researchHistoryCmd `cmd:"" help:"List what happened to a project, an episode, a clip or a lease."`
+
+	Work workCmd `cmd:"" help:"Look for clips in episodes, on this computer."`
 }
 
 // projectName is the argument of most commands, one of those that the deployment names.
@@ -50,12 +52,7 @@ func (researchListCmd) Prints() any { return v1.ResearchProject{} }
 
 // Run lists all, by name: a deployment names its projects, so there are few.
 func (researchListCmd) Run(a *command.App) error {
-	list, err := a.Client.ResearchProjects(a.Ctx)
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, command.Limit{}, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, projectColumns...) })
+	return command.List(a, command.Limit{}, projectColumns...)(a.Client.ResearchProjects(a.Ctx))
 }
 
 // projectColumns show the analysis of each project, which decides what counts as researched, and whether it is
@@ -79,26 +76,20 @@ func (researchShowCmd) Prints() any { return v1.ResearchProject{} }
 
 // Run shows one project.
 func (c *researchShowCmd) Run(a *command.App) error {
-	got, err := a.Client.ResearchProject(a.Ctx, c.Project)
-	if err != nil {
-		return err
-	}
-	return showProject(a, got)
+	return command.Show(a, showProject)(a.Client.ResearchProject(a.Ctx, c.Project))
 }
 
 // showProject prints a definition with its feeds. The round counts the analyses that the project has had.
-func showProject(a *command.App, r v1.ResearchProject) error {
-	return a.Print(r, func(p terminal.Page) {
-		p.Fields("project", r.Name, "description", r.Description, "analysis", r.Analysis.Name+"@"+
-			r.Analysis.Version,
-			"round", strconv.FormatInt(r.Round, 10), "clips at once", strconv.Itoa(r.MaxClips), "quorum",
-			quorumText(r.Quorum),
-			"paused", r.Paused)
-		for _, f := range r.Feeds {
-			p.Fields("feed", fmt.Sprintf("%s (%ss of %s, every %s)", f.URL, f.Kind, f.Source,
-				terminal.Count(f.EveryMinutes, "minute")))
-		}
-	})
+func showProject(p terminal.Page, r v1.ResearchProject) {
+	p.Fields("project", r.Name, "description", r.Description, "analysis", r.Analysis.Name+"@"+
+		r.Analysis.Version,
+		"round", strconv.FormatInt(r.Round, 10), "clips at once", strconv.Itoa(r.MaxClips), "quorum",
+		quorumText(r.Quorum),
+		"paused", r.Paused)
+	for _, f := range r.Feeds {
+		p.Fields("feed", fmt.Sprintf("%s (%ss of %s, every %s)", f.URL, f.Kind, f.Source,
+			terminal.Count(f.EveryMinutes, "minute")))
+	}
 }
 
 // quorumText says how many researchers have to agree; "" if one is enough.
@@ -143,11 +134,7 @@ func (c *researchApplyCmd) Run(a *command.App) error {
 			"%s is not the definition of a research project: it has no name", c.File)
 	}
 
-	got, err := a.Client.ApplyResearch(a.Ctx, d, c.Reason)
-	if err != nil {
-		return err
-	}
-	return showProject(a, got)
+	return command.Show(a, showProject)(a.Client.ApplyResearch(a.Ctx, d, c.Reason))
 }
 
 // researchPauseCmd pauses a project: no more work is assigned, and what is assigned goes on.
@@ -179,22 +166,23 @@ func (c *researchResumeCmd) Run(a *command.App) error {
 
 // actOn acts on a project, and shows it.
 func actOn(a *command.App, project string, action v1.ResearchAction) error {
-	got, err := a.Client.ActOnResearch(a.Ctx, project, action)
-	if err != nil {
-		return err
-	}
-	return showProject(a, got)
+	return command.Show(a, showProject)(a.Client.ActOnResearch(a.Ctx, project, action))
 }
 
 // researchStatusCmd shows how far a project is.
 type researchStatusCmd struct {
 	projectName
-	Watch bool `short:"w" help:"Follow it until all pairs are researched."`
+	command.Followed
 }
 
 func (researchStatusCmd) Prints() any { return v1.ResearchStatus{} }
 
-// Run shows the numbers once, or until nothing is left to be researched. New recordings make that longer.
+// Help says when it has ended.
+func (researchStatusCmd) Help() string {
+	return `With --watch it ends when all pairs are researched. New recordings make that longer.`
+}
+
+// Run shows the numbers once, or until nothing is left to be researched.
 func (c *researchStatusCmd) Run(a *command.App) error {
 	if c.Watch {
 		return a.Watch(func() (command.Sight, error) {
@@ -203,11 +191,7 @@ func (c *researchStatusCmd) Run(a *command.App) error {
 		})
 	}
 
-	s, err := a.Client.ResearchStatus(a.Ctx, c.Project)
-	if err != nil {
-		return err
-	}
-	return a.Print(s, func(p terminal.Page) { showResearch(p, s) })
+	return command.Show(a, showResearch)(a.Client.ResearchStatus(a.Ctx, c.Project))
 }
 
 // statusSight is the status in one line. It is over when all pairs are researched, and are not being counted
@@ -317,11 +301,6 @@ func (c *researchHistoryCmd) Run(a *command.App) error {
 		return command.Usage("%s: expected episodes/KEY, clips/KEY or leases/ID", c.Part)
 	}
 
-	list, err := a.Client.ResearchEvents(a.Ctx, c.Project, c.Part, c.More())
-	if err != nil {
-		return err
-	}
-
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, command.ChangeColumns...) })
+	return command.List(a, c.Limit, command.ChangeColumns...)(
+		a.Client.ResearchEvents(a.Ctx, c.Project, c.Part, c.More()))
 }

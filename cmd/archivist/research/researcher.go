@@ -25,9 +25,9 @@ import (
 	"archivist/pkg/research/researcher/pending"
 )
 
-// ResearcherCmd does research on this computer. The work itself is pkg/research/researcher; this is what a
+// workCmd does research on this computer. The work itself is pkg/research/researcher; this is what a
 // command line adds: the settings, the signals, and a line that shows it.
-type ResearcherCmd struct {
+type workCmd struct {
 	Project     string   `required:"" short:"p" help:"Research project to work for." placeholder:"NAME"`
 	Name        string   `help:"${help_researcher}" placeholder:"NAME"`
 	Concurrency int      `help:"How many work items are done at once." default:"1" placeholder:"N"`
@@ -40,7 +40,7 @@ type ResearcherCmd struct {
 }
 
 // Help says how to end it.
-func (ResearcherCmd) Help() string {
+func (workCmd) Help() string {
 	return `A researcher receives work items, downloads their recordings, looks for each clip in its episode, and
 reports each result at once. It needs HTTPS to the API and to the recordings, and nothing else. A key of the API with
 the role researcher, for this project, is enough.
@@ -56,7 +56,7 @@ const mostAtOnce = 64
 // Run does research until it is stopped: by a signal, after one item (--once), or when there was no work for a
 // while (--until-idle). A first signal winds it down and gives work back; a second ends the process, and its
 // leases end by themselves.
-func (c *ResearcherCmd) Run(a *command.App) error {
+func (c *workCmd) Run(a *command.App) error {
 	if c.Concurrency < 1 || c.Concurrency > mostAtOnce || c.CacheSize < 1 {
 		return command.Usage("--concurrency is 1 to %d, and --cache-size at least 1", mostAtOnce)
 	}
@@ -95,7 +95,7 @@ func (c *ResearcherCmd) Run(a *command.App) error {
 }
 
 // researcher makes it of the command line and this computer.
-func (c *ResearcherCmd) researcher(a *command.App, host string,
+func (c *workCmd) researcher(a *command.App, host string,
 	log *slog.Logger) (*researcher.Researcher, error) {
 	guard, err := c.guard(a)
 	if err != nil {
@@ -170,7 +170,7 @@ func folderOf(api string) string {
 // guard are the networks from which recordings are downloaded besides public addresses. By default only public
 // ones are, because the address of a recording comes from others, who must not reach into the network of this
 // computer.
-func (c *ResearcherCmd) guard(a *command.App) (g fetch.Guard, err error) {
+func (c *workCmd) guard(a *command.App) (g fetch.Guard, err error) {
 	list := c.Allow
 	// Flags have precedence; networks are separated by commas here.
 	if env := a.Getenv("ARCHIVIST_ALLOW"); len(list) == 0 && env != "" {

@@ -21,12 +21,7 @@ func (researchLeasesCmd) Prints() any { return v1.ResearchLease{} }
 
 // Run lists the oldest first: one that hangs is at the top.
 func (c *researchLeasesCmd) Run(a *command.App) error {
-	list, err := a.Client.ResearchLeases(a.Ctx, c.Project, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, leaseColumns...) })
+	return command.List(a, c.Limit, leaseColumns...)(a.Client.ResearchLeases(a.Ctx, c.Project, c.More()))
 }
 
 // leaseColumns show how far each lease is, who has it, and when it ends if no result extends it.
@@ -79,12 +74,7 @@ func (researchResearchersCmd) Prints() any { return v1.Researcher{} }
 
 // Run lists them.
 func (c *researchResearchersCmd) Run(a *command.App) error {
-	list, err := a.Client.Researchers(a.Ctx, c.Project)
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, command.Limit{}, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, researcherColumns...) })
+	return command.List(a, command.Limit{}, researcherColumns...)(a.Client.Researchers(a.Ctx, c.Project))
 }
 
 // researcherColumns show who is at work: how much each takes at once, on which host and with which software.
@@ -118,12 +108,7 @@ func (c *researchResultsCmd) Run(a *command.App) error {
 	if c.Clip != "" {
 		kind, key = v1.Clips, c.Clip
 	}
-	list, err := a.Client.ResearchResults(a.Ctx, c.Project, kind, key, c.More())
-	if err != nil {
-		return err
-	}
-	list = command.Limited(a, c.Limit, list)
-	return a.Print(list, func(p terminal.Page) { terminal.Table(p, list, resultColumns...) })
+	return command.List(a, c.Limit, resultColumns...)(a.Client.ResearchResults(a.Ctx, c.Project, kind, key, c.More()))
 }
 
 // resultColumns have the number of hits and the first of them; `research export` has all.
@@ -220,12 +205,9 @@ func (researchDecideCmd) Prints() any { return v1.Explanation{} }
 
 // Run decides, and shows what has become of the pair.
 func (c *researchDecideCmd) Run(a *command.App) error {
-	x, err := a.Client.DecidePair(a.Ctx, c.Project, v1.ResearchDecision{Episode: c.Episode, Clip: c.Clip,
-		Lease: c.Lease, Another: c.Another, Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	return command.ShowExplanation(a, x)
+	return command.Show(a, command.ShowExplanation)(
+		a.Client.DecidePair(a.Ctx, c.Project, v1.ResearchDecision{Episode: c.Episode, Clip: c.Clip,
+			Lease: c.Lease, Another: c.Another, Reason: c.Reason}))
 }
 
 // researchExportCmd exports offsets.

@@ -123,12 +123,12 @@ func (x *Standing) claimed(p *explain.Part, component string, now int64) {
 	p.Waits, p.Until = explain.Worker, x.Until
 	p.Why = fmt.Sprintf("The run %s of %s works on it.", x.Run, component)
 	p.Do = []explain.Step{{What: "If its worker has died, end its lease",
-		Command: fmt.Sprintf("archivist item release %s %s --reason TEXT", x.Item, component)}}
+		Command: fmt.Sprintf("archivist component item release %s %s --reason TEXT", x.Item, component)}}
 }
 
 func restart(item string) explain.Step {
 	return explain.Step{What: "When the cause is corrected, begin again at the first failure",
-		Command: "archivist item restart " + item + " --reason TEXT"}
+		Command: "archivist component item restart " + item + " --reason TEXT"}
 }
 
 func resume(component string) explain.Step {

@@ -44,14 +44,14 @@ func TestExplainItem(t *testing.T) {
 		facts           int
 	}{
 		{ids[0], "check", explain.Nothing, "Checked already", "", 2},
-		{ids[0], "next", explain.Person, "next: ", "archivist item restart " + ids[0], 2},
-		{ids[0], "", explain.Person, "next: ", "archivist item restart " + ids[0], 2},
-		{ids[1], "", explain.Person, "check: ", "archivist item restart " + ids[1], 2},
-		{ids[2], "", explain.Worker, "The run r1 of next", "archivist item release " + ids[2] + " next", 2},
+		{ids[0], "next", explain.Person, "next: ", "archivist component item restart " + ids[0], 2},
+		{ids[0], "", explain.Person, "next: ", "archivist component item restart " + ids[0], 2},
+		{ids[1], "", explain.Person, "check: ", "archivist component item restart " + ids[1], 2},
+		{ids[2], "", explain.Worker, "The run r1 of next", "archivist component item release " + ids[2] + " next", 2},
 		{ids[2], "check", explain.Turn, "All conditions of check hold", "archivist component run check", 1},
 		{"item:new", "check", explain.Event, "there is no event Received", "", 2},
 		{"item:new", "", explain.Nothing, "No component works on it", "", 0},
-		{ids[3], "", explain.Person, "A person has stopped it", "archivist item restart " + ids[3], 0},
+		{ids[3], "", explain.Person, "A person has stopped it", "archivist component item restart " + ids[3], 0},
 	} {
 		x, err := s.ExplainItem(ctx, k.item, k.component)
 		if err != nil || x.Waits != k.waits || !strings.Contains(x.Why, k.says) || len(x.Facts) != k.facts ||

@@ -101,7 +101,7 @@ func TestShowsRebuild(t *testing.T) {
 	}
 	x, err := b.store.Explain(t.Context(), "c", e)
 	if err != nil || !strings.HasSuffix(x.Why, "it is being rebuilt") ||
-		x.Do[0].Command != "archivist replay show "+p.ID {
+		x.Do[0].Command != "archivist consumer show-replay "+p.ID {
 		t.Errorf("explained as %+v, %v", x, err)
 	}
 	b.settle()

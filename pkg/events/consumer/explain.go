@@ -214,7 +214,7 @@ func (s *Store) waiting(c Consumer, cur cursor) (x explain.Part) {
 		x.Do = []explain.Step{{What: "Resume it", Command: "archivist consumer resume " + c.Name + " --reason TEXT"}}
 	case c.Rebuild != "":
 		x.Waits, x.Why = explain.Worker, "it is being rebuilt"
-		x.Do = []explain.Step{{What: "See how far that is", Command: "archivist replay show " + c.Rebuild}}
+		x.Do = []explain.Step{{What: "See how far that is", Command: "archivist consumer show-replay " + c.Rebuild}}
 	case c.Resets > 0:
 		x.Waits = explain.Turn
 		x.Why = "its cursors are being moved, as a person asked; it goes on within some minutes"

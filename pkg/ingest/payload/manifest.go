@@ -81,7 +81,7 @@ func Warnings(problems []checkm.Problem) []string {
 			all.Add("manifest: " + p.String())
 		}
 	}
-	return all.List("archivist manifest check lists them")
+	return all.List("archivist batch check-manifest lists them")
 }
 
 // WrongDigest returns how the received content differs from the depositor's digest, or "".

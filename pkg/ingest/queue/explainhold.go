@@ -61,8 +61,11 @@ func explainHeld(what ingest.TargetKind, h *ingest.Hold, active *Hold) (x explai
 // ends is how a person ends a hold or a pause.
 func ends(h *Hold) explain.Step {
 	if h.ID == "" {
-		return explain.Step{What: fmt.Sprintf("End the pause of the %s", h.Scope),
-			Command: fmt.Sprintf("archivist %s %s --reason TEXT", h.Scope, endOf(h))}
+		end := "archivist queue resume --reason TEXT"
+		if h.Scope == ingest.TargetStorage {
+			end = "archivist queue resume-storage --reason TEXT"
+		}
+		return explain.Step{What: fmt.Sprintf("End the pause of the %s", h.Scope), Command: end}
 	}
 	return release(h.Scope, h.ID)
 }

@@ -19,7 +19,7 @@ func (x *exam) hold(ctx context.Context) error {
 
 	x.Subject = h.Target().String()
 	if want := strings.TrimSuffix(string(h.Scope)+"#"+h.ID, "#"); x.SK != want {
-		x.Row.Add("row-key", "archivist hold list", nil, "the row says that it is the hold %s", want)
+		x.Row.Add("row-key", "archivist queue holds", nil, "the row says that it is the hold %s", want)
 		return nil
 	}
 

@@ -100,7 +100,7 @@ func TestWarningsOfBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(b.Warnings); n != ingest.MaxWarnings+1 ||
-		!strings.Contains(b.Warnings[n-1], "19 more warnings: archivist manifest check") ||
+		!strings.Contains(b.Warnings[n-1], "19 more warnings: archivist batch check-manifest") ||
 		!strings.Contains(strings.Join(b.Warnings, "\n"), `the localIdentifier "same" is that of line 5 too`) {
 		t.Errorf("%d: %q", n, b.Warnings)
 	}

@@ -17,6 +17,7 @@ type Column[T any] struct {
 	// Share is a weight: a column with twice the share gets twice the width, as far as it
 	// needs it.
 	Share int                // it may be shortened: its share of the remaining width
+	Extra bool               // it is left out first, if a column without a share would be shortened
 	Style func(string) Style // of a text
 	Human bool               // not for programs
 }
@@ -39,7 +40,7 @@ func Table[T any](p Page, things []T, columns ...Column[T]) {
 			cells = append(cells, Printable(c.Text(thing)))
 		}
 		if isEmpty := strings.Join(cells[1:], "") == ""; c.Title != "" && !isEmpty {
-			g.add(cells, c.Share, c.Style)
+			g.add(column{cells: cells, share: c.Share, extra: c.Extra, style: c.Style})
 		}
 	}
 
@@ -61,22 +62,24 @@ func row[T any](thing T, columns []Column[T]) string {
 	return strings.Join(cells, "\t")
 }
 
-// grid is a table of texts, column by column. The first cell of a column is its title.
-type grid struct {
-	cells  [][]string
-	need   []int // the width of the widest cell of each column
-	shares []int
-	styles []func(string) Style
+// grid is a table of texts, column by column.
+type grid []column
+
+// column is a column of a grid. Its first cell is its title.
+type column struct {
+	cells []string
+	need  int // the width of the widest cell
+	share int
+	extra bool
+	style func(string) Style
 }
 
 // add adds a column. Widths count letters of double width twice, and styles not at all.
-func (g *grid) add(cells []string, share int, style func(string) Style) {
-	need := 0
-	for _, cell := range cells {
-		need = max(need, text.StringWidthWithoutEscSequences(cell))
+func (g *grid) add(c column) {
+	for _, cell := range c.cells {
+		c.need = max(c.need, text.StringWidthWithoutEscSequences(cell))
 	}
-	g.cells, g.need = append(g.cells, cells), append(g.need, need)
-	g.shares, g.styles = append(g.shares, share), append(g.styles, style)
+	*g = append(*g, c)
 }
 
 // gap separates columns.
@@ -84,20 +87,17 @@ const gap = "  "
 
 // print writes the rows, each cell shortened to its column. The last column has no spaces
 // behind it.
-func (g *grid) print(p Page) {
-	if len(g.cells) == 0 {
+func (g grid) print(p Page) {
+	g, width := g.fit(p.Width)
+	if len(g) == 0 {
 		return
 	}
 
-	width := widths(g.need, g.shares, p.Width-len(gap)*(len(g.cells)-1))
-	for row := range g.cells[0] {
+	for row := range g[0].cells {
 		var line strings.Builder
-		for i := range g.cells {
-			if width[i] == 0 {
-				continue
-			}
-			shown := text.Snip(g.cells[i][row], width[i], "…")
-			line.WriteString(g.style(i, row).Of(shown))
+		for i, c := range g {
+			shown := text.Snip(c.cells[row], width[i], "…")
+			line.WriteString(c.styleOf(row).Of(shown))
 			line.WriteString(strings.Repeat(" ",
 				max(0, width[i]-text.StringWidthWithoutEscSequences(shown))) + gap)
 		}
@@ -106,15 +106,39 @@ func (g *grid) print(p Page) {
 	}
 }
 
-// style is that of a cell; it is chosen by the whole text, before it is shortened.
-func (g *grid) style(column, row int) Style {
+// fit leaves columns out until the others fit a width, and returns those with their widths: the extra ones while one
+// that has no share is shortened, the last first, and each for which there is no room. What is left out needs no gap.
+func (g grid) fit(total int) (grid, []int) {
+	for {
+		width := g.widths(total - len(gap)*(len(g)-1))
+		out, isCut := -1, false
+		for i, c := range g {
+			isCut = isCut || c.share == 0 && width[i] < c.need
+		}
+		for i, c := range g {
+			if isCut && c.extra {
+				out = i
+			}
+		}
+		if out < 0 {
+			out = slices.Index(width, 0)
+		}
+		if out < 0 {
+			return g, width
+		}
+		g = slices.Delete(g, out, out+1)
+	}
+}
+
+// styleOf is the style of a cell; it is chosen by the whole text, before it is shortened.
+func (c column) styleOf(row int) Style {
 	switch {
 	case row == 0:
 		return Bold
-	case g.styles[column] == nil:
+	case c.style == nil:
 		return NoStyle
 	}
-	return g.styles[column](g.cells[column][row])
+	return c.style(c.cells[row])
 }
 
 // fewest is the width below which a shortened column is useless.
@@ -124,38 +148,35 @@ const fewest = 6
 // from the left, as long as there is room. The others get their shares of the rest. The
 // part that one does not need goes to the others; one that would get too little gets
 // nothing.
-func widths(need, shares []int, total int) []int {
-	out := make([]int, len(need))
-	for i := range need {
-		if shares[i] == 0 {
-			out[i] = min(need[i], max(total, 0))
+func (g grid) widths(total int) []int {
+	out, open, sum := make([]int, len(g)), make([]int, len(g)), 0
+	for i, c := range g {
+		if c.share == 0 {
+			out[i] = min(c.need, max(total, 0))
 			total -= out[i]
 		}
-	}
-
-	open, sum := slices.Clone(shares), 0
-	for _, share := range shares {
-		sum += share
+		open[i] = c.share
+		sum += c.share
 	}
 
 	settle := func(i, width int) {
 		out[i], open[i] = width, 0
-		total, sum = total-width, sum-shares[i]
+		total, sum = total-width, sum-g[i].share
 	}
 
 	for again := true; again; {
 		again = false
-		for i := range need {
-			if open[i] > 0 && need[i] <= total*open[i]/sum {
-				settle(i, need[i])
+		for i, c := range g {
+			if open[i] > 0 && c.need <= total*open[i]/sum {
+				settle(i, c.need)
 				again = true
 			}
 		}
 	}
 
-	for i := range need {
+	for i, c := range g {
 		if open[i] > 0 {
-			settle(i, enough(need[i], total*open[i]/sum))
+			settle(i, enough(c.need, total*open[i]/sum))
 		}
 	}
 	return out

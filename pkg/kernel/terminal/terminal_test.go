@@ -26,7 +26,7 @@ func TestWidths(t *testing.T) {
 		{[]int{10, 100}, []int{0, 1}, 15, []int{10, 0}}, // too little to say anything
 		{[]int{10, 100}, []int{0, 0}, 40, []int{10, 30}},
 	} {
-		if got := widths(k.need, k.shares, k.total); !slices.Equal(got, k.want) {
+		if got := gridOf(k.need, k.shares).widths(k.total); !slices.Equal(got, k.want) {
 			t.Errorf("%v %v in %d: got %v, want %v", k.need, k.shares, k.total, got, k.want)
 		}
 	}
@@ -35,7 +35,7 @@ func TestWidths(t *testing.T) {
 		need := rapid.SliceOfN(rapid.IntRange(0, 200), 1, 8).Draw(t, "need")
 		shares := rapid.SliceOfN(rapid.IntRange(0, 3), len(need), len(need)).Draw(t, "shares")
 		total, sum := rapid.IntRange(0, 200).Draw(t, "total"), 0
-		for i, width := range widths(need, shares, total) {
+		for i, width := range gridOf(need, shares).widths(total) {
 			sum += width
 			if width < 0 || width > need[i] {
 				t.Fatalf("the column %d has %d, it needs %d", i, width, need[i])
@@ -44,7 +44,50 @@ func TestWidths(t *testing.T) {
 		if sum > total {
 			t.Fatalf("%d of %d", sum, total)
 		}
+
+		sum = 0
+		g, fitted := gridOf(need, shares).fit(total)
+		for i, width := range fitted {
+			sum += width + len(gap)
+			if width == 0 || len(g) != len(fitted) {
+				t.Fatalf("the column %d of %d is there, and has nothing", i, len(g))
+			}
+		}
+		if sum > 0 && sum-len(gap) > total {
+			t.Fatalf("with gaps %d of %d", sum-len(gap), total)
+		}
 	})
+}
+
+// gridOf is a grid of columns that need so much and have these shares.
+func gridOf(need, shares []int) (g grid) {
+	for i := range need {
+		g = append(g, column{need: need[i], share: shares[i]})
+	}
+	return g
+}
+
+// TestFit: an extra column is left out before one that has no share is shortened, and what is left out leaves its gap
+// to the others.
+func TestFit(t *testing.T) {
+	columns := []Column[string]{{Title: "id", Text: strings.Clone}}
+	others := []Column[string]{{Title: "created", Extra: true}, {Title: "failed"}, {Title: "remarks", Share: 1}}
+	for _, c := range others {
+		c.Text = func(string) string { return c.Title }
+		columns = append(columns, c)
+	}
+	for width, want := range map[int]string{
+		40: "ID         CREATED  FAILED  REMARKS\n",
+		33: "ID         CREATED  FAILED\n",
+		25: "ID         FAILED  REMAR…\n",
+		17: "ID         FAILED\n",
+	} {
+		var out bytes.Buffer
+		Table(Page{NewScreen(&out, false), width}, []string{"123456789"}, columns...)
+		if got, _, _ := strings.Cut(out.String(), "\n"); got+"\n" != want {
+			t.Errorf("in %d: %q, want %q", width, got, want)
+		}
+	}
 }
 
 // TestStyles: styles are codes with colours, and nothing without.

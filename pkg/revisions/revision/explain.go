@@ -145,7 +145,7 @@ func (e *explainer) planning() (st explain.Part, err error) {
 		}
 		return explain.Part{Link: explain.Link{Waits: explain.Gap, Why: why}, Since: g.Since, Until: g.Looks,
 			Do: []explain.Step{
-				{What: "Notify it", Command: fmt.Sprintf("archivist revision notify %s/%d", a.Name, g.Missing)},
+				{What: "Notify it", Command: fmt.Sprintf("archivist archive revision notify %s/%d", a.Name, g.Missing)},
 				e.skip("If there is none, skip it", g.Missing)}}, nil
 	}
 

@@ -24,7 +24,7 @@ func (e *explainer) instance(id string) (explain.Part, error) {
 		st.Why += again
 		if in.stalled() && in.Task != workflow.Commit {
 			st.Do = []explain.Step{{What: "When the cause is corrected, run it again",
-				Command: "archivist task rerun " + id + " --reason TEXT"}}
+				Command: "archivist archive task rerun " + id + " --reason TEXT"}}
 		}
 		return st, err
 	case in.Told != "":
@@ -42,7 +42,7 @@ func (e *explainer) instance(id string) (explain.Part, error) {
 	case workflow.Manual:
 		st.Waits = explain.Person
 		st.Why = fmt.Sprintf("%s starts it", in.Manual)
-		st.Do = []explain.Step{{What: "Start it", Command: "archivist task start " + id + " --reason TEXT"}}
+		st.Do = []explain.Step{{What: "Start it", Command: "archivist archive task start " + id + " --reason TEXT"}}
 	case workflow.Awaiting:
 		return e.awaiting(&in, st)
 	case workflow.Ready:

@@ -51,7 +51,7 @@ func TestManual(t *testing.T) {
 	x, err := w.store.Explain(t.Context(), "maps/1/announce")
 	w.must(err)
 	if x.Root().ID != "maps/1/release" || x.Root().Waits != explain.Person || x.Root().Why != "the curator starts it" ||
-		x.Do[0].Command != "archivist task start maps/1/release --reason TEXT" {
+		x.Do[0].Command != "archivist archive task start maps/1/release --reason TEXT" {
 		t.Errorf("explained as %+v", x)
 	}
 	start(nil, anna, "parameters.VERSION is missing")
