@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -58,7 +59,7 @@ func init() { huma.ValidateStrictCasing, huma.DefaultArrayNullable = true, false
 var strict = huma.Format{Marshal: huma.DefaultJSONFormat.Marshal,
 	Unmarshal: func(data []byte, v any) error {
 		if _, err := jsontext.NewDecoder(bytes.NewReader(data)).ReadValue(); err != nil {
-			return err
+			return errors.New("it is not JSON: " + strings.TrimPrefix(err.Error(), "jsontext: "))
 		}
 		return json.Unmarshal(data, v)
 	}}

@@ -94,6 +94,7 @@ var batchColumns = []terminal.Column[v1.Batch]{
 		return strconv.FormatInt(b.Counts.Failed, 10)
 	}},
 	{Title: "note", Text: func(b v1.Batch) string { return b.Note }, Share: 1},
+	{Title: "submitter", Text: func(b v1.Batch) string { return b.Submitter }, Share: 1},
 }
 
 // batchShowCmd shows the state of a running batch; its report shows how it ended. Several batches are followed

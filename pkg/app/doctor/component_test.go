@@ -10,7 +10,7 @@ import (
 )
 
 // checked is the component of the tests.
-var checked = component.Definition{Name: "check", Event: "Checked", Types: []string{"Object"},
+var checked = component.Definition{Name: "check", Event: "Checked", Types: []string{"Box"},
 	Future: []string{"Checked"}, Runnable: component.Runnable{Function: "x"}}
 
 // lined is a settled world with a component and two items: its object, and a free one.
@@ -27,7 +27,7 @@ func lined(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	by := component.By{Actor: "ada", Reason: "a delivery"}
-	if _, err := s.Create(t.Context(), "item:box", component.Free{Types: []string{"Object"}}, by); err != nil {
+	if _, err := s.Create(t.Context(), "item:box", component.Free{Types: []string{"Box"}}, by); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Register(t.Context(), "item:box", "Checked", event.Failure, by); err != nil {

@@ -36,6 +36,9 @@ var collections = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 // parents are the types that a parent can have.
 var parents = []event.Type{event.Collection, event.Batch, event.Object, event.Version, event.Item}
 
+// ofSubjects are the types of items that follow from what is ingested. An item without a subject cannot be one.
+var ofSubjects = []event.Type{event.Object, event.Version, event.File, event.Batch, event.Job, event.Collection}
+
 // check puts what a free item is into its normal form (sorted, nothing twice), and refuses, with an
 // Invalid, what is too much of it or not text in a line.
 func (f *Free) check() error {
@@ -52,6 +55,10 @@ func (f *Free) check() error {
 	for _, t := range f.Types {
 		if err := CheckType(t); err != nil {
 			return err
+		}
+		if slices.ContainsFunc(ofSubjects, func(of event.Type) bool { return of.String() == t }) {
+			return fault.New(fault.Invalid, "types: %q is the type of items that come from what is ingested, and "+
+				"components for it expect content; take a name of your own, e.g. Delivery", t)
 		}
 	}
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/filter"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
@@ -14,8 +15,8 @@ import (
 type Status struct {
 	Consumer
 
-	// Behind counts events of the log that it has not looked at; those that are not kept any more
-	// do not count.
+	// Behind counts events that it has still to handle. Those that its filter does not select do not count, as far as
+	// this was looked at (statusRead); nor do those that are not kept any more.
 	Behind int64 `json:"behind"`
 
 	// LagSeconds is for how long the oldest of these waits.
@@ -87,9 +88,14 @@ func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Pa
 	at map[string]cursor) (Status, error) {
 	st := Status{Consumer: c}
 	now := s.Now()
+	f, err := filter.Compile(c.Filter)
+	if err != nil {
+		return st, err
+	}
+
 	for _, p := range partitions {
 		cur := at[p.Name]
-		lag, err := s.lag(ctx, p, cur, now)
+		behind, lag, err := s.owes(ctx, c, f, p, cur)
 		if err != nil {
 			return st, err
 		}
@@ -107,12 +113,51 @@ func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Pa
 			Stop:       cur.Stop,
 		})
 
-		st.Behind += max(0, p.Head-max(cur.Seq, p.Horizon-1))
+		st.Behind += behind
 		st.LagSeconds = max(st.LagSeconds, lag)
 		st.Parked += cur.Parked
 		st.Waiting += cur.Pending
 	}
 	return st, nil
+}
+
+// statusRead is how many events of a partition are looked at to tell which a consumer has still to handle.
+const statusRead = 200
+
+// owes counts the events of a partition that a consumer has still to handle, and says for how many seconds the first of
+// them has been waiting. A cursor moves past what its filter does not select only some minutes later, so a number is no
+// event to handle by itself. Of more than statusRead, the rest counts as it is.
+func (s *Store) owes(ctx context.Context, c Consumer, f *filter.Filter, p envelope.Partition,
+	cur cursor) (events, seconds int64, err error) {
+	if cur.Seq >= p.Head {
+		return 0, 0, nil
+	}
+
+	facts, err := s.Log.Read(ctx, p.Name, cur.Seq, statusRead)
+	if err != nil || len(facts) == 0 {
+		return 0, 0, err
+	}
+
+	last := facts[len(facts)-1]
+	rest := max(0, p.Head-last.Seq)
+	since := int64(0)
+	for _, e := range facts {
+		if why := decide(c, f, e, cur.From); why != "" && why != skipDepth {
+			continue
+		}
+		if events == 0 {
+			since = e.Time
+		}
+		events++
+	}
+
+	if events == 0 && rest > 0 {
+		since = last.Time
+	}
+	if events+rest == 0 {
+		return 0, 0, nil
+	}
+	return events + rest, max(0, (s.Now().UnixMilli()-since)/1000), nil
 }
 
 // lag is for how many seconds the next event of a cursor has been waiting, since it happened; 0 if

@@ -42,6 +42,7 @@ import (
 
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
@@ -238,6 +239,10 @@ func (l *Log) Partition(ctx context.Context, name string) (envelope.Partition, e
 	}
 	var h head
 	err = l.Table.Get(ctx, headKey(name), &h)
+	if fault.Is(err, fault.NotFound) {
+		return envelope.Partition{}, fault.New(fault.NotFound,
+			"the log has no partition %q: one is named as its collection is, or site", definition.Clip(name, 110))
+	}
 	return h.partition(epoch.Epoch), err
 }
 
