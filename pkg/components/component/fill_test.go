@@ -243,7 +243,7 @@ func TestDefinitionsAreOfOneEpoch(t *testing.T) {
 // row for the epoch.
 func TestNewItemByNewestDefinitions(t *testing.T) {
 	once := func(name, event string) Definition {
-		return Definition{Name: name, Event: event, Types: []string{"Delivery"}, Future: []string{event},
+		return Definition{Name: name, Event: event, Types: []string{"Crate"}, Future: []string{event},
 			Runnable: Runnable{Function: "x"}}
 	}
 	for _, earlier := range []bool{false, true} {
@@ -273,7 +273,7 @@ func TestNewItemByNewestDefinitions(t *testing.T) {
 			}}))
 		writer.Table.Rows = writer.Table.DB.Table(s.Table.Rows.Name())
 		by := By{Actor: "ada", Reason: "a delivery"}
-		if _, err := writer.Create(t.Context(), "item:new", Free{Types: []string{"Delivery"}}, by); err != nil || !added {
+		if _, err := writer.Create(t.Context(), "item:new", Free{Types: []string{"Crate"}}, by); err != nil || !added {
 			t.Fatal(added, err)
 		}
 		for _, name := range []string{"check", "other"} {

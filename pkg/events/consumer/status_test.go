@@ -18,7 +18,7 @@ func TestBehind(t *testing.T) {
 		t.Helper()
 		st, err := b.store.Show(t.Context(), "c")
 		if err != nil || st.Behind != behind || st.LagSeconds != seconds || st.Places[0].LagSeconds != seconds {
-			t.Errorf("%s: %d behind for %d s, %v; want %d for %d s", what, st.Behind, st.LagSeconds, err, behind, seconds)
+			t.Errorf("%s: %d behind, %d s, %v; want %d, %d s", what, st.Behind, st.LagSeconds, err, behind, seconds)
 		}
 	}
 
