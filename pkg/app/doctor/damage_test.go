@@ -296,6 +296,8 @@ var ofBusy = []damage{
 		one("reservation-missing", running), true},
 	{"another size of the space", func(w *world) { w.set(key("SPACE", w.running), "bytes", num(7)) },
 		one("reservation-bytes", running), true},
+	{"a lock of another collection", func(w *world) { w.set(key(lockOf(w), "LOCK"), "coll", str("other")) },
+		one("reservation-row", running), true},
 	{"a lock of two jobs", func(w *world) { w.set(key(lockOf(w), "LOCK"), "owned_by", str(w.failed)) },
 		func(w *world) []string {
 			return []string{"reservation-owner " + running(w), "reservation-owner " + lockOf(w) + "/LOCK"}

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 )
 
 // Limits of a free item: all of it is in each of its events.
@@ -64,7 +65,7 @@ func (f *Free) check() error {
 
 	for _, name := range f.Identifiers {
 		if name == "" || len(name) > MaxIdentifier || !utf8.ValidString(name) ||
-			strings.ContainsFunc(name, isBreak) {
+			strings.ContainsFunc(name, registry.IsBreak) {
 			return fault.New(fault.Invalid,
 				"identifiers: %q: expected 1 to %d bytes, of text in one line",
 				definition.Clip(name, 60), MaxIdentifier)
@@ -339,6 +340,3 @@ func (it *Item) is(kind, itemType string) bool {
 	return !it.Forgotten && (kind == "" || strings.HasPrefix(it.ID, kind+":")) &&
 		(itemType == "" || slices.Contains(it.Types, itemType))
 }
-
-// isBreak reports what ends a line, or is no text.
-func isBreak(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' }

@@ -166,6 +166,7 @@ func (x *Row) Check(ctx context.Context, all []Rules) error {
 	var failed error
 	for _, k := range kinds {
 		if k.Rule != nil {
+			x.Subject = "" // each rule names its own
 			failed = errors.Join(failed, k.Rule(ctx, x))
 		}
 	}

@@ -183,6 +183,12 @@ func (x *exam) owned(ctx context.Context, owner *table.Head, j *ingest.Job) erro
 			right.Bytes = want.Bytes
 			x.Row.Add("reservation-bytes", "", x.Making(owner, func(tx *table.Tx) { tx.Save(&right) }),
 				"the job needs %d bytes, its row %s has %d", want.Bytes, want.Key(), row.Bytes)
+		case !table.SameRow(&row, &want):
+			right := want
+			right.Head = row.Head
+			x.Row.Add("reservation-row", "", x.Making(owner, func(tx *table.Tx) { tx.Save(&right) }),
+				"its row %s is of the collection %q, and related to %v; by the job it should be %q, and %v", want.Key(),
+				row.Collection, row.Related, want.Collection, want.Related)
 		}
 	}
 	return nil

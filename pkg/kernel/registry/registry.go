@@ -45,14 +45,15 @@ func (b By) Check() error {
 		return fault.New(fault.Invalid, "reason: empty; say why, others will read it")
 	case n > MaxReason:
 		return fault.New(fault.Invalid, "reason: %d characters; at most %d are accepted", n, MaxReason)
-	case !utf8.ValidString(b.Reason) || strings.ContainsFunc(b.Reason, isBreak):
+	case !utf8.ValidString(b.Reason) || strings.ContainsFunc(b.Reason, IsBreak):
 		return fault.New(fault.Invalid,
 			"reason: it has a control character or a line break; expected one line of text")
 	}
 	return nil
 }
 
-func isBreak(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' }
+// IsBreak reports what ends a line, or is no text.
+func IsBreak(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' }
 
 // Requests are the last requests that have changed something, as its row keeps them.
 type Requests []string
