@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"archivist/pkg/kernel/fault"
 )
@@ -117,7 +118,7 @@ func (t Target) check() error {
 	return CheckText("target", t.ID, 200)
 }
 
-// MaxActionReason limits the reason of an action, in bytes.
+// MaxActionReason limits the reason of an action, in characters, as the API counts them.
 const MaxActionReason = 1000
 
 // Action is one request of a person.
@@ -147,7 +148,10 @@ func CheckActionReason(reason string) error {
 	if reason == "" {
 		return fault.New(fault.Invalid, "reason: none is given; say why, for the event history")
 	}
-	return CheckText("reason", reason, MaxActionReason)
+	if n := utf8.RuneCountInString(reason); n > MaxActionReason {
+		return fault.New(fault.Invalid, "reason has %d characters; at most %d are allowed", n, MaxActionReason)
+	}
+	return CheckText("reason", reason, utf8.UTFMax*MaxActionReason)
 }
 
 // Check trims the reason, and returns an Invalid that names the first field that is not

@@ -43,6 +43,11 @@ func TestActionIsChecked(t *testing.T) {
 	if err := good.Check(); err != nil || good.Reason != "stock-taking" {
 		t.Fatalf("%v, %q", err, good.Reason)
 	}
+	long := good
+	long.Reason = strings.Repeat("ö", MaxActionReason)
+	if err := long.Check(); err != nil {
+		t.Error(err) // it is counted in characters, as the API does
+	}
 	for _, c := range []struct {
 		change func(*Action)
 		kind   fault.Kind
@@ -52,7 +57,7 @@ func TestActionIsChecked(t *testing.T) {
 		{func(a *Action) { a.Name = ActPause }, fault.Invalid, "action"},
 		{func(a *Action) { a.Reason = " " }, fault.Invalid, "reason"},
 		{func(a *Action) { a.Reason = "a\nb" }, fault.Invalid, "reason"},
-		{func(a *Action) { a.Reason = strings.Repeat("x", MaxActionReason+1) }, fault.Invalid, "reason"},
+		{func(a *Action) { a.Reason = strings.Repeat("ö", MaxActionReason+1) }, fault.Invalid, "1001 characters"},
 		{func(a *Action) { a.Name, a.Until = ActRelease, 5000 }, fault.Invalid, "until"},
 		{func(a *Action) { a.Priority = &one }, fault.Invalid, "priority"},
 		{func(a *Action) { a.Target, a.Name = Target{TargetJob, someJob}, ActPrioritize }, fault.Invalid, "priority"},

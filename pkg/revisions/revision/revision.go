@@ -79,9 +79,6 @@ const (
 	// events.
 	MaxTransaction = 200
 
-	// In bytes: a reason is part of rows, of events, and of the object that tells a run to end.
-	MaxReason = 500
-
 	// Instances of an archive that run at once, unless it sets another limit.
 	MaxRunning = 20
 
