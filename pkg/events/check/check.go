@@ -84,6 +84,20 @@ func Events(of event.Type, rule func(ctx context.Context, x *Row) error) Kind {
 	return k
 }
 
+// WithHistory is a rule of the own rows of subjects without states: their histories are checked first. Problems are
+// about name:ID.
+func WithHistory(of event.Type, name string,
+	rule func(ctx context.Context, x *Row) error) func(ctx context.Context, x *Row) error {
+	return func(ctx context.Context, x *Row) error {
+		x.Subject = name + ":" + x.ID()
+		err := x.Numbered(ctx, of)
+		if err != nil {
+			return err
+		}
+		return rule(ctx, x)
+	}
+}
+
 // of reports whether a row is of the kind. Events are of a kind only if its sort key says so: they are in the
 // partitions of their subjects.
 func (k *Kind) of(row table.Key) bool {

@@ -37,16 +37,9 @@ func Rules(pg *check.Page) check.Rules {
 		}
 	}
 
-	// A rule of the rows of subjects without states: their histories are checked, too.
+	// A rule of the rows of subjects.
 	of := func(t event.Type, name string, f func(x *exam, id string) error) func(context.Context, *check.Row) error {
-		return func(ctx context.Context, row *check.Row) error {
-			row.Subject = name + ":" + row.ID()
-			err := row.Numbered(ctx, t)
-			if err != nil {
-				return err
-			}
-			return rule(f)(ctx, row)
-		}
+		return check.WithHistory(t, name, rule(f))
 	}
 
 	return check.Rules{Kinds: []check.Kind{
