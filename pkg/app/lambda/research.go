@@ -15,7 +15,7 @@ import (
 	"archivist/pkg/research"
 )
 
-// PendingWork is the function of the archivist of pending work.
+// PendingWork is the function of the assigner.
 type PendingWork struct {
 	Pass     func(ctx context.Context, project string, until time.Time) (research.Passed, error)
 	Projects []string

@@ -18,7 +18,7 @@ import (
 	"archivist/pkg/research"
 )
 
-// passing makes passes of the archivist, each of which takes some time.
+// passing makes passes of the assigner, each of which takes some time.
 type passing struct {
 	now   time.Time
 	busy  int // passes of somebody else, first
