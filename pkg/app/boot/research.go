@@ -221,11 +221,11 @@ func (s *System) PendingWork() *lambda.PendingWork {
 // be stored go to the queue EnvResearchDead.
 func (s *System) CompletedWork() *lambda.CompletedWork {
 	return &lambda.CompletedWork{
-		Record:  s.research().Record,
-		Bury:    s.queueAt(EnvResearchDead).Put,
-		Budget:  s.queue.Rules.Timing.Research().Budget,
-		Metrics: s.metrics,
-		Log:     s.log,
+		Record:     s.research().Record,
+		DeadLetter: s.queueAt(EnvResearchDead).Put,
+		Budget:     s.queue.Rules.Timing.Research().Budget,
+		Metrics:    s.metrics,
+		Log:        s.log,
 	}
 }
 
@@ -246,12 +246,12 @@ func (s *System) feeds() *feed.Looker {
 func (s *System) Curation() *lambda.Curation {
 	looker := s.feeds()
 	return &lambda.Curation{
-		Curate:  looker.Research.Curate,
-		Feeds:   looker.Tick,
-		Bury:    s.queueAt(EnvResearchDead).Put,
-		Now:     s.queue.Now,
-		Budget:  feed.Budget,
-		Metrics: s.metrics,
-		Log:     s.log,
+		Curate:     looker.Research.Curate,
+		Feeds:      looker.Tick,
+		DeadLetter: s.queueAt(EnvResearchDead).Put,
+		Now:        s.queue.Now,
+		Budget:     feed.Budget,
+		Metrics:    s.metrics,
+		Log:        s.log,
 	}
 }
