@@ -107,19 +107,19 @@ func report(t *testing.T, what string, began time.Time, calls int64) {
 
 func fillAll(t *testing.T, s *component.Store) {
 	t.Helper()
-	if more, err := s.Fill(t.Context(), time.Now().Add(time.Hour)); more || err != nil {
+	if more, err := s.Backfill(t.Context(), time.Now().Add(time.Hour)); more || err != nil {
 		t.Fatal(more, err)
 	}
 }
 
-// makeItems makes free items, eight at once.
+// makeItems makes custom items, eight at once.
 func makeItems(t *testing.T, s *component.Store, from, to int) {
 	t.Helper()
 	g, ctx := errgroup.WithContext(t.Context())
 	g.SetLimit(8)
 	for i := from; i < to; i++ {
 		g.Go(func() error {
-			_, err := s.Create(ctx, fmt.Sprintf("item:box-%d", i), component.Free{Types: []string{"delivery"}},
+			_, err := s.Create(ctx, fmt.Sprintf("item:box-%d", i), component.CustomItem{Types: []string{"delivery"}},
 				component.By{Actor: "ada", Reason: "a bench"})
 			return err
 		})

@@ -200,7 +200,7 @@ func shipping(t *testing.T, w *stagetest.World) func() {
 	}
 	for more := true; more; { // items are decided by the newest definitions from now on
 		var err error
-		if more, err = components.Fill(t.Context(), time.Now().Add(time.Minute)); err != nil {
+		if more, err = components.Backfill(t.Context(), time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -93,7 +93,7 @@ func (s *songs) pass() research.Passed {
 }
 
 func (s *songs) hello(ctx context.Context, name string) error {
-	return s.Hello(ctx, project, research.Researcher{Name: name, Capacity: 1})
+	return s.Heartbeat(ctx, project, research.Researcher{Name: name, Capacity: 1})
 }
 
 // complete does a work item: nothing is found in any pair.

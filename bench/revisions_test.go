@@ -443,7 +443,7 @@ func TestFewRounds(t *testing.T) {
 				a.commit(freeTasks)
 			}
 		}, func(a *archived) { a.commit(freeTasks); a.pass() }},
-		{"a victim", func(a *archived, n int) {
+		{"a superseded instance", func(a *archived, n int) {
 			a.commit(`[{name: build, command: "true", timeout: 14m, interruptible: false}]`)
 			a.rest()
 			a.begin(a.id(1, "build"))

@@ -70,10 +70,10 @@ var details = map[string]any{
 	"lease.ended":                research.Ended{},
 	"Archive":                    revision.Changed{},
 	"Revision":                   revision.Known{},
-	"revision.committed":         revision.Fixed{},
+	"revision.committed":         revision.CommitDetail{},
 	"task.planned":               revision.Planned{},
 	"task.state":                 revision.Moved{},
-	"task.told":                  revision.Told{},
+	"task.told":                  revision.StopRequest{},
 }
 
 // TestSchemas: the schema of each type is that of the code that writes its events.

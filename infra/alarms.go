@@ -194,7 +194,7 @@ func (a *App) watchResearch() []watch {
 		{id: "ResearchSetAside",
 			says: "Episodes or clips were set aside, because their recordings cannot be researched; the status of " +
 				"the project says which, and why",
-			metric: own(research.MetricAside, "Sum", 60), periods: 1},
+			metric: own(research.MetricQuarantined, "Sum", 60), periods: 1},
 		{id: "ResearchersPaused",
 			says: "A researcher has problems that others do not have, and gets no work items for a while; the status " +
 				"of the project says which, and why",

@@ -163,7 +163,7 @@ func (a *App) named(name string, p *awssqs.QueueProps) awssqs.Queue {
 	return awssqs.NewQueue(a.Stack, jsii.String(name+"-queue"), p)
 }
 
-// newPendingWork makes the function of the archivist of pending work. An invocation that
+// newPendingWork makes the function of the assigner. An invocation that
 // fails is repeated twice; then it is a dead letter, and the minute's rule makes up for it.
 func (a *App) newPendingWork(p FunctionProps, times ingest.Times) {
 	p.Code, p.Timeout, p.Memory = "pending-work", times.Timeout, 512
@@ -293,6 +293,6 @@ func (r *Research) widgets(graph func(title string, left,
 			metrics{r.PendingWork.MetricErrors(nil), r.CompletedWork.MetricErrors(nil),
 				r.Curation.MetricErrors(nil)}, nil),
 		graph("Research: leases expired, set aside", metrics{own(research.MetricExpired, "Sum", 5),
-			own(research.MetricAside, "Sum", 5)}, nil),
+			own(research.MetricQuarantined, "Sum", 5)}, nil),
 	}
 }

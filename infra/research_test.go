@@ -209,7 +209,7 @@ func TestResearchIsHeard(t *testing.T) {
 		name, _ := a.Properties["MetricName"].(string)
 		watched[name+text(a.Properties["Dimensions"])] = true
 	}
-	for _, name := range []string{research.MetricExpired, research.MetricResent, research.MetricAside,
+	for _, name := range []string{research.MetricExpired, research.MetricResent, research.MetricQuarantined,
 		research.MetricPaused, feed.MetricFailing} {
 		if !watched[name+"null"] {
 			t.Errorf("the metric %s has no alarm", name)

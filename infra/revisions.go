@@ -181,7 +181,7 @@ func (a *App) grantRevisions(p FunctionProps) {
 	grantSearch(r.Control, p.Data) // whether an attempt that failed is superseded already
 	grantObjects(r.Manager, p.Data.Work, runs, put)
 	// What ended long ago is an object.
-	grantObjects(r.Manager, p.Data.Events, revision.KeptPrefix+"*", get, put)
+	grantObjects(r.Manager, p.Data.Events, revision.BucketPrefix+"*", get, put)
 	grantObjects(r.Control, p.Data.Work, runs, get, put)
 	allow(r.Control, []string{"lambda:InvokeFunction"}, r.Manager.FunctionArn())
 	// Versions of objects are notified by a consumer.

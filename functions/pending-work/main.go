@@ -1,4 +1,4 @@
-// Command pending-work is the function of the archivist of pending work. It assigns work
+// Command pending-work is the function of the assigner. It assigns work
 // items to researchers. The minute's rule invokes it, and what makes something ready.
 package main
 

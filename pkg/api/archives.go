@@ -266,7 +266,7 @@ func (a *API) doToArchive(ctx context.Context, name string, in v1.ArchiveAction,
 		}
 		return a.Revisions.Archive(ctx, name)
 	case "backfill":
-		return a.Revisions.Fill(ctx, name, in.From, in.To, by)
+		return a.Revisions.Backfill(ctx, name, in.From, in.To, by)
 	case "delete":
 		return a.Revisions.Delete(ctx, name, by)
 	}

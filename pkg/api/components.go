@@ -162,7 +162,7 @@ func (a *API) counted(ctx context.Context, c component.Component) (v1.Component,
 		},
 	}
 
-	if f := c.Fill; f != nil {
+	if f := c.Backfill; f != nil {
 		out.Filling = &v1.ComponentFilling{
 			Parts:  f.Shard,
 			Of:     f.Of,

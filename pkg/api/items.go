@@ -36,7 +36,7 @@ type ItemsInput struct {
 	Cursor string `query:"cursor" maxLength:"4000"`
 }
 
-// CreateItem is a request to create a free item.
+// CreateItem is a request to create a custom item.
 type CreateItem struct {
 	Acting
 	Body v1.ItemRequest
@@ -101,7 +101,7 @@ func (a *API) itemHistory(ctx context.Context,
 	return out, err
 }
 
-// createItem makes a free item, e.g. a delivery that is not ingested yet. The same request again
+// createItem makes a custom item, e.g. a delivery that is not ingested yet. The same request again
 // changes nothing.
 func (a *API) createItem(ctx context.Context, in *CreateItem) (v1.ItemOutcome, error) {
 	by, err := in.by(in.Body.Reason)
@@ -129,7 +129,7 @@ func (a *API) actOnItem(ctx context.Context, in *ItemAction) (v1.ItemOutcome, er
 
 // itemOutcome is what an action did, and the item after it. It passes the error of the action on. A
 // forgotten item is shown as the action left it: it is in no line any more.
-func (a *API) itemOutcome(ctx context.Context, action string, done component.Acted,
+func (a *API) itemOutcome(ctx context.Context, action string, done component.ActionResult,
 	err error) (v1.ItemOutcome, error) {
 	out := v1.ItemOutcome{Action: action, Changed: done.Changed, Summary: done.Summary}
 	if err != nil {
@@ -150,58 +150,58 @@ func (a *API) itemOutcome(ctx context.Context, action string, done component.Act
 type itemAction struct {
 	fields []string
 	act    func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-		by component.By) (component.Acted, error)
+		by component.By) (component.ActionResult, error)
 }
 
 // itemActions are the actions by their names. What fits the state of the item, component.Store decides.
 var itemActions = map[string]itemAction{
 	"event": {[]string{"event", "outcome"},
 		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.Acted, error) {
+			by component.By) (component.ActionResult, error) {
 			return s.Register(ctx, id, b.Event, b.Outcome, by)
 		}},
 	"revoke": {[]string{"events"},
 		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.Acted, error) {
+			by component.By) (component.ActionResult, error) {
 			return s.Revoke(ctx, id, b.Events, by)
 		}},
 	"restart": {[]string{"from"},
 		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.Acted, error) {
+			by component.By) (component.ActionResult, error) {
 			return s.Restart(ctx, id, b.From, by)
 		}},
 	"stop": {nil, func(ctx context.Context, s *component.Store, id string, _ v1.ItemAction,
-		by component.By) (component.Acted, error) {
+		by component.By) (component.ActionResult, error) {
 		return s.Stop(ctx, id, by)
 	}},
 	"prioritize": {[]string{"priority"},
 		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.Acted, error) {
+			by component.By) (component.ActionResult, error) {
 			return s.Prioritize(ctx, id, b.Priority, by)
 		}},
 	"release": {[]string{"component"},
 		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.Acted, error) {
+			by component.By) (component.ActionResult, error) {
 			return s.Release(ctx, id, b.Component, by)
 		}},
 	"change": {[]string{"shape"},
 		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.Acted, error) {
+			by component.By) (component.ActionResult, error) {
 			if b.Shape == nil {
-				return component.Acted{},
+				return component.ActionResult{},
 					fault.New(fault.Invalid, "shape: it is missing; it says what the item is now")
 			}
 			return s.Change(ctx, id, free(*b.Shape), by)
 		}},
 	"forget": {nil, func(ctx context.Context, s *component.Store, id string, _ v1.ItemAction,
-		by component.By) (component.Acted, error) {
+		by component.By) (component.ActionResult, error) {
 		return s.Forget(ctx, id, by)
 	}},
 }
 
-// free is what people say of a free item: all of it is replaced at once.
-func free(in v1.ItemShape) component.Free {
-	f := component.Free{Types: in.Types, Identifiers: in.Identifiers}
+// free is what people say of a custom item: all of it is replaced at once.
+func free(in v1.ItemShape) component.CustomItem {
+	f := component.CustomItem{Types: in.Types, Identifiers: in.Identifiers}
 	for _, p := range in.Parents {
 		f.Parents = append(f.Parents, envelope.Ref(p))
 	}

@@ -367,7 +367,7 @@ var operations = map[string]about{
 		answer: v1.ItemOutcome{Action: "create", Changed: true, Summary: "the item " + itemID +
 			" is created",
 			Item: componentItemExample},
-		description: "A free item is for what is not ingested yet, such as a delivery. One that is there already " +
+		description: "A custom item is for what is not ingested yet, such as a delivery. One that is there already " +
 			"with the same types, parents and identifiers stays as it is; with others it is a conflict."},
 	"actOnItem": {tag: "Items", refusals: []problemType{notFound, conflict, changed},
 		request: v1.ItemAction{Action: "prioritize", Reason: "It is needed for the exhibition.",

@@ -18,12 +18,12 @@ import (
 	"archivist/pkg/objects/inventory"
 )
 
-// withItems is an API with one free item.
+// withItems is an API with one custom item.
 func withItems(t *testing.T) (*v1.Client, *component.Store) {
 	t.Helper()
 	_, q := serve(t, through)
 	s := &component.Store{Table: q.Table, Now: q.Now, NewID: q.NewID}
-	_, err := s.Create(t.Context(), "item:delivery-17", component.Free{Identifiers: []string{"box 17"}},
+	_, err := s.Create(t.Context(), "item:delivery-17", component.CustomItem{Identifiers: []string{"box 17"}},
 		component.By{Actor: "ada", Reason: "it came"})
 	if err != nil {
 		t.Fatal(err)

@@ -192,7 +192,7 @@ func (a *API) listProjects(ctx context.Context,
 
 // wireProject is the wire form of a project. Its definition has the same JSON in both forms.
 func wireProject(p research.ProjectState) (v1.ResearchProject, error) {
-	out := v1.ResearchProject{Round: p.Round, Paused: p.Paused}
+	out := v1.ResearchProject{Round: p.Generation, Paused: p.Paused}
 	return out, convert(p.Project, &out.ResearchDefinition)
 }
 
@@ -389,7 +389,7 @@ func wireMedia(k research.Known) v1.ResearchMedia {
 		Initial:  timestamp(k.Initial),
 		Latest:   timestamp(k.Latest),
 		State:    string(k.State),
-		Reason:   cmp.Or(k.Aside, k.Full),
+		Reason:   cmp.Or(k.Quarantined, k.Full),
 		Until:    timestamp(k.Deferred),
 	}
 

@@ -241,7 +241,7 @@ func fill(t *testing.T, c *v1.Client) {
 	}
 }
 
-// pass lets the archivist of pending work assign work, whose messages the API receives.
+// pass lets the assigner assign work, whose messages the API receives.
 func pass(t *testing.T, q *queue.Queue, c *v1.Client) {
 	t.Helper()
 	s := &research.Store{Table: q.Table, Leases: &lease.Store{Table: q.Table, Now: q.Now, NewID: q.NewID}, Now: q.Now,

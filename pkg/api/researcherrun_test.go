@@ -129,8 +129,8 @@ func researcherOf(t *testing.T, c *v1.Client) *researcher.Researcher {
 		func() float64 { return 0 })
 	archive := &researcher.API{Client: c, Project: "jingles", Name: "bench-3", Now: time.Now}
 	n := 0
-	return &researcher.Researcher{Name: "bench-3", Concurrency: 1, Archive: archive,
-		Source:   researcher.Next{Archive: archive},
+	return &researcher.Researcher{Name: "bench-3", Concurrency: 1, Server: archive,
+		Source:   researcher.Next{Server: archive},
 		Cache:    &researcher.Cache{Dir: dir + "/recordings", Limit: 1 << 20, Client: media, Now: time.Now},
 		Reports:  &researcher.Reports{Dir: dir + "/reports", Name: "bench-3", Now: time.Now},
 		Analyses: map[string]analysis.Analysis{"correlation": words{}}, Now: time.Now,

@@ -96,7 +96,7 @@ func (a *API) researchers(h huma.API) {
 func (a *API) hello(ctx context.Context, in *ResearcherHello) (out v1.ResearchWelcome, err error) {
 	b, t := in.Body, a.Research.Times
 	until := a.Research.Now().Add(t.Presence)
-	err = a.Research.Hello(ctx, in.Project, research.Researcher{
+	err = a.Research.Heartbeat(ctx, in.Project, research.Researcher{
 		Name:     b.Researcher,
 		Capacity: b.Capacity,
 		Host:     b.Host,
@@ -111,7 +111,7 @@ func (a *API) bye(ctx context.Context, in *ResearcherBye) error {
 	if _, err := a.Research.Project(ctx, in.Project); err != nil {
 		return err
 	}
-	return a.Research.Bye(ctx, in.Project, in.Body.Researcher)
+	return a.Research.Leave(ctx, in.Project, in.Body.Researcher)
 }
 
 // acceptWork is for researchers that receive from the queue themselves. The lease is looked up first,

@@ -116,7 +116,7 @@ func (a *API) notify(ctx context.Context, in *RevisionNotice) (v1.ArchiveRevisio
 		Transaction: in.Body.Transaction,
 		Token:       in.Run,
 	}, by)
-	return wireRevision(revision.Numbered{Revision: r}), err
+	return wireRevision(revision.WithCounts{Revision: r}), err
 }
 
 // actOnRevision runs what has failed again, with its dependents. A repetition with the same key goes on
@@ -136,7 +136,7 @@ func (a *API) actOnRevision(ctx context.Context, in *RevisionAction) (out v1.Rev
 }
 
 // wireRevision is the wire form of a revision with the numbers of its tasks.
-func wireRevision(r revision.Numbered) v1.ArchiveRevision {
+func wireRevision(r revision.WithCounts) v1.ArchiveRevision {
 	return v1.ArchiveRevision{
 		ID:          revision.ID{Ref: r.Archive, N: r.Number}.String(),
 		Revision:    r.Number,
@@ -179,7 +179,7 @@ func (a *API) plan(ctx context.Context, in *PlanInput) (out v1.RevisionPlan, err
 
 	p, err := a.Revisions.Plan(ctx, in.Archive, in.Revision)
 	return v1.RevisionPlan{
-		ArchiveRevision: wireRevision(p.Numbered),
+		ArchiveRevision: wireRevision(p.WithCounts),
 		Plan:            each(p.Tasks, wireTask),
 		More:            p.More,
 	}, err

@@ -141,7 +141,7 @@ func wireAttempt(t revision.Attempt) v1.TaskAttempt {
 		End:       t.End,
 		Exit:      t.Exit,
 		Reason:    t.Reason,
-		Outputs:   t.Kept,
+		Outputs:   t.OutputCount,
 	}
 }
 
@@ -344,7 +344,7 @@ func (a *API) taskOutputs(ctx context.Context,
 		return out, err
 	}
 
-	if t.Kept == len(t.Outputs) {
+	if t.OutputCount == len(t.Outputs) {
 		out.Items = each(t.Outputs,
 			func(o revision.Output) v1.TaskOutput { return v1.TaskOutput(o) })
 		return out, nil

@@ -17,8 +17,8 @@ import (
 // ProjectState is a project as it stands.
 type ProjectState struct {
 	Project
-	Round  int64  // of the analysis
-	Paused string // why no work is assigned, or ""
+	Generation int64  // of the analysis
+	Paused     string // why no work is assigned, or ""
 }
 
 // Project returns a project; a NotFound if it was not applied yet.
@@ -27,7 +27,7 @@ func (s *Store) Project(ctx context.Context, name string) (ProjectState, error) 
 	if err != nil {
 		return ProjectState{}, err
 	}
-	return ProjectState{Project: r.def, Round: r.Round, Paused: r.Paused}, nil
+	return ProjectState{Project: r.def, Generation: r.Generation, Paused: r.Paused}, nil
 }
 
 // Apply makes a project, or changes it. A project that is as it is asked for is left alone. It
@@ -122,7 +122,7 @@ func (s *Store) tryApply(ctx context.Context, p Project, by By) error {
 		Time:      s.now(),
 		Actor:     by.Actor,
 		Component: by.Component,
-		Detail:    Applied{p, row.Round},
+		Detail:    Applied{p, row.Generation},
 		Before:    before,
 		After:     p,
 	})
@@ -132,8 +132,8 @@ func (s *Store) tryApply(ctx context.Context, p Project, by By) error {
 	return tx.Commit(ctx)
 }
 
-// analyse begins a new round if the analysis is another. Its pairs are all due: the catalog counts
-// as grown, so the walk looks at every closed episode again. The rows of counts of a round are made
+// analyse begins a new generation if the analysis is another. Its pairs are all due: the catalog counts
+// as grown, so the walk looks at every closed episode again. The rows of counts of a generation are made
 // here, because what counts adds to rows that exist.
 func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 	name := p.Analysis.String()
@@ -149,7 +149,7 @@ func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 				"count alike; give the analysis another version", name)
 		}
 		return nil
-	case slices.Contains(r.Past, name): // the place of a name in Past is its round (change.insert)
+	case slices.Contains(r.Past, name): // the place of a name in Past is its generation (change.insert)
 		return fault.New(fault.Invalid,
 			"analysis.version: this project had %s before; give the analysis a new version", name)
 	case len(r.Past) >= MaxAnalyses:
@@ -157,9 +157,9 @@ func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 			"analysis: a project can have %d analyses; make another project", MaxAnalyses)
 	}
 
-	first := r.Round == 0
+	first := r.Generation == 0
 	r.Past = append(r.Past, name)
-	r.Round++
+	r.Generation++
 	r.Catalog++
 	r.Grown = r.Catalog
 	for shard := range uint32(countShards) {
@@ -167,8 +167,8 @@ func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 			k := placesKey(p.Name, shard)
 			tx.Insert(&placesRow{Head: newHead(k)})
 		}
-		k := roundKey(p.Name, r.Round, shard)
-		tx.Insert(&roundRow{Head: newHead(k)})
+		k := generationKey(p.Name, r.Generation, shard)
+		tx.Insert(&generationRow{Head: newHead(k)})
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // assign makes a lease on the first clips of an episode that are due. It returns none if there is
 // none after all, then the episode is closed; and if the project was paused, or the catalog has
 // grown since the pass saw it: then an episode that is closed may come first. The fence excludes
-// other archivists, the row of the episode every other lease on these pairs.
+// other assigners, the row of the episode every other lease on these pairs.
 //
 // The lease is made before its message is sent: if the process dies between the two, the next pass
 // sends it. The other way round, a researcher could receive a work item that does not exist.
@@ -24,7 +24,7 @@ func (p *pass) assign(ctx context.Context, key string, names []string) (made *le
 		project: p.project,
 		episode: key,
 		lease:   id,
-	}, By{Actor: archivist, Component: archivist},
+	}, By{Actor: assigner, Component: assigner},
 		func(c *change) error {
 			made, now = nil, c.project
 			p.lease.Guard(c.tx)
@@ -38,7 +38,7 @@ func (p *pass) assign(ctx context.Context, key string, names []string) (made *le
 				return err
 			}
 
-			if !e.media.live() || len(clips) == 0 || len(e.Held) >= MaxHeld {
+			if !e.media.live() || len(clips) == 0 || len(e.Leased) >= MaxLeases {
 				return nil
 			}
 
@@ -65,23 +65,23 @@ func (c *change) hold(clips []listed) {
 
 	r, p, t := c.lease, c.project, c.s.Times
 	r.Lease = Lease{
-		ID:       r.ID,
-		Project:  p.Name,
-		Episode:  c.episode.Name,
-		Clips:    names,
-		Analysis: p.def.Analysis.String(),
-		Round:    p.Round,
-		Created:  c.now,
-		Until:    c.now + t.Lease.Milliseconds(),
-		QueueEnd: c.now + t.Queue.Milliseconds(),
+		ID:         r.ID,
+		Project:    p.Name,
+		Episode:    c.episode.Name,
+		Clips:      names,
+		Analysis:   p.def.Analysis.String(),
+		Generation: p.Generation,
+		Created:    c.now,
+		Until:      c.now + t.Lease.Milliseconds(),
+		QueueEnd:   c.now + t.Queue.Milliseconds(),
 	}
 
 	data, _ := packed(numbers) // of numbers that were just added
-	c.episode.Held = append(c.episode.Held, held{Lease: r.ID, Until: r.Until, Clips: data})
+	c.episode.Leased = append(c.episode.Leased, leasedPairs{Lease: r.ID, Until: r.Until, Clips: data})
 }
 
 // publish sends the work item of a lease, and records that in its row as it was read. If the row
-// has changed since, the work item was accepted or has ended, or another archivist has sent it:
+// has changed since, the work item was accepted or has ended, or another assigner has sent it:
 // then nobody sends it again. After an error it is perhaps sent; the next pass sends it again,
 // which does no harm. After an error it is perhaps sent; the next pass sends it again, which does
 // no harm.

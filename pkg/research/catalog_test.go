@@ -82,7 +82,7 @@ func TestWithdrawalOpensNothing(t *testing.T) {
 		b.curate(Clip, fmt.Sprint("c", i), 0, 0)
 		b.curate(Episode, fmt.Sprint("done", i), 9, 0)
 	}
-	b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: MaxWorkers}))
+	b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "r", Capacity: MaxWorkers}))
 	for b.pass(); len(b.sent) > 0; b.pass() {
 		w := b.accept("r")
 		for i := range w.Clips {
@@ -96,7 +96,7 @@ func TestWithdrawalOpensNothing(t *testing.T) {
 			URL: "https://media.example.org/c0", Curated: millis(b.clock), Withdrawn: withdrawn}, by)
 		b.must(err)
 		next := b.curate(Episode, fmt.Sprint("next", millis(b.clock)), 0, 0)
-		b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: 2}))
+		b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "r", Capacity: 2}))
 		p := b.pass()
 		if (p.Looked >= 5) != opens || !opens && p.Looked > 0 || p.Assigned == 0 || b.sent[0].Episode != next {
 			t.Errorf("withdrawn %v, priority %d: %+v, %+v", withdrawn, priority, p, b.sent)

@@ -29,7 +29,7 @@ type change struct {
 	clip    *clipRow
 	lease   *leaseRow
 	rows    rowSet // all that were read, also the one of another kind
-	stored  int64  // the round of the result that is stored; 0: none is
+	stored  int64  // the generation of the result that is stored; 0: none is
 
 	was     struct{ episode, clip, lease string }   // as they were read (rowText)
 	had     struct{ episode, clip, lease []string } // their places in the line then
@@ -143,7 +143,7 @@ func (c *change) read(w want) error {
 	}
 
 	if c.episode != nil {
-		c.episode.begin(c.project.Round)
+		c.episode.begin(c.project.Generation)
 	}
 	return nil
 }
@@ -321,13 +321,13 @@ func (c *change) move(from, to string, pairs int64) {
 		c.tx.Count(k, map[string]int64{class(from) + "_n": -1, class(to) + "_n": 1})
 	}
 
-	c.addRound(e, pairs)
+	c.addGeneration(e, pairs)
 }
 
-// addRound counts what is stored of the round: pairs is how many more are researched than were
+// addGeneration counts what is stored of the generation: pairs is how many more are researched than were
 // counted. A row of counts may be written once in a transaction, so both numbers of one row are
 // added together.
-func (c *change) addRound(e *episodeRow, pairs int64) {
+func (c *change) addGeneration(e *episodeRow, pairs int64) {
 	add := map[string]int64{}
 	if pairs != 0 {
 		add["pairs_n"] = pairs
@@ -335,15 +335,15 @@ func (c *change) addRound(e *episodeRow, pairs int64) {
 
 	switch c.stored {
 	case 0:
-	case e.Round:
+	case e.Generation:
 		add["results_n"] = 1
 	default: // of an earlier analysis
-		c.tx.Count(roundKey(c.project.Name, c.stored, shard(e.Name)),
+		c.tx.Count(generationKey(c.project.Name, c.stored, shard(e.Name)),
 			map[string]int64{"results_n": 1})
 	}
 
 	if len(add) > 0 {
-		c.tx.Count(roundKey(c.project.Name, e.Round, shard(e.Name)), add)
+		c.tx.Count(generationKey(c.project.Name, e.Generation, shard(e.Name)), add)
 	}
 }
 

@@ -31,7 +31,7 @@ type Pause struct {
 	Reason     string // of its last problem
 }
 
-// conductRow counts the problems of a researcher. It is apart from its presence, which ends with each Bye.
+// conductRow counts the problems of a researcher. It is apart from its presence, which ends with each Leave.
 type conductRow struct {
 	table.Head
 	Name   string `dynamo:"researcher"`
@@ -71,7 +71,7 @@ func (s *Store) judge(ctx context.Context, r *Report, done Recording, known *con
 		row.Until = s.now() + deferral(min(row.Pauses, 6))
 		row.InRow = problemsInRow - 1 // the next one pauses it again
 		return pausedEvent
-	}, By{Actor: archivist, Component: archivist, Reason: r.Problem.text()})
+	}, By{Actor: assigner, Component: assigner, Reason: r.Problem.text()})
 	if err != nil {
 		s.warn("the conduct of a researcher was not counted", "researcher", r.Researcher, "error", err)
 	}

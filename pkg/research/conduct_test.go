@@ -22,7 +22,7 @@ func TestConduct(t *testing.T) {
 	}
 	hello := func() {
 		for _, name := range []string{"bad", "good"} {
-			b.must(b.Hello(t.Context(), songs, Researcher{Name: name, Capacity: 1}))
+			b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: name, Capacity: 1}))
 		}
 	}
 	fails := func(name string, n int) {
@@ -105,7 +105,7 @@ func (i sentBox) Return(context.Context, string, string) error {
 
 // TestHostile: of five researchers three report a problem with each work item that they get. The two others research
 // all pairs of 20 episodes with 20 clips in about the time that they need when the three get nothing; only few episodes
-// are set aside, with which two of the three have had a problem.
+// are quarantined, with which two of the three have had a problem.
 func TestHostile(t *testing.T) {
 	alone, _, _ := researchBeside(t, false)
 	beside, problems, away := researchBeside(t, true)
@@ -117,8 +117,8 @@ func TestHostile(t *testing.T) {
 }
 
 // researchBeside lets two researchers work beside three others, each in its turn of 10 seconds, until all is researched
-// that is not set aside. It returns the time, how many problems the others have reported, and how many episodes are set
-// aside.
+// that is not quarantined. It returns the time, how many problems the others have reported, and how many episodes are
+// quarantined.
 func researchBeside(t *testing.T, hostile bool) (took time.Duration, problems int, away int64) {
 	t.Helper()
 	b := newBench(t)
@@ -129,7 +129,7 @@ func researchBeside(t *testing.T, hostile bool) (took time.Duration, problems in
 	names, began := []string{"evil-1", "good-1", "evil-2", "good-2", "evil-3"}, b.clock
 	for round := range 5000 {
 		for _, name := range names {
-			b.must(b.Hello(t.Context(), songs, Researcher{Name: name, Capacity: 1}))
+			b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: name, Capacity: 1}))
 		}
 		b.pass()
 		b.clock = b.clock.Add(10 * time.Second)
@@ -179,7 +179,7 @@ func TestConductInAnotherName(t *testing.T) {
 	b.curate(Clip, "c", 0, 0)
 	for i := range 5 {
 		b.curate(Episode, fmt.Sprint("e", i), 0, 0)
-		b.must(b.Hello(t.Context(), songs, Researcher{Name: "bad", Capacity: 1}))
+		b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "bad", Capacity: 1}))
 		b.pass()
 		w := b.accept("bad")
 		w.Lease.Researcher = "good"

@@ -20,9 +20,9 @@ type placesRow struct {
 	Away   int64 `dynamo:"away_n"`
 }
 
-// roundRow has numbers of a part of the pairs in one round. The rows of earlier rounds stay:
+// generationRow has numbers of a part of the pairs in one generation. The rows of earlier generations stay:
 // results of an earlier analysis that come late are counted there.
-type roundRow struct {
+type generationRow struct {
 	table.Head
 	Pairs   int64 `dynamo:"pairs_n"`   // researched, of episodes and clips that are live
 	Results int64 `dynamo:"results_n"` // stored, problems too
@@ -36,9 +36,9 @@ func placesKey(project string, shard uint32) table.Key {
 	return table.Key{PK: countsPK(project), SK: fmt.Sprintf("places#%02d", shard)}
 }
 
-// roundKey is the key of the row that counts the pairs of a shard's episodes in one round.
-func roundKey(project string, round int64, shard uint32) table.Key {
-	return table.Key{PK: countsPK(project), SK: fmt.Sprintf("round#%06d#%02d", round, shard)}
+// generationKey is the key of the row that counts the pairs of a shard's episodes in one generation.
+func generationKey(project string, generation int64, shard uint32) table.Key {
+	return table.Key{PK: countsPK(project), SK: fmt.Sprintf("round#%06d#%02d", generation, shard)}
 }
 
 // shard is the part of the counts in which an episode is counted, by its key. It must not change:
@@ -54,8 +54,8 @@ const (
 	nReady = iota
 	nClosed
 	nAway
-	nPairs   // of the present round
-	nResults // of all rounds
+	nPairs   // of the present generation
+	nResults // of all generations
 	nCounts
 )
 
@@ -66,8 +66,8 @@ var countNames = [nCounts]string{"ready episodes", "closed episodes", "episodes 
 // Recount is what the rows of a project add up to, as far as they were read. Its fields are kept
 // between the pages of a run of the doctor, as JSON.
 type Recount struct {
-	Round int64                       `json:"round"` // of the project, when the count began
-	Revs  int64                       `json:"revs"`  // of the project and its counts then, added up
-	Clips int64                       `json:"clips"` // rows of clips
-	Parts [countShards][nCounts]int64 `json:"parts"` // by shard
+	Generation int64                       `json:"round"` // of the project, when the count began
+	Revs       int64                       `json:"revs"`  // of the project and its counts then, added up
+	Clips      int64                       `json:"clips"` // rows of clips
+	Parts      [countShards][nCounts]int64 `json:"parts"` // by shard
 }

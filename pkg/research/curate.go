@@ -66,11 +66,11 @@ func (c *change) mediaOf(kind Kind) (m *Media, known bool) {
 type eventTypes struct{ episode, clip string }
 
 var (
-	curatedEvent   = eventTypes{"episode.curated", "clip.curated"}
-	withdrawnEvent = eventTypes{"episode.withdrawn", "clip.withdrawn"}
-	deferredEvent  = eventTypes{"episode.deferred", "clip.deferred"}
-	setAsideEvent  = eventTypes{"episode.set-aside", "clip.set-aside"}
-	retriedEvent   = eventTypes{"episode.retried", "clip.retried"}
+	curatedEvent     = eventTypes{"episode.curated", "clip.curated"}
+	withdrawnEvent   = eventTypes{"episode.withdrawn", "clip.withdrawn"}
+	deferredEvent    = eventTypes{"episode.deferred", "clip.deferred"}
+	quarantinedEvent = eventTypes{"episode.set-aside", "clip.set-aside"}
+	retriedEvent     = eventTypes{"episode.retried", "clip.retried"}
 )
 
 // mediaEvent adds an event of the episode or clip of the change. Without one, a row that is new is
@@ -90,9 +90,9 @@ func (c *change) recorded(kind Kind, m *Media) error {
 	return c.mediaEvent(kind, curatedEvent, Recorded{*m})
 }
 
-// Retry makes an episode or clip that was set aside or deferred researchable again, at once: its
+// Retry makes an episode or clip that was quarantined or deferred researchable again, at once: its
 // failures are forgotten. It returns an Invalid without a reason, a NotFound if there is no such
-// episode or clip, and a Conflict if it is neither set aside nor deferred.
+// episode or clip, and a Conflict if it is neither quarantined nor deferred.
 func (s *Store) Retry(ctx context.Context, kind Kind, project, key string, by By) error {
 	err := by.Check()
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Store) Retry(ctx context.Context, kind Kind, project, key string, by By
 		if !known {
 			return missing(kind, project, key)
 		}
-		if m.Aside == "" && m.Deferred == 0 {
+		if m.Quarantined == "" && m.Deferred == 0 {
 			return fault.New(fault.Conflict, "the %s %s is neither set aside nor deferred", kind,
 				key)
 		}
@@ -119,10 +119,10 @@ func (s *Store) Retry(ctx context.Context, kind Kind, project, key string, by By
 }
 
 // endDeferral makes an episode or clip researchable again whose deferral has ended. Its failures
-// stay: the next one within a day is deferred longer, or sets it aside. It changes nothing if the
+// stay: the next one within a day is deferred longer, or quarantines it. It changes nothing if the
 // deferral was ended or prolonged meanwhile.
 func (s *Store) endDeferral(ctx context.Context, kind Kind, project, key string) error {
-	by := By{Actor: archivist, Component: archivist}
+	by := By{Actor: assigner, Component: assigner}
 	return s.change(ctx, wantMedia(kind, project, key), by, func(c *change) error {
 		m, known := c.mediaOf(kind)
 		if !known || m.Deferred == 0 || m.Deferred > c.now {

@@ -54,8 +54,8 @@ func TestLeaseTimes(t *testing.T) {
 }
 
 // TestDeferral: docs/research.md, "When something fails": what cannot be read is deferred for 10 minutes, then for four
-// times as long each time; the third failure within a day sets it aside if not all are of one researcher, and a failure
-// of the day before does not count.
+// times as long each time; the third failure within a day quarantines it if not all are of one researcher, and a
+// failure of the day before does not count.
 func TestDeferral(t *testing.T) {
 	for _, of := range []Kind{Episode, Clip} {
 		b := newBench(t)
@@ -184,8 +184,8 @@ func TestExtensionOfEpisode(t *testing.T) {
 	b.must(err)
 	e, err := all.episode(songs, key)
 	b.must(err)
-	if len(e.Held) != 1 || e.Held[0].Until != l.Until || l.Until == w.Lease.Until {
-		t.Errorf("the episode has %+v; the lease is until %d, at first until %d", e.Held, l.Until, w.Lease.Until)
+	if len(e.Leased) != 1 || e.Leased[0].Until != l.Until || l.Until == w.Lease.Until {
+		t.Errorf("the episode has %+v; the lease is until %d, at first until %d", e.Leased, l.Until, w.Lease.Until)
 	}
 }
 

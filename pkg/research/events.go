@@ -5,8 +5,8 @@ package research
 
 // Applied is the detail of project.applied: the project as it was configured.
 type Applied struct {
-	Project Project `json:"project"`
-	Round   int64   `json:"round"`
+	Project    Project `json:"project"`
+	Generation int64   `json:"round"`
 }
 
 // Because is the detail of what a person did for a reason.

@@ -16,7 +16,7 @@ const (
 	ruleLine    = "research-line"    // a row of the line is where its owner says that it is
 	rulePlace   = "research-place"   // an episode, clip or lease has its rows in the line
 	ruleCatalog = "research-catalog" // a clip has its row in the catalog, and a number of its own
-	ruleHeld    = "research-held"    // the leases on an episode are those that are live
+	ruleLeased  = "research-held"    // the leases on an episode are those that are live
 	ruleNumbers = "research-numbers" // researched are only numbers that clips have
 	ruleResult  = "research-result"  // a result is of an episode that exists
 	ruleDiffers = "research-differs" // pairs whose results differ are listed for a person
@@ -85,7 +85,7 @@ func (x *exam) add(rule string, repair func(ctx context.Context) error, what str
 	switch {
 	case repair != nil:
 		command = check.Repair
-	case rule == ruleHeld:
+	case rule == ruleLeased:
 		command = "revoke the leases; their pairs without results are then assigned again"
 	}
 	x.Add(rule, command, repair, what, args...)
@@ -124,7 +124,7 @@ func (x *exam) at(of *table.Head, project, owner string, places []string) error 
 	return nil
 }
 
-// away checks that what is withdrawn, set aside or deferred is listed, and nothing else is. The
+// away checks that what is withdrawn, quarantined or deferred is listed, and nothing else is. The
 // repair is a change that does nothing: to save derives the list.
 func (x *exam) away(is table.Head, w want, m *Media) {
 	should, kind := is, Episode

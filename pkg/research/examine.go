@@ -22,10 +22,10 @@ func (x *exam) lease(id string) error {
 		return err
 	}
 
-	on := func(h held) bool { return h.Lease == id && h.Until == l.Until }
+	on := func(h leasedPairs) bool { return h.Lease == id && h.Until == l.Until }
 	// A lease of an earlier analysis excludes nothing.
-	if e.Round <= l.Round && !slices.ContainsFunc(e.Held, on) {
-		x.add(ruleHeld, nil, "it is not on its episode %s/%s", l.Project, l.Episode)
+	if e.Generation <= l.Generation && !slices.ContainsFunc(e.Leased, on) {
+		x.add(ruleLeased, nil, "it is not on its episode %s/%s", l.Project, l.Episode)
 	}
 
 	return x.at(&l.Head, l.Project, id, l.places())

@@ -25,7 +25,7 @@ func (x *exam) episode(id string) error {
 		return err
 	}
 
-	for _, check := range []func(*episodeRow) error{x.place, x.held, x.decided, x.differing} {
+	for _, check := range []func(*episodeRow) error{x.place, x.leased, x.decided, x.differing} {
 		err = check(e)
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (x *exam) deciding(e *episodeRow) func(context.Context) error {
 }
 
 // decided checks what was decided by the catalog: that a closed episode has no pair that is due,
-// and how many of its pairs count. It says nothing while the archivist still looks at episodes
+// and how many of its pairs count. It says nothing while the assigner still looks at episodes
 // because the catalog has changed.
 func (x *exam) decided(e *episodeRow) error {
 	w, err := x.walk(x.ctx, e.Project)
@@ -74,9 +74,9 @@ func (x *exam) decided(e *episodeRow) error {
 	}
 
 	p, cat, err := x.load(x.ctx, e.Project)
-	// The archivist has not begun to look at what the newest clips have changed; or the episode is
+	// The assigner has not begun to look at what the newest clips have changed; or the episode is
 	// still of an earlier analysis, and its next change makes it one of this.
-	if err != nil || w.Catalog < p.grown() || e.Round < p.Round {
+	if err != nil || w.Catalog < p.grown() || e.Generation < p.Generation {
 		return ignoreStale(err)
 	}
 
@@ -113,12 +113,12 @@ func (e *episodeRow) forgotten(place, again string) bool {
 	return class(place) == ready || again != "" && e.Further == ""
 }
 
-// held checks that the leases on an episode have not ended, and that no two share a clip. One that
+// leased checks that the leases on an episode have not ended, and that no two share a clip. One that
 // has ended is taken off; it would keep its pairs from being assigned. What contradicts a live
 // lease is for a person, who revokes it.
-func (x *exam) held(e *episodeRow) error {
+func (x *exam) leased(e *episodeRow) error {
 	all := map[uint32]string{}
-	for _, h := range e.Held {
+	for _, h := range e.Leased {
 		l, err := x.leaseRow(x.ctx, h.Lease)
 		if err != nil {
 			return err
@@ -132,13 +132,13 @@ func (x *exam) held(e *episodeRow) error {
 		switch {
 		// The row of one that has ended is removed after keptDays.
 		case l.Ended > 0, l.Rev == 0 && h.Until <= x.now():
-			x.add(ruleHeld, func(ctx context.Context) error { return x.release(ctx, e, h.Lease) },
+			x.add(ruleLeased, func(ctx context.Context) error { return x.release(ctx, e, h.Lease) },
 				"the lease %s, which is on it, has ended", h.Lease)
 			continue
 		case l.Rev == 0:
-			x.add(ruleHeld, nil, "the lease %s, which is on it, has no row", h.Lease)
+			x.add(ruleLeased, nil, "the lease %s, which is on it, has no row", h.Lease)
 		case l.Until != h.Until || l.Project != e.Project || l.Episode != e.Name:
-			x.add(ruleHeld, nil, "the lease %s, which is on it until %d, is on %s/%s until %d",
+			x.add(ruleLeased, nil, "the lease %s, which is on it until %d, is on %s/%s until %d",
 				h.Lease, h.Until,
 				l.Project, l.Episode, l.Until)
 		}
@@ -146,7 +146,7 @@ func (x *exam) held(e *episodeRow) error {
 		for it := clips.Iterator(); it.HasNext(); {
 			n := it.Next()
 			if other := all[n]; other != "" {
-				x.add(ruleHeld, nil, "the leases %s and %s both have the clip number %d", other,
+				x.add(ruleLeased, nil, "the leases %s and %s both have the clip number %d", other,
 					h.Lease, n)
 				break
 			}
@@ -159,8 +159,8 @@ func (x *exam) held(e *episodeRow) error {
 // release removes a lease that has ended from its episode. Its pairs are due again.
 func (s *Store) release(ctx context.Context, e *episodeRow, id string) error {
 	return s.change(ctx, want{project: e.Project, episode: e.Name}, By{}, func(c *change) error {
-		c.episode.Held = slices.DeleteFunc(c.episode.Held,
-			func(h held) bool { return h.Lease == id })
+		c.episode.Leased = slices.DeleteFunc(c.episode.Leased,
+			func(h leasedPairs) bool { return h.Lease == id })
 		return nil
 	})
 }
@@ -181,7 +181,7 @@ func (s *Store) forget(ctx context.Context, project, episode string) error {
 // missing: a pair that nobody sees is never researched.
 func (x *exam) differing(e *episodeRow) error {
 	p, cat, err := x.load(x.ctx, e.Project)
-	if err != nil || e.Round < p.Round {
+	if err != nil || e.Generation < p.Generation {
 		return ignoreStale(err)
 	}
 
@@ -196,11 +196,11 @@ func (x *exam) differing(e *episodeRow) error {
 		if _, err := x.absent(k, &row); err != nil {
 			return err
 		}
-		if row.lists(p.Round) {
+		if row.lists(p.Generation) {
 			continue
 		}
 
-		row.list(e, l.key(), p.Round, x.now())
+		row.list(e, l.key(), p.Generation, x.now())
 		x.add(ruleDiffers, x.Making(&e.Head, func(tx *table.Tx) { tx.InsertOrSave(&row) }),
 			"the results of its clip %s differ, and nobody can see it", l.key())
 	}
@@ -236,7 +236,7 @@ func (x *exam) differs(id string) error {
 	}
 
 	c, err := x.clipRow(x.ctx, project, row.Clip)
-	if err != nil || row.Round == p.Round && e.Round == p.Round && e.differs.Contains(c.Clip) {
+	if err != nil || row.Generation == p.Generation && e.Generation == p.Generation && e.differs.Contains(c.Clip) {
 		return err
 	}
 

@@ -81,7 +81,7 @@ func (s *Store) ExplainLease(ctx context.Context, id string) (explain.Explanatio
 		p.Why = fmt.Sprintf("It has ended at %s: %s. %d results came of it.", timeText(l.Ended), l.Why, l.Stored)
 		p.Until = 0
 	case l.Until <= s.now():
-		p.Waits, p.Why = explain.Turn, "Its time is over; the next pass of the archivist ends it."
+		p.Waits, p.Why = explain.Turn, "Its time is over; the next pass of the assigner ends it."
 	case l.Accepted > 0:
 		p.State, p.Waits, p.Since = "accepted", explain.Worker, l.Accepted
 		p.Why = fmt.Sprintf("%s works on it: %d of %d clips have a result.", l.Researcher, l.Stored, len(l.Clips))

@@ -36,7 +36,7 @@ func TestExplainResearch(t *testing.T) {
 	project(explain.Researcher, "no researcher is present", "")
 	media(Episode, e, explain.Turn, "1 of its 1 pairs are open", "")
 	media(Clip, c, explain.Nothing, "in all episodes", "")
-	b.must(b.Hello(ctx, songs, Researcher{Name: "r", Capacity: 1, Host: "studio"}))
+	b.must(b.Heartbeat(ctx, songs, Researcher{Name: "r", Capacity: 1, Host: "studio"}))
 	project(explain.Turn, "1 pairs are due", "")
 	b.must(b.Pause(ctx, songs, by))
 	project(explain.Hold, "it is paused: ", "archivist research resume "+songs)

@@ -113,7 +113,7 @@ func (s *Store) ofPair(ctx context.Context, row *projectRow, episode,
 // researched, it is under a lease; else it is due, and waits.
 func (s *Store) why(ctx context.Context, row *projectRow, e *episodeRow, c *clipRow, cat *catalog,
 	x *Standing) error {
-	e.begin(row.Round)
+	e.begin(row.Generation)
 	x.Waits = explain.Nothing
 	if e.researched.Contains(c.Clip) {
 		x.Why = "it is researched" + firstResult(x.Results)
@@ -137,7 +137,7 @@ func (s *Store) why(ctx context.Context, row *projectRow, e *episodeRow, c *clip
 		return nil
 	}
 
-	for _, h := range e.Held {
+	for _, h := range e.Leased {
 		clips, err := bits(h.Clips)
 		if err != nil {
 			return err
@@ -168,8 +168,8 @@ func timeText(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC
 // awayText says in which state media is that is not live, and why. It continues "the episode is".
 func awayText(m *Media) string {
 	switch m.awayState() {
-	case SetAside:
-		return "set aside: " + m.Aside
+	case Quarantined:
+		return "set aside: " + m.Quarantined
 	case Deferred:
 		return fmt.Sprintf("deferred until %s: %s", timeText(m.Deferred), m.Problem)
 	}
@@ -182,7 +182,7 @@ func explainAway(p *explain.Part, kind Kind, project, key string, m *Media) {
 	retry := explain.Step{What: "Research it again",
 		Command: "archivist research " + string(kind) + "s retry " + project + " " + key + " --reason TEXT"}
 	switch m.awayState() {
-	case SetAside:
+	case Quarantined:
 		p.Waits, p.Do = explain.Person, []explain.Step{retry}
 	case Deferred:
 		p.Waits, p.Until, p.Do = explain.Retry, m.Deferred, []explain.Step{retry}
@@ -193,7 +193,7 @@ func explainAway(p *explain.Part, kind Kind, project, key string, m *Media) {
 
 // whyLeased says under which lease a pair is, and who works on it. A lease without a row is a
 // NotFound.
-func (s *Store) whyLeased(ctx context.Context, h held, x *Standing) error {
+func (s *Store) whyLeased(ctx context.Context, h leasedPairs, x *Standing) error {
 	l, err := s.Lease(ctx, h.Lease)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (s *Store) whyLeased(ctx context.Context, h held, x *Standing) error {
 
 	// The end that counts is that of the row of the episode, which excludes other leases.
 	if h.Until <= s.now() {
-		who += "; its time is over, and the next pass of the archivist ends it"
+		who += "; its time is over, and the next pass of the assigner ends it"
 	}
 
 	x.Why = fmt.Sprintf("it is under the lease %s until %s: %s", l.ID, timeText(h.Until), who)
@@ -232,7 +232,7 @@ func (s *Store) whyWaiting(ctx context.Context, row *projectRow, e *episodeRow, 
 	case row.Paused != "":
 		x.Waits, x.Do = explain.Hold, []explain.Step{resume(row.Name)}
 		x.Why = "it is due, but the project is paused: " + row.Paused
-	case len(e.Held) >= MaxHeld:
+	case len(e.Leased) >= MaxLeases:
 		x.Waits, x.Why = explain.Limit, "it is due, but "+e.full()
 	case present == 0:
 		x.Waits = explain.Researcher

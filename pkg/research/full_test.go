@@ -16,19 +16,19 @@ func TestFull(t *testing.T) {
 	b := newBench(t)
 	e, next := b.curate(Episode, "e", 9, 0), b.curate(Episode, "next", 0, 0)
 	last := ""
-	for i := range 2*MaxHeld + 1 { // two to a work item: one clip is left
+	for i := range 2*MaxLeases + 1 { // two to a work item: one clip is left
 		last = b.curate(Clip, fmt.Sprint("c", i), MaxPriority-i, 0)
 	}
-	b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: MaxWorkers}))
+	b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "r", Capacity: MaxWorkers}))
 	var works []Work
-	for len(works) <= MaxHeld {
+	for len(works) <= MaxLeases {
 		b.pass()
 		for len(b.sent) > 0 {
 			works = append(works, b.accept("r"))
 		}
 	}
 	for i, w := range works {
-		if want := map[bool]string{true: e, false: next}[i < MaxHeld]; w.Episode.Key != want {
+		if want := map[bool]string{true: e, false: next}[i < MaxLeases]; w.Episode.Key != want {
 			t.Fatalf("work item %d is of %s", i, w.Episode.ID)
 		}
 	}

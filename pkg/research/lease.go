@@ -12,14 +12,14 @@ const (
 //
 // It is created without a researcher and published; it is accepted once, extended by results, and
 // ended once. It excludes other leases on its pairs until its row says that it has ended: one whose
-// time has passed is ended by the next pass of the archivist.
+// time has passed is ended by the next pass of the assigner.
 type Lease struct {
-	ID       string   `dynamo:"lease_id"` // ordered by the time of its creation
-	Project  string   `dynamo:"project_name"`
-	Episode  string   `dynamo:"episode_key"`
-	Clips    []string `dynamo:"clip_keys"`     // keys, in the order of research; 1 to MaxMaxClips
-	Analysis string   `dynamo:"analysis_name"` // "name@version", when it was created
-	Round    int64    `dynamo:"round_no"`      // of that analysis
+	ID         string   `dynamo:"lease_id"` // ordered by the time of its creation
+	Project    string   `dynamo:"project_name"`
+	Episode    string   `dynamo:"episode_key"`
+	Clips      []string `dynamo:"clip_keys"`     // keys, in the order of research; 1 to MaxMaxClips
+	Analysis   string   `dynamo:"analysis_name"` // "name@version", when it was created
+	Generation int64    `dynamo:"round_no"`      // of that analysis
 
 	Created   int64 `dynamo:"created_ms"`
 	Until     int64 `dynamo:"until_ms"`               // its end, which results move

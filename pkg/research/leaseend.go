@@ -11,8 +11,8 @@ import (
 // without a result are due again. why is Final, Expired or Revoked, reason that of a person.
 func (c *change) end(why, reason string) error {
 	c.lease.Ended, c.lease.Why = c.now, why
-	c.episode.Held = slices.DeleteFunc(c.episode.Held,
-		func(h held) bool { return h.Lease == c.lease.ID })
+	c.episode.Leased = slices.DeleteFunc(c.episode.Leased,
+		func(h leasedPairs) bool { return h.Lease == c.lease.ID })
 	return c.leaseEvent("lease.ended", Ended{why, c.lease.Stored, reason})
 }
 
@@ -27,7 +27,7 @@ func (s *Store) expire(ctx context.Context, id string) error {
 
 	ended := false
 	err = s.change(ctx, want{project: l.Project, episode: l.Episode, lease: id},
-		By{Actor: archivist, Component: archivist}, func(c *change) error {
+		By{Actor: assigner, Component: assigner}, func(c *change) error {
 			ended = c.lease.Rev > 0 && c.lease.Ended == 0 && c.lease.Until <= c.now
 			if !ended {
 				return nil

@@ -26,7 +26,7 @@ const (
 	ready   = "ready"   // episodes that may have a pair that is due, in order
 	closed  = "closed"  // those that have none
 	further = "further" // closed ones with pairs that have a result, and need those of others
-	away    = "away"    // withdrawn, set aside or deferred: no row in the line
+	away    = "away"    // withdrawn, quarantined or deferred: no row in the line
 	dueSK   = "due"     // ends of leases and of deferrals, by time
 	pending = "pending" // work items in the queue, by the end of their time to live
 )
@@ -83,7 +83,7 @@ func places(all ...string) []string {
 	return slices.DeleteFunc(all, func(place string) bool { return place == "" })
 }
 
-// dueOf is when the archivist is to end what a row of the line is about, in milliseconds since 1970;
+// dueOf is when the assigner is to end what a row of the line is about, in milliseconds since 1970;
 // 0 if the row is no end.
 func dueOf(k table.Key) int64 {
 	part := strings.SplitN(k.SK, "#", 4)
@@ -122,7 +122,7 @@ func (e *episodeRow) belongs(cat *catalog) (place, again string, err error) {
 
 	order := "#" + e.media.order()
 	switch {
-	case len(e.Held) >= MaxHeld:
+	case len(e.Leased) >= MaxLeases:
 		return closed + order, "", nil
 	case len(cat.due(roaring.Or(taken, e.waiting), 1)) > 0:
 		return ready + order, "", nil

@@ -91,13 +91,13 @@ type Media struct {
 	Initial    int64 `json:"initial"`              // the earliest date of curation
 	Latest     int64 `json:"latest"`               // the greatest
 
-	// What is set aside, or deferred, has no pair that is due. Aside is why: until the address or
+	// What is quarantined, or deferred, has no pair that is due. Quarantined is why: until the address or
 	// the digest changes, or a person retries.
-	Aside    string    `json:"aside,omitempty"`
-	Deferred int64     `json:"deferred,omitempty"` // until then, in milliseconds since 1970
-	Failures []Failure `json:"failed,omitempty"`   // those within a day of the newest
-	Before   []int64   `json:"failures,omitempty"` // times, as a release before Failure has kept them: not counted
-	Problem  string    `json:"problem,omitempty"`  // of the newest failure
+	Quarantined string    `json:"aside,omitempty"`
+	Deferred    int64     `json:"deferred,omitempty"` // until then, in milliseconds since 1970
+	Failures    []Failure `json:"failed,omitempty"`   // those within a day of the newest
+	Before      []int64   `json:"failures,omitempty"` // times, as a release before Failure has kept them: not counted
+	Problem     string    `json:"problem,omitempty"`  // of the newest failure
 }
 
 // Failure is that a researcher could not research a recording. One researcher alone can be wrong about it: its network,
@@ -119,26 +119,26 @@ type State string
 
 // The states. An episode is Ready, Closed or away, a clip Live or away.
 const (
-	Ready     State = "ready"     // it has a pair that is due
-	Closed    State = "closed"    // no pair is due; or it has MaxHeld leases
-	Live      State = "live"      // it is researched
-	SetAside  State = "set-aside" // until its recording changes, or a person retries
-	Deferred  State = "deferred"  // for some time, because it failed
-	Withdrawn State = "withdrawn" // by its curator
+	Ready       State = "ready"     // it has a pair that is due
+	Closed      State = "closed"    // no pair is due; or it has MaxLeases leases
+	Live        State = "live"      // it is researched
+	Quarantined State = "set-aside" // until its recording changes, or a person retries
+	Deferred    State = "deferred"  // for some time, because it failed
+	Withdrawn   State = "withdrawn" // by its curator
 )
 
 // statesOf are the states of a kind, in the order of lists.
-var statesOf = map[Kind][]State{Episode: {Ready, Closed, SetAside, Deferred, Withdrawn},
-	Clip: {Live, SetAside, Deferred, Withdrawn}}
+var statesOf = map[Kind][]State{Episode: {Ready, Closed, Quarantined, Deferred, Withdrawn},
+	Clip: {Live, Quarantined, Deferred, Withdrawn}}
 
 // awayState is why an episode or clip has no pair that is due; "" if it may have. Of several
-// reasons, withdrawn counts before set aside, and that before deferred.
+// reasons, withdrawn counts before quarantined, and that before deferred.
 func (m *Media) awayState() State {
 	switch {
 	case m.Withdrawn:
 		return Withdrawn
-	case m.Aside != "":
-		return SetAside
+	case m.Quarantined != "":
+		return Quarantined
 	case m.Deferred > 0:
 		return Deferred
 	}
@@ -295,12 +295,14 @@ func (m *Media) merge(c Curated) {
 }
 
 // pardon forgets what went wrong with the media.
-func (m *Media) pardon() { m.Aside, m.Deferred, m.Failures, m.Before, m.Problem = "", 0, nil, nil, "" }
+func (m *Media) pardon() {
+	m.Quarantined, m.Deferred, m.Failures, m.Before, m.Problem = "", 0, nil, nil, ""
+}
 
-// live reports whether it can be researched. A deferral counts until the archivist has ended it,
+// live reports whether it can be researched. A deferral counts until the assigner has ended it,
 // not until its time: what is live is decided by rows alone, so that counts and places agree with
 // them.
-func (m *Media) live() bool { return !m.Withdrawn && m.Aside == "" && m.Deferred == 0 }
+func (m *Media) live() bool { return !m.Withdrawn && m.Quarantined == "" && m.Deferred == 0 }
 
 // order is the place among others of its kind: first the highest priority, then the newest initial
 // date of curation (source: the requirement, "Selecting Work"), then the key. The texts sort like
@@ -322,12 +324,12 @@ func deferral(n int) int64 {
 	return min(wait, 24*3600*1000)
 }
 
-// fail adds a failure at a time in milliseconds since 1970. What failed is deferred. It is set aside once two
+// fail adds a failure at a time in milliseconds since 1970. What failed is deferred. It is quarantined once two
 // researchers of different names agree: if both have rejected it, since another try would find the same, or after
-// several failures within a day. It reports false while it is deferred or set aside already: results that were on the
+// several failures within a day. It reports false while it is deferred or quarantined already: results that were on the
 // way count once.
 func (m *Media) fail(p Problem, by string, now int64) bool {
-	if m.Aside != "" || m.Deferred > now {
+	if m.Quarantined != "" || m.Deferred > now {
 		return false
 	}
 
@@ -337,9 +339,9 @@ func (m *Media) fail(p Problem, by string, now int64) bool {
 	all, rejected := names(m.Failures, false), names(m.Failures, true)
 	switch n := len(m.Failures); {
 	case rejected >= 2:
-		m.Aside, m.Deferred = p.Reason, 0
+		m.Quarantined, m.Deferred = p.Reason, 0
 	case n >= failuresADay && all >= 2:
-		m.Aside, m.Deferred = fmt.Sprintf("failed %d times within a day: %s", n, p.Reason), 0
+		m.Quarantined, m.Deferred = fmt.Sprintf("failed %d times within a day: %s", n, p.Reason), 0
 	default:
 		m.Deferred = now + deferral(n)
 	}

@@ -7,7 +7,7 @@ import (
 	"archivist/pkg/kernel/passes"
 )
 
-// Passed says what a pass of the archivist did.
+// Passed says what a pass of the assigner did.
 type Passed struct {
 	Assigned int // work items
 	Resent   int // work items whose message perhaps was not sent
@@ -16,9 +16,9 @@ type Passed struct {
 	passes.Left
 }
 
-// pass is one pass of the archivist of pending work. It holds a lease on the project: each of its
+// pass is one pass of the assigner. It holds a lease on the project: each of its
 // transactions that assigns work, or moves the walk, has the fence of that lease as a condition, so
-// an archivist that hung and wakes up late changes nothing. It is used by one goroutine.
+// an assigner that hung and wakes up late changes nothing. It is used by one goroutine.
 type pass struct {
 	*Store
 	project string

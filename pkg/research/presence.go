@@ -19,7 +19,7 @@ type Researcher struct {
 	Until    int64  `dynamo:"until_ms"` // it is absent from then on
 }
 
-// researcherRow is the presence of a researcher. It is no change of the archive, so it has no
+// researcherRow is the presence of a researcher. it is no change of the project, so it has no
 // events. The table removes it a day after its newest renewal; whether it is present is decided by
 // Until alone.
 type researcherRow struct {
@@ -32,11 +32,11 @@ func researcherKey(project, name string) table.Key {
 	return table.Key{PK: "RESEARCHERS#" + project, SK: name}
 }
 
-// Hello says that a researcher is present for a while, and how many work items it takes at once. It
-// is said again at each renewal. The first one wakes the archivist, so that there is work soon. It
+// Heartbeat says that a researcher is present for a while, and how many work items it takes at once. It
+// is said again at each renewal. The first one wakes the assigner, so that there is work soon. It
 // returns an Invalid for a name, capacity, host or software that cannot be kept, and a NotFound if
 // there is no such project.
-func (s *Store) Hello(ctx context.Context, project string, r Researcher) error {
+func (s *Store) Heartbeat(ctx context.Context, project string, r Researcher) error {
 	err := r.check()
 	if err != nil {
 		return err
@@ -103,9 +103,9 @@ func (r *Researcher) check() error {
 	return nil
 }
 
-// Bye says that a researcher leaves. Its leases stay until their ends or their final reports. One
-// that is not known is no error. A Stale means that it has said hello meanwhile.
-func (s *Store) Bye(ctx context.Context, project, name string) error {
+// Leave says that a researcher leaves. Its leases stay until their ends or their final reports. One
+// that is not known is no error. A Stale means that it has sent a heartbeat meanwhile.
+func (s *Store) Leave(ctx context.Context, project, name string) error {
 	var row researcherRow
 	k := researcherKey(project, name)
 	err := s.Table.Get(ctx, k, &row)

@@ -21,8 +21,8 @@ func (b *bench) problem(w Work, sequence int, of Kind, kind string) {
 	b.must(err)
 }
 
-// TestProblems: what fails is deferred, and set aside with the reason once two researchers agree; a person can end
-// that. Nothing is assigned meanwhile, nor of what is withdrawn. One researcher alone sets nothing aside, whatever it
+// TestProblems: what fails is deferred, and quarantined with the reason once two researchers agree; a person can end
+// that. Nothing is assigned meanwhile, nor of what is withdrawn. One researcher alone quarantines nothing, whatever it
 // says, and however often.
 func TestProblems(t *testing.T) {
 	for _, of := range []Kind{Episode, Clip} {

@@ -25,8 +25,8 @@ func (p *Project) quorum() int { return max(p.Quorum, 1) }
 // opinionRow says of which pairs of an episode a researcher has a result. It is written with each result.
 type opinionRow struct {
 	table.Head
-	Round int64  `dynamo:"round_no"` // of what follows
-	Clips []byte `dynamo:"clip_nos"` // a bitmap, as episodeRow.Researched
+	Generation int64  `dynamo:"round_no"` // of what follows
+	Clips      []byte `dynamo:"clip_nos"` // a bitmap, as episodeRow.Researched
 
 	clips *roaring.Bitmap
 }
@@ -35,22 +35,22 @@ type opinionRow struct {
 // "list", until a person has decided; then, and if they agree, it has the lease whose result counts.
 type pairRow struct {
 	table.Head
-	Round   int64  `dynamo:"round_no"`
-	Episode string `dynamo:"episode_key"`
-	Clip    string `dynamo:"clip_key"`
-	Since   int64  `dynamo:"since_ms"`            // of the difference, in milliseconds since 1970
-	Lease   string `dynamo:"lease_id,omitempty"`  // whose result counts
-	Decided bool   `dynamo:"by_person,omitempty"` // by a person
+	Generation int64  `dynamo:"round_no"`
+	Episode    string `dynamo:"episode_key"`
+	Clip       string `dynamo:"clip_key"`
+	Since      int64  `dynamo:"since_ms"`            // of the difference, in milliseconds since 1970
+	Lease      string `dynamo:"lease_id,omitempty"`  // whose result counts
+	Decided    bool   `dynamo:"by_person,omitempty"` // by a person
 }
 
 // list puts a pair into the list of those that a person has to decide on.
-func (r *pairRow) list(e *episodeRow, clip string, round, now int64) {
+func (r *pairRow) list(e *episodeRow, clip string, generation, now int64) {
 	r.ListPK, r.ListSK = differsPK(e.Project), e.Name+"/"+clip
-	r.Round, r.Episode, r.Clip, r.Lease, r.Decided, r.Since = round, e.Name, clip, "", false, now
+	r.Generation, r.Episode, r.Clip, r.Lease, r.Decided, r.Since = generation, e.Name, clip, "", false, now
 }
 
-// lists reports whether the pair is in that list, by the analysis of a round.
-func (r *pairRow) lists(round int64) bool { return r.ListPK != "" && r.Round == round }
+// lists reports whether the pair is in that list, by the analysis of a generation.
+func (r *pairRow) lists(generation int64) bool { return r.ListPK != "" && r.Generation == generation }
 
 // opinionsPK is the partition of what researchers have said of an episode.
 func opinionsPK(project, episode string) string { return "RESEARCHOPINIONS#" + project + "/" + episode }
@@ -75,9 +75,9 @@ func pairKey(project, episode, clip string) table.Key {
 func differsPK(project string) string { return "RESEARCHDIFFERS#" + project }
 
 // unpack decodes a row; one of an earlier analysis, or that does not exist, says nothing.
-func (r *opinionRow) unpack(round int64) (err error) {
+func (r *opinionRow) unpack(generation int64) (err error) {
 	r.clips = roaring.New()
-	if r.Round == round {
+	if r.Generation == generation {
 		r.clips, err = bits(r.Clips)
 	}
 	return err
@@ -172,7 +172,7 @@ func (c *change) noteOpinion(r *Report) error {
 	}
 
 	row.clips.Add(c.clip.Clip)
-	row.Round = c.project.Round
+	row.Generation = c.project.Generation
 	row.Clips, err = packed(row.clips)
 	c.tx.InsertOrSave(row)
 	return err
@@ -201,7 +201,7 @@ func (c *change) agreed(clip, lease string, person bool) error {
 		return err
 	}
 	row.ListPK, row.ListSK = "", ""
-	row.Round, row.Episode, row.Clip, row.Lease, row.Decided = c.project.Round, e.Name, clip, lease, person
+	row.Generation, row.Episode, row.Clip, row.Lease, row.Decided = c.project.Generation, e.Name, clip, lease, person
 	c.tx.InsertOrSave(row)
 	return nil
 }
@@ -216,7 +216,7 @@ func (c *change) differ(r *Report, said map[string]Result) error {
 
 	e.differs.Add(n)
 	e.waiting.Remove(n)
-	row.list(e, r.Clip, c.project.Round, c.now)
+	row.list(e, r.Clip, c.project.Generation, c.now)
 	c.tx.InsertOrSave(row)
 	names := []string{r.Researcher}
 	for name := range said {

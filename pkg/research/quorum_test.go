@@ -22,7 +22,7 @@ func compared(t *testing.T, quorum, maxClips int) *bench {
 func (b *bench) hello(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
-		b.must(b.Hello(b.t.Context(), songs, Researcher{Name: name, Capacity: 1}))
+		b.must(b.Heartbeat(b.t.Context(), songs, Researcher{Name: name, Capacity: 1}))
 	}
 }
 

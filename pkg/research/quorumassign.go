@@ -31,13 +31,13 @@ func (c *change) others(researcher string) error {
 		return err
 	}
 
-	i := slices.IndexFunc(e.Held, func(h held) bool { return h.Lease == l.ID })
+	i := slices.IndexFunc(e.Leased, func(h leasedPairs) bool { return h.Lease == l.ID })
 	said, err := c.opinionsOf(l.Episode, researcher)
 	if err != nil || i < 0 {
 		return err
 	}
 
-	clips, err := bits(e.Held[i].Clips)
+	clips, err := bits(e.Leased[i].Clips)
 	if err != nil || !clips.Intersects(said.clips) {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *change) opinionsOf(episode, researcher string) (*opinionRow, error) {
 	if err := all.decode(k, row); err != nil {
 		return nil, err
 	}
-	return row, row.unpack(c.project.Round)
+	return row, row.unpack(c.project.Generation)
 }
 
 // choose are the clips of an episode for a work item, at most n: those without any result; if there is none, those of
@@ -107,7 +107,7 @@ func (s *Store) saidOf(ctx context.Context, row *projectRow, episode string) (ma
 		}
 
 		for i := range rows {
-			if err := rows[i].unpack(row.Round); err != nil {
+			if err := rows[i].unpack(row.Generation); err != nil {
 				return nil, err
 			}
 			all[strings.TrimPrefix(rows[i].SK, byResearcher)] = rows[i].clips

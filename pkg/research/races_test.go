@@ -95,7 +95,7 @@ func TestCatalogMoves(t *testing.T) {
 }
 
 // TestClipComesMeanwhile: an episode with which nothing is to be compared is closed only if no clip has come since that
-// was decided: the archivist has looked at all closed episodes by then, and would not look again.
+// was decided: the assigner has looked at all closed episodes by then, and would not look again.
 func TestClipComesMeanwhile(t *testing.T) {
 	b := newBench(t)
 	racing := b.raced("RESEARCHLINE#", func() {
@@ -152,11 +152,11 @@ func TestEarlierAnalysis(t *testing.T) {
 	if !fault.Is(err, fault.Invalid) {
 		t.Error("a result of an unknown analysis:", err)
 	}
-	for round, want := range map[int64]roundRow{1: {Results: 1}, 2: {}} {
-		var row roundRow
-		b.must(b.Table.Get(t.Context(), roundKey(songs, round, shard(e)), &row))
+	for generation, want := range map[int64]generationRow{1: {Results: 1}, 2: {}} {
+		var row generationRow
+		b.must(b.Table.Get(t.Context(), generationKey(songs, generation, shard(e)), &row))
 		if row.Results != want.Results || row.Pairs != want.Pairs {
-			t.Errorf("round %d: %+v", round, row)
+			t.Errorf("generation %d: %+v", generation, row)
 		}
 	}
 }

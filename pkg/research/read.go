@@ -90,11 +90,11 @@ func (e *episodeRow) unpack() (err error) {
 }
 
 // begin forgets what belongs to an earlier analysis: pairs of that exclude none of the present one.
-func (e *episodeRow) begin(round int64) {
-	if e.Round >= round {
+func (e *episodeRow) begin(generation int64) {
+	if e.Generation >= generation {
 		return
 	}
-	e.Round, e.Held, e.Counted = round, nil, 0
+	e.Generation, e.Leased, e.Counted = generation, nil, 0
 	e.researched, e.waiting, e.differs = roaring.New(), roaring.New(), roaring.New()
 }
 
@@ -199,8 +199,8 @@ func (s *Store) Lease(ctx context.Context, id string) (Lease, error) {
 // sums are the numbers of researched pairs, and of results, of the present analysis: the sum of its
 // shards.
 func (s *Store) sums(ctx context.Context, row *projectRow) (pairs, results int64, err error) {
-	var rows []roundRow
-	q := table.Query{PK: countsPK(row.Name), Prefix: fmt.Sprintf("round#%06d#", row.Round)}
+	var rows []generationRow
+	q := table.Query{PK: countsPK(row.Name), Prefix: fmt.Sprintf("round#%06d#", row.Generation)}
 	_, err = s.Table.Page(ctx, q, &rows)
 	for _, r := range rows {
 		pairs, results = pairs+r.Pairs, results+r.Results

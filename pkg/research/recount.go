@@ -46,7 +46,7 @@ func (s *recounts) begin(ctx context.Context) error {
 				return err
 			}
 
-			s.all[p.Name] = &Recount{Round: p.Round, Revs: revs}
+			s.all[p.Name] = &Recount{Generation: p.Generation, Revs: revs}
 		}
 
 		if next == "" {
@@ -57,7 +57,7 @@ func (s *recounts) begin(ctx context.Context) error {
 	}
 }
 
-// countRow is a row of counts of either kind: its numbers are those of placesRow and of roundRow.
+// countRow is a row of counts of either kind: its numbers are those of placesRow and of generationRow.
 type countRow struct {
 	table.Head
 	Ready   int64 `dynamo:"ready_n"`
@@ -94,7 +94,7 @@ func (s *Store) counted(ctx context.Context,
 }
 
 // add adds a row to the recounts of projects. A row that cannot be read is not counted, nor is
-// one of a project that is not among them. Results of all rounds are counted together.
+// one of a project that is not among them. Results of all generations are counted together.
 func (s *recounts) add(row table.Raw) {
 	kind, id, _ := strings.Cut(row.PK, "#")
 	project, key, _ := strings.Cut(id, "/")
@@ -115,7 +115,7 @@ func (s *recounts) add(row table.Raw) {
 		}
 		part := &r.Parts[shard(key)]
 		part[map[string]int{ready: nReady, closed: nClosed, away: nAway}[class(e.Place)]]++
-		if e.Round == r.Round { // else what it counts is of an earlier analysis
+		if e.Generation == r.Generation { // else what it counts is of an earlier analysis
 			part[nPairs] += e.Counted
 		}
 	}
@@ -191,13 +191,13 @@ type comparison struct {
 }
 
 // compare compares the counts of one shard with what its rows are. Counts of results of earlier
-// rounds are taken as they are, because AddTo does not tell rounds apart: a difference is taken to
-// be one of the present round.
+// generations are taken as they are, because AddTo does not tell generations apart: a difference is taken to
+// be one of the present generation.
 func (c *comparison) compare(n uint32, is [nCounts]int64) {
-	at, of := placesKey(c.project.Name, n), roundKey(c.project.Name, c.project.Round, n)
-	places, round := c.rows[at], c.rows[of]
-	for r := int64(1); r < c.project.Round; r++ {
-		if row := c.rows[roundKey(c.project.Name, r, n)]; row != nil {
+	at, of := placesKey(c.project.Name, n), generationKey(c.project.Name, c.project.Generation, n)
+	places, generation := c.rows[at], c.rows[of]
+	for r := int64(1); r < c.project.Generation; r++ {
+		if row := c.rows[generationKey(c.project.Name, r, n)]; row != nil {
 			is[nResults] -= row.Results
 		}
 	}
@@ -207,13 +207,13 @@ func (c *comparison) compare(n uint32, is [nCounts]int64) {
 		says[nReady], says[nClosed], says[nAway] = places.Ready, places.Closed, places.Away
 	}
 
-	if round != nil {
-		says[nPairs], says[nResults] = round.Pairs, round.Results
+	if generation != nil {
+		says[nPairs], says[nResults] = generation.Pairs, generation.Results
 	}
 
 	// A row that is missing is made also if its numbers are 0: changes can count only in rows that
 	// exist.
-	if says == is && places != nil && round != nil {
+	if says == is && places != nil && generation != nil {
 		return
 	}
 
@@ -225,11 +225,11 @@ func (c *comparison) compare(n uint32, is [nCounts]int64) {
 			Closed: is[nClosed],
 			Away:   is[nAway],
 		}, places)
-		putCounts(tx, &roundRow{
-			Head:    headOf(round, of),
+		putCounts(tx, &generationRow{
+			Head:    headOf(generation, of),
 			Pairs:   is[nPairs],
 			Results: is[nResults],
-		}, round)
+		}, generation)
 	})
 }
 

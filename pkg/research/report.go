@@ -11,7 +11,7 @@ import (
 // Final alone gives the rest of the work item back.
 //
 // It comes by a queue: late, more than once, and in any order. So it names all that is needed to
-// store it without its lease, and the final one has the count of all, by which the archive knows
+// store it without its lease, and the final one has the count of all, by which it is known
 // whether some are still on the way.
 type Report struct {
 	Project    string `json:"project"`

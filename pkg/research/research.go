@@ -2,9 +2,9 @@
 // researchers that come and go (source: the requirement "TBTL Archivist").
 //
 // Each pair of an episode and a clip is a unit of research. A pair is due unless its result is
-// recorded or a live lease covers it. The pending-work archivist (Pass) makes work items of pairs
+// recorded or a live lease covers it. The assigner (Pass) makes work items of pairs
 // that are due: a lease, and a message on the queue of pending work. A researcher accepts a work
-// item, and reports the result of each clip at once. The completed-work archivist (Record) stores
+// item, and reports the result of each clip at once. Record stores
 // results, whatever became of their lease.
 //
 // All changes of episodes, clips, leases and results go through Store.change: rows, places in the
@@ -13,7 +13,7 @@
 //
 // The rows of a project (rows.go, line.go, counts.go, catalog.go):
 //
-//	RESEARCHPROJECT#name      the project, the number of its catalog, the round of its analysis
+//	RESEARCHPROJECT#name      the project, the number of its catalog, the generation of its analysis
 //	EPISODE#project/key       an episode: what is researched, the leases on it, its place in the line
 //	CLIP#project/key          a clip, and its number in bitmaps
 //	CLIPS#project             the catalog: one row for each clip, by the number of its last change
@@ -21,7 +21,7 @@
 //	RESEARCHLEASE#id          a lease, which is a work item
 //	RESULTS#project/key       the results of an episode
 //	RESEARCHCOUNTS#project    counts of episodes, pairs and results, in shards
-//	RESEARCHWALK#project      how far the archivist has looked at episodes; samples of the rate
+//	RESEARCHWALK#project      how far the assigner has looked at episodes; samples of the rate
 //
 // These invariants hold after each transaction, whatever crashed before:
 //
@@ -30,12 +30,12 @@
 //   - A pair of a live episode and a live clip is never lost: it is due unless the clip's number is
 //     in the bitmap of the episode, or a lease that has not ended covers it.
 //   - An episode is at "closed" only if it had no pair that is due by the catalog whose number the
-//     transaction required, or has the most leases. If the catalog has grown since, the archivist
+//     transaction required, or has the most leases. If the catalog has grown since, the assigner
 //     looks again.
 //   - Messages and wake-ups carry no state. One that is lost, late or doubled costs time only.
 //
 // The files stand in layers: definitions and rows at the bottom, then reads, then changes, then the
-// archivist, the researchers' requests and the doctor's rules, and the views on top.
+// assigner, the researchers' requests and the doctor's rules, and the views on top.
 package research
 
 import (
@@ -49,7 +49,7 @@ const (
 	MaxClips      = 100_000 // clips of a project: a process keeps the list of them in memory
 	MaxMaxClips   = 100     // of a work item: a lease names them all, one request reads them
 	MaxPriority   = 999_999 // either sign; Media.order has seven digits for it
-	MaxHeld       = 100     // live leases on one episode: they are part of its row
+	MaxLeases     = 100     // live leases on one episode: they are part of its row
 	MaxHits       = 1000    // of one result: it is one row
 	MaxName       = 300     // characters of a source, of a stable id and of a title
 	MaxURL        = 2048    // bytes of the address of a recording
@@ -60,7 +60,7 @@ const (
 	maxResearcher = 100     // bytes of a researcher's name
 	maxTries      = 20      // of a change that meets others
 	countShards   = 16      // of the counts of a project: transactions on one row conflict
-	failuresADay  = 3       // of the media of an episode or clip; then it is set aside
+	failuresADay  = 3       // of the media of an episode or clip; then it is quarantined
 )
 
 // Names are the names of projects. They are part of names of queues, and of keys of rows, in which

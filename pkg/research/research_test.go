@@ -56,7 +56,7 @@ func (b *bench) curate(kind Kind, id string, priority int, initial int64) string
 	return key
 }
 
-// pass makes one pass of the archivist.
+// pass makes one pass of the assigner.
 func (b *bench) pass() Passed {
 	b.t.Helper()
 	p, err := b.Pass(b.t.Context(), songs, b.clock.Add(time.Minute))
@@ -88,18 +88,18 @@ func (b *bench) report(w Work, i int, final bool) Recording {
 	return done
 }
 
-// TestPosition: the requirement's loop, with its examples ("Checking Capacity").
-func TestPosition(t *testing.T) {
+// TestCapacitySurplus: the requirement's loop, with its examples ("Checking Capacity").
+func TestCapacitySurplus(t *testing.T) {
 	for _, c := range []struct {
-		researchers, items, position int
-		add                          bool
+		researchers, items, surplus int
+		add                         bool
 	}{
 		{0, 0, 0, true}, {0, 1, -1, false}, {0, 7, -7, false}, {3, 4, -1, false}, {1, 1, 0, true}, {5, 2, 3, true},
 		{1, 0, 1, true}, {1, 2, -1, false}, {2, 2, 0, true},
 	} {
-		position, add := Position(c.researchers, c.items)
-		if position != c.position || add != c.add {
-			t.Errorf("%d researchers, %d items: %d %v, want %d %v", c.researchers, c.items, position, add, c.position,
+		surplus, add := CapacitySurplus(c.researchers, c.items)
+		if surplus != c.surplus || add != c.add {
+			t.Errorf("%d researchers, %d items: %d %v, want %d %v", c.researchers, c.items, surplus, add, c.surplus,
 				c.add)
 		}
 	}
@@ -112,7 +112,7 @@ func TestAllResearched(t *testing.T) {
 		b.curate(Episode, fmt.Sprint("e", i), i, 0)
 		b.curate(Clip, fmt.Sprint("c", i), 0, int64(1+i))
 	}
-	b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: 1}))
+	b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "r", Capacity: 1}))
 	pairs := map[string]int{}
 	for rounds := 0; ; rounds++ {
 		p := b.pass()
@@ -128,7 +128,7 @@ func TestAllResearched(t *testing.T) {
 				t.Errorf("report %d of %+v: %+v", i, w.Lease, done)
 			}
 		}
-		b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: 1}))
+		b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "r", Capacity: 1}))
 		if rounds > 20 {
 			t.Fatal("it does not end")
 		}

@@ -85,7 +85,7 @@ type Recording struct {
 	Known bool // the same report was stored before
 	Ended bool // it was the last of its lease
 
-	// It is a problem that defers or sets aside a recording, and no other researcher has had one with that.
+	// It is a problem that defers or quarantines a recording, and no other researcher has had one with that.
 	alone bool
 }
 
@@ -216,10 +216,10 @@ func (c *change) mark(r *Report, done *Recording) error {
 	done.alone = names(m.Failures, false) == 1 && c.own(r)
 
 	what := deferredEvent
-	if m.Aside != "" {
-		what = setAsideEvent
+	if m.Quarantined != "" {
+		what = quarantinedEvent
 		// It is counted once, however often the change is tried.
-		c.tx.OnCommit(func() { c.s.count(MetricAside, 1) })
+		c.tx.OnCommit(func() { c.s.count(MetricQuarantined, 1) })
 	}
 	return c.mediaEvent(r.Problem.Of, what, Recorded{*m})
 }
@@ -263,9 +263,9 @@ func (c *change) settle(r *Report, done *Recording) error {
 	}
 
 	l.Until = until
-	i := slices.IndexFunc(c.episode.Held, func(h held) bool { return h.Lease == l.ID })
+	i := slices.IndexFunc(c.episode.Leased, func(h leasedPairs) bool { return h.Lease == l.ID })
 	if i >= 0 {
-		c.episode.Held[i].Until = until
+		c.episode.Leased[i].Until = until
 	}
 	return c.leaseEvent("lease.extended", Extended{until})
 }

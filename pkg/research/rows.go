@@ -57,17 +57,17 @@ const projectList = "RESEARCHPROJECTS"
 // goes away or comes back, also when the clock goes back.
 type projectRow struct {
 	table.Head
-	Name    string   `dynamo:"project_name"`
-	Number  int64    `dynamo:"version"`          // of its events
-	Text    string   `dynamo:"project_json"`     // its definition, as Project
-	Round   int64    `dynamo:"round_no"`         // of the analysis; each has pairs of its own
-	Past    []string `dynamo:"analyses"`         // all, the present one is the last
-	Catalog int64    `dynamo:"catalog_no"`       // of the newest change of the clips
-	Grown   int64    `dynamo:"grown_no"`         // of the newest by which pairs may have become due
-	Shrunk  int64    `dynamo:"shrunk_no"`        // of the newest by which a clip went away
-	Numbers int64    `dynamo:"numbers"`          // that clips have: 1 to this
-	Recount int64    `dynamo:"recount_ms"`       // when all counts became out of date
-	Paused  string   `dynamo:"paused,omitempty"` // who said that no work is assigned, and why
+	Name       string   `dynamo:"project_name"`
+	Number     int64    `dynamo:"version"`          // of its events
+	Text       string   `dynamo:"project_json"`     // its definition, as Project
+	Generation int64    `dynamo:"round_no"`         // of the analysis; each has pairs of its own
+	Past       []string `dynamo:"analyses"`         // all, the present one is the last
+	Catalog    int64    `dynamo:"catalog_no"`       // of the newest change of the clips
+	Grown      int64    `dynamo:"grown_no"`         // of the newest by which pairs may have become due
+	Shrunk     int64    `dynamo:"shrunk_no"`        // of the newest by which a clip went away
+	Numbers    int64    `dynamo:"numbers"`          // that clips have: 1 to this
+	Recount    int64    `dynamo:"recount_ms"`       // when all counts became out of date
+	Paused     string   `dynamo:"paused,omitempty"` // who said that no work is assigned, and why
 
 	Requests registry.Requests `dynamo:"requests,omitempty"`
 
@@ -81,23 +81,23 @@ func (r *projectRow) grown() int64 { return cmp.Or(r.Grown, r.Catalog) }
 // episodeRow is the row of an episode. Every lease and every result of it writes this row on the
 // condition of its revision, so two of them cannot take the same pair.
 //
-// What belongs to a round is of Round: if the project is in a later one, nothing of it counts, and
+// What belongs to a generation is of Generation: if the project is in a later one, nothing of it counts, and
 // the next change of the episode replaces it. The bitmap of MaxClips numbers has 16 KiB at most,
 // which leaves room for the leases in the 400 KiB of a row.
 type episodeRow struct {
 	table.Head
-	Project    string `dynamo:"project_name"`
-	Name       string `dynamo:"media_key"`
-	Number     int64  `dynamo:"version"`              // of its events
-	Text       string `dynamo:"media_json"`           // as Media
-	Round      int64  `dynamo:"round_no"`             // of what follows
-	Researched []byte `dynamo:"researched,omitempty"` // numbers of clips, a roaring bitmap
-	Waiting    []byte `dynamo:"waiting,omitempty"`    // likewise: with fewer results than the quorum
-	Differs    []byte `dynamo:"differs,omitempty"`    // likewise: a person has to decide
-	Held       []held `dynamo:"held,omitempty"`       // by leases that have not ended
-	Place      string `dynamo:"place_in"`             // sort key in the line; "": away
-	Further    string `dynamo:"further_in,omitempty"` // likewise, beside a place at "closed"
-	Counted    int64  `dynamo:"counted_n"`            // of researched, with clips that are live
+	Project    string        `dynamo:"project_name"`
+	Name       string        `dynamo:"media_key"`
+	Number     int64         `dynamo:"version"`              // of its events
+	Text       string        `dynamo:"media_json"`           // as Media
+	Generation int64         `dynamo:"round_no"`             // of what follows
+	Researched []byte        `dynamo:"researched,omitempty"` // numbers of clips, a roaring bitmap
+	Waiting    []byte        `dynamo:"waiting,omitempty"`    // likewise: with fewer results than the quorum
+	Differs    []byte        `dynamo:"differs,omitempty"`    // likewise: a person has to decide
+	Leased     []leasedPairs `dynamo:"held,omitempty"`       // by leases that have not ended
+	Place      string        `dynamo:"place_in"`             // sort key in the line; "": away
+	Further    string        `dynamo:"further_in,omitempty"` // likewise, beside a place at "closed"
+	Counted    int64         `dynamo:"counted_n"`            // of researched, with clips that are live
 
 	media      Media           // of Text
 	researched *roaring.Bitmap // of Researched; the others likewise
@@ -105,9 +105,9 @@ type episodeRow struct {
 	differs    *roaring.Bitmap
 }
 
-// held is a lease on pairs of an episode. The leases are part of the episode's row, so that one
+// leasedPairs is a lease on pairs of an episode. The leases are part of the episode's row, so that one
 // condition excludes every other lease on its pairs.
-type held struct {
+type leasedPairs struct {
 	Lease string `dynamo:"lease_id"`
 	Until int64  `dynamo:"until_ms"` // as the lease's row says
 	Clips []byte `dynamo:"clip_nos"` // a bitmap of numbers of clips, as Researched
@@ -118,7 +118,7 @@ type held struct {
 // it.
 func (e *episodeRow) taken() (*roaring.Bitmap, error) {
 	b := roaring.Or(e.researched, e.differs)
-	for _, h := range e.Held {
+	for _, h := range e.Leased {
 		clips, err := bits(h.Clips)
 		if err != nil {
 			return nil, err
@@ -182,7 +182,7 @@ func packed(b *roaring.Bitmap) ([]byte, error) {
 	return b.ToBytes()
 }
 
-// setAway lists what is withdrawn, set aside or deferred in the index. Few are. This index is only
+// setAway lists what is withdrawn, quarantined or deferred in the index. Few are. This index is only
 // for views: what is assigned is decided by the line.
 func setAway(h *table.Head, kind Kind, project, key string, m *Media) {
 	h.ListPK, h.ListSK = "", ""

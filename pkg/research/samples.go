@@ -11,13 +11,13 @@ import (
 // not among them. It has at most about a dozen samples: one for each sampleEvery of sampleKept, and one from before.
 type sampleRow struct {
 	table.Head
-	Round int64   `dynamo:"round_no"`   // of the analysis; samples of another round say nothing
-	Times []int64 `dynamo:"times_ms"`   // milliseconds since 1970, ascending
-	Pairs []int64 `dynamo:"pairs_list"` // at these times
+	Generation int64   `dynamo:"round_no"`   // of the analysis; samples of another generation say nothing
+	Times      []int64 `dynamo:"times_ms"`   // milliseconds since 1970, ascending
+	Pairs      []int64 `dynamo:"pairs_list"` // at these times
 }
 
 // Samples are taken at most so often, and kept so long. While nothing is stored, none is taken.
-// They are taken by the archivist's passes, one each minute, so a rate is exact to about
+// They are taken by the assigner's passes, one each minute, so a rate is exact to about
 // sampleEvery.
 const (
 	sampleEvery = 5 * time.Minute
@@ -64,9 +64,9 @@ func (r *sampleRow) since(ms, n int64) int64 {
 
 // add adds a sample, and drops those that are no longer needed. It reports false if it says nothing
 // new.
-func (r *sampleRow) add(round, now, n int64) bool {
-	if r.Round != round {
-		r.Round, r.Times, r.Pairs = round, nil, nil
+func (r *sampleRow) add(generation, now, n int64) bool {
+	if r.Generation != generation {
+		r.Generation, r.Times, r.Pairs = generation, nil, nil
 	}
 
 	last := len(r.Times) - 1

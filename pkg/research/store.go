@@ -15,7 +15,7 @@ import (
 // several goroutines, once its fields are set.
 type Store struct {
 	Table  *table.Table
-	Leases *lease.Store // of passes of the archivist: one for each project
+	Leases *lease.Store // of passes of the assigner: one for each project
 	Now    func() time.Time
 	NewID  func() string // unique; ids are ordered by the time at which they are made
 	Times  Times         // checked (Times.Check)
@@ -30,12 +30,12 @@ type Store struct {
 	// once for a work item: after an error, or a crash, nobody knows whether the message was sent.
 	Send func(ctx context.Context, m Message) error
 
-	// Wake starts a pass of the archivist soon. A wake-up that is lost costs time: the schedule
+	// Wake starts a pass of the assigner soon. A wake-up that is lost costs time: the schedule
 	// starts one each minute. nil: it always does.
 	Wake func(ctx context.Context, project string) error
 
 	// Metric, if it is set, counts work items that were sent again, leases that expired, and what
-	// was set aside.
+	// was quarantined.
 	Metric func(name string, value float64)
 
 	// Log, if it is set, gets what could not be done and is tried again.
@@ -47,14 +47,14 @@ type Store struct {
 
 // Metrics of research, in numbers.
 const (
-	MetricExpired = "ResearchLeasesExpired" // leases whose researcher was not heard of in time
-	MetricResent  = "ResearchResent"        // messages that perhaps were not sent before
-	MetricAside   = "ResearchSetAside"      // episodes and clips that now wait for a person
-	MetricPaused  = "ResearchersPaused"     // researchers whose problems others do not have
+	MetricExpired     = "ResearchLeasesExpired" // leases whose researcher was not heard of in time
+	MetricResent      = "ResearchResent"        // messages that perhaps were not sent before
+	MetricQuarantined = "ResearchSetAside"      // episodes and clips that now wait for a person
+	MetricPaused      = "ResearchersPaused"     // researchers whose problems others do not have
 )
 
-// archivist is the part of the system that assigns work. Events name it as actor and component.
-const archivist = "pending-work"
+// assigner is the part of the system that assigns work. Events name it as actor and component.
+const assigner = "pending-work"
 
 // millis is a time as rows and messages have it: milliseconds since 1970, UTC.
 func millis(t time.Time) int64 { return t.UnixMilli() }
@@ -84,7 +84,7 @@ func (s *Store) wake(ctx context.Context, project string) {
 	}
 	err := s.Wake(ctx, project)
 	if err != nil {
-		s.warn("the archivist of pending work was not woken; the schedule starts it", "project",
+		s.warn("the assigner was not woken; the schedule starts it", "project",
 			project, "error", err)
 	}
 }

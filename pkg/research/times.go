@@ -53,7 +53,7 @@ func (t Times) Check() error {
 		return fault.New(fault.Invalid, "the presence (%s) must last at least two renewals (%s)",
 			t.Presence, t.Renewal)
 	case t.Pass <= 0:
-		return fault.New(fault.Invalid, "a pass of the archivist (%s) must take some time", t.Pass)
+		return fault.New(fault.Invalid, "a pass of the assigner (%s) must take some time", t.Pass)
 	}
 	return nil
 }

@@ -220,7 +220,7 @@ func knownEpisode(raw table.Raw, row *projectRow, cat *catalog) (Known, error) {
 
 // known is the episode as it stands, by the catalog. Beside an error it has no leased pairs.
 func (e *episodeRow) known(row *projectRow, cat *catalog) (Known, error) {
-	e.begin(row.Round)
+	e.begin(row.Generation)
 
 	taken, err := e.taken()
 	k := Known{
@@ -238,15 +238,15 @@ func (e *episodeRow) known(row *projectRow, cat *catalog) (Known, error) {
 	k.Waiting = int64(cat.live.AndCardinality(e.waiting))
 	k.Differing = int64(cat.live.AndCardinality(e.differs))
 	k.Leased = int64(cat.live.AndCardinality(taken)) - k.Researched - k.Differing
-	if len(e.Held) >= MaxHeld && k.Researched+k.Differing+k.Leased < k.Pairs {
+	if len(e.Leased) >= MaxLeases && k.Researched+k.Differing+k.Leased < k.Pairs {
 		k.Full = e.full()
 	}
 	return k, nil
 }
 
-// full says that the episode has MaxHeld leases.
+// full says that the episode has MaxLeases leases.
 func (e *episodeRow) full() string {
-	return fmt.Sprintf("the episode has %d leases, which is the most that is possible", len(e.Held))
+	return fmt.Sprintf("the episode has %d leases, which is the most that is possible", len(e.Leased))
 }
 
 // Get returns an episode or a clip; a NotFound if there is no such project, episode or clip.

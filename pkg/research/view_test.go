@@ -15,7 +15,7 @@ import (
 // recount counts the pairs of the project by their explanations.
 func (b *bench) recount() (st Status) {
 	b.t.Helper()
-	live := func(k Known) bool { return k.State != SetAside && k.State != Deferred && k.State != Withdrawn }
+	live := func(k Known) bool { return k.State != Quarantined && k.State != Deferred && k.State != Withdrawn }
 	clips := b.listAll(Clip, "")
 	for _, e := range b.listAll(Episode, "") {
 		switch {
@@ -82,7 +82,7 @@ func TestStatusIsARecount(t *testing.T) {
 			case 2:
 				b.curate(Clip, fmt.Sprint("c", r.IntN(6)), r.IntN(3), 0)
 			case 3:
-				b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: 2}))
+				b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "r", Capacity: 2}))
 				b.pass()
 				for len(b.sent) > 0 {
 					works = append(works, b.accept("r"))
@@ -124,7 +124,7 @@ func TestStatusIsARecount(t *testing.T) {
 	}
 }
 
-// settle lets the archivist count again what a change of the clips has made out of date. Work items that it
+// settle lets the assigner count again what a change of the clips has made out of date. Work items that it
 // assigns meanwhile are lost.
 func (b *bench) settle() {
 	b.t.Helper()
@@ -138,7 +138,7 @@ func (b *bench) settle() {
 			return
 		}
 	}
-	b.t.Fatal("the archivist counts for ever")
+	b.t.Fatal("the assigner counts for ever")
 }
 
 // TestRate: the results of the last hour are those of the last hour, and the time to the end follows.
@@ -187,7 +187,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	check("it is due, but no researcher is present")
-	b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: 2}))
+	b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "r", Capacity: 2}))
 	check("it is due: 1 episodes and 0 clips")
 	b.must(b.Pause(t.Context(), songs, by))
 	check("it is due, but the project is paused: ann: a test")
@@ -205,7 +205,7 @@ func TestExplain(t *testing.T) {
 	b.problem(w, 1, Clip, Failed)
 	check("the clip is deferred until 2026-01-01T02:10:00Z: 404 Not Found")
 	b.clock = b.clock.Add(time.Hour)
-	b.must(b.Hello(t.Context(), songs, Researcher{Name: "other", Capacity: 2}))
+	b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "other", Capacity: 2}))
 	b.pass()
 	b.accept("other")
 	w = b.accept("other")
@@ -227,7 +227,7 @@ func TestOffsets(t *testing.T) {
 		episodes = append(episodes, b.curate(Episode, fmt.Sprint("e", i), 0, 0))
 		clips[b.curate(Clip, fmt.Sprint("c", i), 0, 0)] = true
 	}
-	b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: 60}))
+	b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "r", Capacity: 60}))
 	for b.pass(); len(b.sent) > 0; b.pass() {
 		w := b.accept("r")
 		for i := range w.Clips {
@@ -294,7 +294,7 @@ func TestNext(t *testing.T) {
 	for i := range 3 {
 		b.curate(Episode, fmt.Sprint("e", i), 0, 0)
 	}
-	b.must(b.Hello(t.Context(), songs, Researcher{Name: "r", Capacity: 3}))
+	b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: "r", Capacity: 3}))
 	b.pass()
 	in := &inbox{bodies: []string{"no message", `{"lease": "unknown", "project": "songs"}`}}
 	for _, m := range append(b.sent[:1:1], b.sent...) { // the first comes twice

@@ -39,7 +39,7 @@ func (s *Store) Differences(ctx context.Context, project, cursor string) (all []
 	for _, h := range heads {
 		var d pairRow
 		err := s.Table.Get(ctx, h.Key(), &d)
-		if fault.Is(err, fault.NotFound) || err == nil && (!d.lists(row.Round)) {
+		if fault.Is(err, fault.NotFound) || err == nil && (!d.lists(row.Generation)) {
 			continue // the index lags, or it is of an earlier analysis
 		}
 		if err != nil {
@@ -111,6 +111,6 @@ func (all rowSet) counts(row *projectRow, f Found, clip uint32) (bool, error) {
 	}
 	var p pairRow
 	err = all.decode(pairKey(row.Name, f.Episode, f.Clip), &p)
-	chosen := p.Round == row.Round && p.Lease == f.lease
-	return chosen && e.Round == row.Round && e.researched.Contains(clip), err
+	chosen := p.Generation == row.Generation && p.Lease == f.lease
+	return chosen && e.Generation == row.Generation && e.researched.Contains(clip), err
 }

@@ -40,7 +40,7 @@ func (s *Store) liveIDs(ctx context.Context, project string) (ids []string, err 
 }
 
 // LiveLeases lists the leases that have not ended, the oldest first, at most 100 to a page. One
-// whose time has passed is ended by the next pass of the archivist. The cursor is the id of the
+// whose time has passed is ended by the next pass of the assigner. The cursor is the id of the
 // last lease of a page; it may have ended meanwhile. It returns a NotFound if there is no such
 // project.
 func (s *Store) LiveLeases(ctx context.Context, project,

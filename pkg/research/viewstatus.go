@@ -29,12 +29,12 @@ type Status struct {
 	Results    int64         // of the present analysis, problems too
 	LastHour   int64         // pairs that were researched in the last hour, about
 	Remaining  time.Duration // to the end, at the rate of the last hour; 0: not known
-	Recounting bool          // the archivist counts again: numbers of pairs may be old
+	Recounting bool          // the assigner counts again: numbers of pairs may be old
 
 	Differing  []Difference // pairs that a person has to decide on, the first
 	MoreDiffer bool         // there are more of these
 
-	Troubled []Known // what is set aside or deferred, of each kind and state the first
+	Troubled []Known // what is quarantined or deferred, of each kind and state the first
 	More     bool    // there are more of these
 
 	cat *catalog // by which all is counted
@@ -54,7 +54,7 @@ func (s *Store) Status(ctx context.Context, project string) (Status, error) {
 	}
 
 	st := Status{
-		ProjectState: ProjectState{Project: row.def, Round: row.Round, Paused: row.Paused},
+		ProjectState: ProjectState{Project: row.def, Generation: row.Generation, Paused: row.Paused},
 		Clips:        int64(cat.live.GetCardinality()),
 		cat:          cat,
 	}
@@ -167,11 +167,11 @@ func (s *Store) countPresent(ctx context.Context, row *projectRow, st *Status) e
 }
 
 // countRate counts the pairs of the last hour, and estimates the time to the end. Without any there is no estimate.
-// While the archivist counts again, pairs of what was withdrawn can be among the researched: then there are no more
+// While the assigner counts again, pairs of what was withdrawn can be among the researched: then there are no more
 // than all.
 func (s *Store) countRate(ctx context.Context, row *projectRow, st *Status) error {
 	kept, err := s.samples(ctx, row.Name)
-	if err != nil || kept.Round != row.Round {
+	if err != nil || kept.Generation != row.Generation {
 		return err
 	}
 	st.LastHour = kept.since(s.now()-time.Hour.Milliseconds(), st.Researched)
@@ -198,10 +198,10 @@ func (s *Store) countDiffering(ctx context.Context, row *projectRow, st *Status)
 	return err
 }
 
-// troubled finds what is set aside or deferred, the first of each kind and state.
+// troubled finds what is quarantined or deferred, the first of each kind and state.
 func (s *Store) troubled(ctx context.Context, row *projectRow, st *Status) error {
 	for _, kind := range []Kind{Episode, Clip} {
-		for _, state := range []State{SetAside, Deferred} {
+		for _, state := range []State{Quarantined, Deferred} {
 			names, next, err := s.names(ctx, st.cat, row, kind, state, "")
 			if err != nil {
 				return err

@@ -17,7 +17,7 @@ type walkRow struct {
 	Catalog int64  `dynamo:"catalog_no"` // of the project when it began
 	After   string `dynamo:"after_sk"`   // the last closed episode that was looked at
 
-	// After a clip was withdrawn, set aside or brought back, the pairs of all episodes are counted
+	// After a clip was withdrawn, quarantined or brought back, the pairs of all episodes are counted
 	// again: of the closed ones, then of those that are ready. The closed ones are left out if they
 	// were looked at since.
 	Recount int64  `dynamo:"recount_ms"`     // that of the project when it began
@@ -40,7 +40,7 @@ func (all rowSet) walk(project string) (*walkRow, error) {
 	return r, all.decode(k, r)
 }
 
-// walk reads how far the archivist has looked at episodes.
+// walk reads how far the assigner has looked at episodes.
 func (s *Store) walk(ctx context.Context, project string) (*walkRow, error) {
 	all, err := s.read(ctx, walkKey(project))
 	if err != nil {
@@ -49,10 +49,10 @@ func (s *Store) walk(ctx context.Context, project string) (*walkRow, error) {
 	return all.walk(project)
 }
 
-// passed reports whether the archivist has looked at an episode, which is closed because nothing
-// was due. One with MaxHeld leases is closed although something may be due.
+// passed reports whether the assigner has looked at an episode, which is closed because nothing
+// was due. One with MaxLeases leases is closed although something may be due.
 func (w *walkRow) passed(e *episodeRow) bool {
-	return class(e.Place) == closed && e.Place <= w.After && len(e.Held) < MaxHeld
+	return class(e.Place) == closed && e.Place <= w.After && len(e.Leased) < MaxLeases
 }
 
 // counts reports whether the pairs of an episode were counted again since the clips have changed:

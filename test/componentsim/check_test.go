@@ -297,7 +297,7 @@ func (c *checker) checkMarks(it *item, h history) {
 		case f == nil && m.ID != "":
 			c.fail("%s: event %s (%s) counts, and was revoked", it.id, name, m.ID)
 		case f != nil && (m.ID != f.ID || m.Version != f.Version || m.Outcome != f.Outcome || m.At != f.Time ||
-			m.Failures != h.failures(name) || m.Based != f.detail.BasedOn):
+			m.Failures != h.failures(name) || m.BasedOn != f.detail.BasedOn):
 			c.fail("%s: its newest event %s is %s (%d, %s, failures %d); its row says %+v", it.id, name, f.ID,
 				f.Version, f.Outcome, h.failures(name), m)
 		}

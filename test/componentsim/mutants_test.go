@@ -137,7 +137,7 @@ func reclaimed(a *actor, row tabletest.Item) {
 	if wk := a.begun; wk != nil && wk.ended && text(row, "pk") == itemPrefix+wk.Item {
 		rewrite(row, func(claims map[string]component.Claim) {
 			claims[wk.Component] = component.Claim{Run: wk.Run, ID: wk.Claim, Until: math.MaxInt64 / 2,
-				Based: wk.BasedOn}
+				BasedOn: wk.BasedOn}
 		})
 	}
 }

@@ -19,7 +19,7 @@ func (a *actor) found(ctx context.Context) {
 		a.w.check.fail("the consumer was refused: %v", err)
 	}
 	for i, id := range a.w.s.freeItems() {
-		_, err := a.store.Create(ctx, id, component.Free{Types: []string{"delivery"}}, a.by())
+		_, err := a.store.Create(ctx, id, component.CustomItem{Types: []string{"delivery"}}, a.by())
 		if err == nil && i > 0 {
 			_, err = a.store.Register(ctx, id, "Received", event.Success, a.by())
 		}
@@ -70,9 +70,9 @@ func (a *actor) act(ctx context.Context) {
 	}
 }
 
-// shapes makes, changes or forgets a free item.
+// shapes makes, changes or forgets a custom item.
 func (a *actor) shapes(ctx context.Context, id string) {
-	f := component.Free{Types: []string{[]string{"delivery", "shipment"}[a.Rng.IntN(2)]}}
+	f := component.CustomItem{Types: []string{[]string{"delivery", "shipment"}[a.Rng.IntN(2)]}}
 	if a.Rng.IntN(12) == 0 {
 		_, err := a.store.Forget(ctx, id, a.by())
 		a.did("forget", id, err)

@@ -17,14 +17,14 @@ type fact struct {
 	own    bool
 	name   string // by which conditions know it; "": by none
 	detail struct {
-		Component string          `json:"component"`
-		Event     string          `json:"event"`
-		Events    []string        `json:"events"`
-		BasedOn   component.Based `json:"basedOn"`
-		Changed   bool            `json:"changed"`
-		Priority  int             `json:"priority"`
-		Types     []string        `json:"types"`
-		Run       string          `json:"run"`
+		Component string                 `json:"component"`
+		Event     string                 `json:"event"`
+		Events    []string               `json:"events"`
+		BasedOn   component.SeenVersions `json:"basedOn"`
+		Changed   bool                   `json:"changed"`
+		Priority  int                    `json:"priority"`
+		Types     []string               `json:"types"`
+		Run       string                 `json:"run"`
 	}
 }
 
@@ -123,7 +123,7 @@ func (h history) failures(name string) (n int) {
 
 // since are the newest changes of the content by others, of each sequence, on which an event is not
 // based.
-func (h history) since(name string, based component.Based) (changes []fact) {
+func (h history) since(name string, based component.SeenVersions) (changes []fact) {
 	for _, own := range []bool{false, true} {
 		after := based.Subject
 		if own {
@@ -219,7 +219,7 @@ func (h history) eligible(d *component.Definition) bool {
 		return false
 	case d.Items != nil && len(d.Items.IDs) > 0:
 		return slices.Contains(d.Items.IDs, h.id)
-	case d.Items != nil: // the only filter: free items
+	case d.Items != nil: // the only filter: custom items
 		return strings.HasPrefix(h.id, "item:")
 	}
 	return true
@@ -229,7 +229,7 @@ func (h history) eligible(d *component.Definition) bool {
 // is there because of the newest change of its content.
 func (h history) depth(d *component.Definition, causes []fact) (deepest int) {
 	if len(causes) == 0 {
-		causes = h.since(d.Name, component.Based{})[:min(1, len(h.since(d.Name, component.Based{})))]
+		causes = h.since(d.Name, component.SeenVersions{})[:min(1, len(h.since(d.Name, component.SeenVersions{})))]
 	}
 	for _, f := range causes {
 		deepest = max(deepest, f.Cause.Depth+1)

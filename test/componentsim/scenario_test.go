@@ -19,7 +19,7 @@ import (
 type scenario struct {
 	rounds  int // of each actor, with faults
 	objects int
-	free    int // free items
+	free    int // custom items
 
 	rate    int           // percentage of calls with a fault
 	skew    time.Duration // at most, of each actor's clock

@@ -173,9 +173,9 @@ func (c *checker) takes(it *item, d *component.Definition, h history, a *actor) 
 	case it.is.Applied < a.saw[it.id]:
 		c.fail("%s: %s claimed it when it knew %d events of its subject, which had %d before", it.id, d.Name,
 			it.is.Applied, a.saw[it.id])
-	case is.Based != component.Based{Subject: it.is.Applied, Item: it.is.Version}:
+	case is.BasedOn != component.SeenVersions{Subject: it.is.Applied, Item: it.is.Version}:
 		c.fail("%s: %s claimed it at the versions %d and %d, and its claim says %+v", it.id, d.Name, it.is.Applied,
-			it.is.Version, is.Based)
+			it.is.Version, is.BasedOn)
 	}
 	c.claims[is.ID] = claimed{until: is.Until}
 	c.w.Met("claim")
@@ -217,7 +217,7 @@ func (c *checker) stores(it *item, f fact, a *actor) {
 		c.fail("%s: an event of %s was stored by a worker of run %s that does not have the claim %+v", it.id,
 			f.detail.Component, f.detail.Run, was)
 		return
-	case f.detail.Run != was.Run || f.detail.BasedOn != was.Based:
+	case f.detail.Run != was.Run || f.detail.BasedOn != was.BasedOn:
 		c.fail("%s: an event of %s is based on %+v in run %s, and the claim was %+v", it.id, f.detail.Component,
 			f.detail.BasedOn, f.detail.Run, was)
 	case f.Cause.Depth > c.registry[f.detail.Component].definition.MaxDepth:

@@ -56,7 +56,7 @@ func TestNumbers(t *testing.T) {
 			{"said again every 30 seconds", research.Default.Renewal, 30 * time.Second},
 			{"can have 100,000 clips", research.MaxClips, 100_000},
 			{"clips of a work item, 1 to 100", research.MaxMaxClips, 100},
-			{"at most 100 leases at once", research.MaxHeld, 100},
+			{"at most 100 leases at once", research.MaxLeases, 100},
 			{"or clips, at most 50 |", research.MaxFeeds, 50},
 		},
 		"revisions.md": {

@@ -321,7 +321,7 @@ func TestSleeperCatchesUp(t *testing.T) {
 	const each = 50
 	jobs := *asleep / each
 	apply(t, consumer.Definition{Name: "sleeper", Filter: "Job+All{parent=sleepers}", Target: own(t), Paused: true,
-		Coalesce: &consumer.Merge{}, Window: 90, Batch: 90, Start: consumer.StartHorizon})
+		Coalesce: &consumer.Coalesce{}, Window: 90, Batch: 90, Start: consumer.StartHorizon})
 	began := time.Now()
 	happen(t, jobs, each)
 	t.Logf("%d events were written in %s", jobs*each, time.Since(began).Round(time.Second))

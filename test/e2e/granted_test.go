@@ -81,7 +81,7 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"pendingwork completedwork curation", "dynamodb:GetItem", "", "whether a commit whose answer was lost was made"},
 	{"pendingwork", "sqs:SendMessage", ":Archivist-wakedead", "Lambda sends what it gave up with this role"},
 	{"pendingwork", "lambda:InvokeFunction", "", "a pass that has more to do than time wakes itself"},
-	{"api", "lambda:InvokeFunction", ":Archivist-pendingwork", "a researcher that arrives wakes the archivist"},
+	{"api", "lambda:InvokeFunction", ":Archivist-pendingwork", "a researcher that arrives wakes the assigner"},
 	{"api", "sqs:SendMessage", ":Archivist-completed-work", "researchers may report by the API"},
 	{"task-run", "events:", "", "Step Functions has a rule by which it knows that containers have ended, which no " +
 		"emulator makes"},

@@ -84,7 +84,7 @@ func (l line) define(d component.Definition) {
 func (l line) create(name string, types ...string) (id string) {
 	l.t.Helper()
 	id = "item:line/" + name
-	_, err := l.s.Create(l.t.Context(), id, component.Free{Types: append(types, "line")}, forTest)
+	_, err := l.s.Create(l.t.Context(), id, component.CustomItem{Types: append(types, "line")}, forTest)
 	l.must(err)
 	return id
 }
@@ -204,7 +204,7 @@ func TestAssemblyLine(t *testing.T) {
 	// The stopped one goes on when the stop is revoked, and the broken one when it is repaired.
 	_, err = l.s.Revoke(t.Context(), stopped, []string{component.Stopped}, forTest)
 	l.must(err)
-	_, err = l.s.Change(t.Context(), broken, component.Free{Types: []string{"line"}}, forTest)
+	_, err = l.s.Change(t.Context(), broken, component.CustomItem{Types: []string{"line"}}, forTest)
 	l.must(err)
 	_, err = l.s.Restart(t.Context(), broken, "", forTest)
 	l.must(err)

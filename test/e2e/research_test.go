@@ -189,7 +189,7 @@ func TestResearchQueuesWork(t *testing.T) {
 		}
 	}
 	until(t, "all is curated", soon, func() bool { return l.status().Pairs == 4 })
-	err = l.store.Hello(ctx, researchProject, research.Researcher{Name: "rig", Capacity: 1})
+	err = l.store.Heartbeat(ctx, researchProject, research.Researcher{Name: "rig", Capacity: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestResearchQueuesWork(t *testing.T) {
 	if st.Pairs != 4 || st.Results != 4 || st.Leased+st.Open != 0 {
 		t.Errorf("%+v", st)
 	}
-	err = l.store.Bye(ctx, researchProject, "rig")
+	err = l.store.Leave(ctx, researchProject, "rig")
 	if err != nil {
 		t.Error(err)
 	}

@@ -103,7 +103,7 @@ func (s *study) researched(n int64, within time.Duration) {
 	})
 }
 
-// assigns plays the rule that wakes the archivist of pending work each minute, more often.
+// assigns plays the rule that wakes the assigner each minute, more often.
 func assigns(ctx context.Context) {
 	name := out.All["pendingWorkFunction"]
 	tick := time.NewTicker(tickEach)

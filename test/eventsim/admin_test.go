@@ -37,7 +37,7 @@ func (w *world) define(s spec, batch int) consumer.Definition {
 		Start: consumer.StartHorizon}
 	switch {
 	case s.merges:
-		d.Coalesce = &consumer.Merge{Quiet: w.s.quiet, Most: 4 * w.s.quiet}
+		d.Coalesce = &consumer.Coalesce{Debounce: w.s.quiet, MaxWait: 4 * w.s.quiet}
 	case s.name == unordered:
 		d.OwnEvents = consumer.OwnHandle
 	case w.s.block:

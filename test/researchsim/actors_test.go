@@ -48,7 +48,7 @@ func (a *actor) curateOne(ctx context.Context, c research.Curated) {
 	}
 }
 
-// archive is one invocation of the archivist of pending work, by the schedule.
+// archive is one invocation of the assigner, by the schedule.
 func (a *actor) archive(ctx context.Context) {
 	since, until := time.Now().UnixMilli(), a.begin("archive")
 	p, err := a.store.Pass(ctx, songs, until)
@@ -105,7 +105,7 @@ type work struct {
 // labour is a while of a researcher.
 func (a *actor) labour(ctx context.Context) {
 	a.doing, a.Until = "labour", time.Time{}
-	err := a.store.Hello(ctx, songs, research.Researcher{Name: a.Name, Capacity: 1 + a.Rng.IntN(2)})
+	err := a.store.Heartbeat(ctx, songs, research.Researcher{Name: a.Name, Capacity: 1 + a.Rng.IntN(2)})
 	a.w.Log("  (%s says hello: %v)", a.Name, err)
 	if len(a.work) < 2 {
 		a.take(ctx)
@@ -115,7 +115,7 @@ func (a *actor) labour(ctx context.Context) {
 	}
 	a.work = slices.DeleteFunc(a.work, func(wk *work) bool { return wk.next < 0 })
 	if a.Rng.IntN(15) == 0 {
-		a.w.Log("  (%s says bye: %v)", a.Name, a.store.Bye(ctx, songs, a.Name))
+		a.w.Log("  (%s says bye: %v)", a.Name, a.store.Leave(ctx, songs, a.Name))
 		a.w.Met("researcher left")
 		a.work = nil
 	}
@@ -256,12 +256,12 @@ func (a *actor) act(ctx context.Context) {
 // retry makes all that is set aside researchable again. In the end, what is deferred must come back by itself.
 func (a *actor) retry(ctx context.Context) {
 	for _, key := range slices.Sorted(maps.Keys(a.w.check.episodes)) {
-		if m := a.w.check.episodes[key].media; m.Aside != "" || m.Deferred > 0 && !a.w.Calm {
+		if m := a.w.check.episodes[key].media; m.Quarantined != "" || m.Deferred > 0 && !a.w.Calm {
 			a.w.Log("  (%s retries %s: %v)", a.Name, key, a.store.Retry(ctx, research.Episode, songs, key, a.by()))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(a.w.check.clips)) {
-		if m := a.w.check.clips[key].media; m.Aside != "" || m.Deferred > 0 && !a.w.Calm {
+		if m := a.w.check.clips[key].media; m.Quarantined != "" || m.Deferred > 0 && !a.w.Calm {
 			a.w.Log("  (%s retries %s: %v)", a.Name, key, a.store.Retry(ctx, research.Clip, songs, key, a.by()))
 		}
 	}
@@ -330,7 +330,7 @@ func (a *actor) withdraw(ctx context.Context) {
 
 // toil is a researcher who does all that it can.
 func (a *actor) toil(ctx context.Context, name string) {
-	err := a.store.Hello(ctx, songs, research.Researcher{Name: name, Capacity: 2})
+	err := a.store.Heartbeat(ctx, songs, research.Researcher{Name: name, Capacity: 2})
 	a.w.Log("  (%s says hello: %v)", name, err)
 	for _, m := range a.w.pending.Take() {
 		w, err := a.store.Accept(ctx, research.Acceptance{Lease: m.Lease, Researcher: name, Token: a.newID()})

@@ -26,9 +26,9 @@ type checker struct {
 	was       []presence
 	created   int // leases
 
-	alive *roaring.Bitmap // numbers of the clips that are live
-	round int64           // of the analysis
-	grown int64           // the number of the catalog when one of these last grew
+	alive      *roaring.Bitmap // numbers of the clips that are live
+	generation int64           // of the analysis
+	grown      int64           // the number of the catalog when one of these last grew
 }
 
 // presence is when a researcher was present.
@@ -100,8 +100,8 @@ func (c *checker) follow(ch tabletest.Change) {
 	case isEpisode && sk == "EPISODE" && ch.Before != nil:
 		was, is := c.episodes[key], readEpisode(ch.After)
 		c.dates(was.media, is.media)
-		if is.Round < was.Round || is.Round == was.Round && was.researched.AndCardinality(is.researched) !=
-			was.researched.GetCardinality() {
+		if is.Generation < was.Generation || is.Generation == was.Generation &&
+			was.researched.AndCardinality(is.researched) != was.researched.GetCardinality() {
 			c.fail("episode %s has lost researched pairs: %v, then %v", key, was.researched, is.researched)
 		}
 	case strings.HasPrefix(pk, clipPK) && sk == "CLIP" && ch.Before != nil:
@@ -181,11 +181,11 @@ func (c *checker) born(row tabletest.Item) {
 		switch {
 		case clip == nil:
 			c.fail("lease %s: there is no clip %s", l.ID, key)
-		case e.Round == l.Round && e.researched.Contains(clip.Clip):
+		case e.Generation == l.Generation && e.researched.Contains(clip.Clip):
 			c.fail("lease %s: the pair %s %s is researched", l.ID, l.Episode, key)
-		case e.Round == l.Round && e.differs.Contains(clip.Clip):
+		case e.Generation == l.Generation && e.differs.Contains(clip.Clip):
 			c.fail("lease %s: a person has to decide on the pair %s %s", l.ID, l.Episode, key)
-		case c.held(e, l.Round).Contains(clip.Clip):
+		case c.leased(e, l.Generation).Contains(clip.Clip):
 			c.fail("lease %s: the pair %s %s is under another lease", l.ID, l.Episode, key)
 		}
 	}
@@ -203,18 +203,18 @@ func (c *checker) born(row tabletest.Item) {
 	}
 }
 
-// held are the pairs of an episode, in a round, under leases that have not ended.
-func (s *state) held(e *episodeRow, round int64) *roaring.Bitmap {
+// leased are the pairs of an episode, in a generation, under leases that have not ended.
+func (s *state) leased(e *episodeRow, generation int64) *roaring.Bitmap {
 	b := roaring.New()
-	for _, h := range e.Held {
-		if e.Round == round {
+	for _, h := range e.Leased {
+		if e.Generation == generation {
 			b.Or(bits(h.Clips))
 		}
 	}
 	return b
 }
 
-// window is how long ago the archivist may have counted the researchers, at most.
+// window is how long ago the assigner may have counted the researchers, at most.
 const window = slowest
 
 // capacity checks that there is no work item too many in the queue.
@@ -256,14 +256,14 @@ func (s *state) due(e *episodeRow) (due []string) {
 	if !live(e.media) {
 		return nil
 	}
-	held := s.held(e, s.project.Round)
+	leased := s.leased(e, s.project.Generation)
 	for _, key := range slices.SortedFunc(maps.Keys(s.clips), func(a, b string) int {
 		return before(s.clips[a].media, s.clips[b].media, a, b)
 	}) {
 		r := s.clips[key]
 		said := roaring.FastOr(e.researched, e.differs, e.waiting)
-		researched := e.Round == s.project.Round && said.Contains(r.Clip)
-		if live(r.media) && !researched && !held.Contains(r.Clip) {
+		researched := e.Generation == s.project.Generation && said.Contains(r.Clip)
+		if live(r.media) && !researched && !leased.Contains(r.Clip) {
 			due = append(due, key)
 		}
 	}

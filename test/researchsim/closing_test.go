@@ -10,7 +10,7 @@ import (
 )
 
 // closing stores the last result of an episode in a process whose transaction is delayed: meanwhile a clip is
-// added, and the archivist looks at all closed episodes. It returns the first violation.
+// added, and the assigner looks at all closed episodes. It returns the first violation.
 func closing(t *testing.T, unguarded bool) error {
 	m := newMortal(t)
 	must(t, m.Pause(t.Context(), songs, person)) // so that the episode is not changed by an assignment

@@ -42,7 +42,7 @@ func newMortal(t *testing.T) *mortal {
 		_, err := m.Curate(t.Context(), m.record(id), person)
 		must(t, err)
 	}
-	must(t, m.Hello(t.Context(), songs, research.Researcher{Name: "r", Capacity: 1}))
+	must(t, m.Heartbeat(t.Context(), songs, research.Researcher{Name: "r", Capacity: 1}))
 	return m
 }
 
@@ -224,7 +224,7 @@ func (m *mortal) finish(t *testing.T) error {
 		if id := m.check.unsent(m.clock.UnixMilli() + 1); id != "" {
 			return fmt.Errorf("the work item of the lease %s was not sent", id)
 		}
-		must(t, m.Hello(t.Context(), songs, research.Researcher{Name: "r", Capacity: 2}))
+		must(t, m.Heartbeat(t.Context(), songs, research.Researcher{Name: "r", Capacity: 2}))
 		for _, msg := range slices.Clone(m.sent) {
 			w, err := m.Accept(t.Context(), research.Acceptance{Lease: msg.Lease, Researcher: "r", Token: m.NewID()})
 			for i := range w.Clips {

@@ -247,7 +247,7 @@ func (h *history) govern() {
 		h.tell("it is %s", h.clock)
 	case n < 5:
 		r := research.Researcher{Name: fmt.Sprint("r", h.rng.IntN(2)), Capacity: 1 + h.rng.IntN(2)}
-		h.must(h.Hello(ctx, songs, r))
+		h.must(h.Heartbeat(ctx, songs, r))
 		r.Until = h.ref.now() + h.Times.Presence.Milliseconds()
 		h.ref.presence[r.Name] = r
 		h.tell("hello %+v", r)
@@ -262,7 +262,7 @@ func (h *history) govern() {
 	case n < 7:
 		h.retry()
 	case n < 8:
-		h.must(h.Bye(ctx, songs, "r0"))
+		h.must(h.Leave(ctx, songs, "r0"))
 		delete(h.ref.presence, "r0")
 		h.tell("bye r0")
 	case n < 9:

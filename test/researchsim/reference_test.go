@@ -73,7 +73,7 @@ func (r *reference) curate(c research.Curated) {
 func (t *thing) pardon() { t.aside, t.deferred, t.failures = false, 0, nil }
 
 // fail is the rule of problems: it is left alone for 10 minutes, and four times as long each time, a day at most. It is
-// set aside once two have rejected it, or three failures within a day are not all of one.
+// quarantined once two have rejected it, or three failures within a day are not all of one.
 func (t *thing) fail(kind, by string, now int64) {
 	if t.aside || t.deferred > now {
 		return

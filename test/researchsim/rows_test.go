@@ -21,22 +21,22 @@ var text, number, either = adversary.Text, adversary.Number, adversary.Either
 // Rows as they are stored.
 type (
 	projectRow struct {
-		Version int64    `dynamo:"version"`
-		Round   int64    `dynamo:"round_no"`
-		Past    []string `dynamo:"analyses"`
-		Catalog int64    `dynamo:"catalog_no"`
-		Numbers int64    `dynamo:"numbers"`
-		Text    string   `dynamo:"project_json"`
-		Paused  string   `dynamo:"paused"`
+		Version    int64    `dynamo:"version"`
+		Generation int64    `dynamo:"round_no"`
+		Past       []string `dynamo:"analyses"`
+		Catalog    int64    `dynamo:"catalog_no"`
+		Numbers    int64    `dynamo:"numbers"`
+		Text       string   `dynamo:"project_json"`
+		Paused     string   `dynamo:"paused"`
 	}
 	episodeRow struct {
 		Version    int64  `dynamo:"version"`
 		Text       string `dynamo:"media_json"`
-		Round      int64  `dynamo:"round_no"`
+		Generation int64  `dynamo:"round_no"`
 		Researched []byte `dynamo:"researched"`
 		Waiting    []byte `dynamo:"waiting"`
 		Differs    []byte `dynamo:"differs"`
-		Held       []struct {
+		Leased     []struct {
 			Lease string `dynamo:"lease_id"`
 			Until int64  `dynamo:"until_ms"`
 			Clips []byte `dynamo:"clip_nos"`
@@ -68,10 +68,10 @@ type (
 		research.Lease
 	}
 	pairRow struct {
-		Round int64  `dynamo:"round_no"`
-		List  string `dynamo:"shelf"`
-		Lease string `dynamo:"lease_id"`
-		Clip  string `dynamo:"clip_key"`
+		Generation int64  `dynamo:"round_no"`
+		List       string `dynamo:"shelf"`
+		Lease      string `dynamo:"lease_id"`
+		Clip       string `dynamo:"clip_key"`
 
 		Decided bool `dynamo:"by_person"`
 	}
@@ -207,4 +207,4 @@ func readEpisode(it tabletest.Item) *episodeRow {
 }
 
 // live reports whether it can be researched.
-func live(m research.Media) bool { return !m.Withdrawn && m.Aside == "" && m.Deferred == 0 }
+func live(m research.Media) bool { return !m.Withdrawn && m.Quarantined == "" && m.Deferred == 0 }

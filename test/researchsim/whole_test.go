@@ -77,10 +77,10 @@ func (c *checker) checkCatalog() {
 // have pairs that are due.
 func (c *checker) grow() {
 	is := c.numbers()
-	if c.round != c.project.Round || is.AndCardinality(c.alive) < is.GetCardinality() {
+	if c.generation != c.project.Generation || is.AndCardinality(c.alive) < is.GetCardinality() {
 		c.grown = c.project.Catalog
 	}
-	c.alive, c.round = is, c.project.Round
+	c.alive, c.generation = is, c.project.Generation
 }
 
 // checkEpisode checks the place of an episode, and the leases on it.
@@ -99,23 +99,24 @@ func (c *checker) checkEpisode(key string, e *episodeRow, want map[string]string
 		c.fail("episode %s is closed, was looked at (%+v of %d), and has clips that are due: %v", key, c.walk,
 			c.grown, c.due(e))
 	}
-	again := live(e.media) && e.Round == c.project.Round &&
-		roaring.And(roaring.AndNot(e.waiting, c.held(e, e.Round)), c.numbers()).GetCardinality() > 0
+	again := live(e.media) && e.Generation == c.project.Generation &&
+		roaring.And(roaring.AndNot(e.waiting, c.leased(e, e.Generation)), c.numbers()).GetCardinality() > 0
 	if e.Further != "" {
 		want[e.Further] = key
 	}
-	if strings.HasPrefix(e.Place, "closed#") && e.Further == "" && len(e.Held) < research.MaxHeld && !unseen && again {
+	if strings.HasPrefix(e.Place, "closed#") && e.Further == "" && len(e.Leased) < research.MaxLeases &&
+		!unseen && again {
 		c.fail("episode %s is closed, and pairs of it wait for other researchers: %v", key, e.waiting)
 	}
 	c.checkOpinions(key, e)
 	taken := roaring.New()
-	for _, h := range e.Held {
+	for _, h := range e.Leased {
 		l := c.leases[h.Lease]
-		if l == nil || l.Ended > 0 || l.Episode != key || l.Until != h.Until || l.Round != e.Round {
+		if l == nil || l.Ended > 0 || l.Episode != key || l.Until != h.Until || l.Generation != e.Generation {
 			c.fail("episode %s is held by %+v, whose row is %+v", key, h, l)
 		}
 		if clips := bits(h.Clips); taken.Intersects(clips) {
-			c.fail("episode %s: pairs are under two leases: %+v", key, e.Held)
+			c.fail("episode %s: pairs are under two leases: %+v", key, e.Leased)
 		} else {
 			taken.Or(clips)
 		}
@@ -127,7 +128,7 @@ func (c *checker) checkEpisode(key string, e *episodeRow, want map[string]string
 // only if as many have said something.
 func (c *checker) checkOpinions(key string, e *episodeRow) {
 	quorum := max(c.def.Quorum, 1)
-	if e.Round != c.project.Round {
+	if e.Generation != c.project.Generation {
 		return
 	}
 	if e.researched.Intersects(e.waiting) || e.researched.Intersects(e.differs) || e.waiting.Intersects(e.differs) {
@@ -143,8 +144,8 @@ func (c *checker) checkOpinions(key string, e *episodeRow) {
 			}
 		}
 		row, there := c.differs["RESEARCHOPINIONS#"+songs+"/"+key+" pair#"+clip]
-		listed := there && row.Round == e.Round && row.List != ""
-		chosen := there && row.Round == e.Round && row.Lease != "" && row.Decided
+		listed := there && row.Generation == e.Generation && row.List != ""
+		chosen := there && row.Generation == e.Generation && row.Lease != "" && row.Decided
 		switch {
 		case e.researched.Contains(r.Clip) && (most < quorum && !chosen || listed || quorum > 1 && row.Lease == ""):
 			c.fail("the pair %s %s is researched: %v, %+v", key, clip, said, row)
@@ -178,10 +179,10 @@ func (c *checker) said(episode, clip string) map[string]map[string]bool {
 // checkLease checks that a lease that has not ended is on its pairs.
 func (c *checker) checkLease(l *leaseRow) {
 	e := c.episodes[l.Episode]
-	if l.Ended > 0 || e.Round > l.Round {
+	if l.Ended > 0 || e.Generation > l.Generation {
 		return
 	}
-	for _, h := range e.Held {
+	for _, h := range e.Leased {
 		if h.Lease == l.ID {
 			numbers := roaring.New()
 			for _, key := range l.Clips {
@@ -216,12 +217,12 @@ func (c *checker) checkOrder() {
 // checkCounts compares the counts with a recount.
 func (c *checker) checkCounts() {
 	var is, want countRow
-	var rounds, recounted [100]countRow
+	var generations, recounted [100]countRow
 	for sk, n := range c.counts {
-		round := 0
-		if _, err := fmt.Sscanf(sk, "round#%d#", &round); err == nil {
-			rounds[round].Pairs += n.Pairs
-			rounds[round].Results += n.Results
+		generation := 0
+		if _, err := fmt.Sscanf(sk, "round#%d#", &generation); err == nil {
+			generations[generation].Pairs += n.Pairs
+			generations[generation].Results += n.Results
 			continue
 		}
 		is.Ready, is.Closed, is.Away = is.Ready+n.Ready, is.Closed+n.Closed, is.Away+n.Away
@@ -235,7 +236,7 @@ func (c *checker) checkCounts() {
 		default:
 			want.Away++
 		}
-		recounted[e.Round].Pairs += e.Counted
+		recounted[e.Generation].Pairs += e.Counted
 	}
 	for _, r := range c.results {
 		recounted[slices.Index(c.project.Past, r.Analysis)+1].Results++
@@ -243,10 +244,10 @@ func (c *checker) checkCounts() {
 	if is != want {
 		c.fail("the places are counted as %+v; there are %+v", is, want)
 	}
-	for round := range rounds {
-		pairs := round != int(c.project.Round) || rounds[round].Pairs == recounted[round].Pairs
-		if !pairs || rounds[round].Results != recounted[round].Results {
-			c.fail("round %d is counted as %+v; there are %+v", round, rounds[round], recounted[round])
+	for n, of := range generations {
+		pairs := n != int(c.project.Generation) || of.Pairs == recounted[n].Pairs
+		if !pairs || of.Results != recounted[n].Results {
+			c.fail("generation %d is counted as %+v; there are %+v", n, of, recounted[n])
 		}
 	}
 }
@@ -256,7 +257,7 @@ func (c *checker) counted() error {
 	numbers := c.numbers()
 	for key, e := range c.episodes {
 		n := int64(e.researched.AndCardinality(numbers))
-		if live(e.media) && e.Round == c.project.Round && e.Counted != n {
+		if live(e.media) && e.Generation == c.project.Generation && e.Counted != n {
 			return fmt.Errorf("episode %s: %d pairs are counted, of %d", key, e.Counted, n)
 		}
 	}
@@ -282,7 +283,7 @@ func (c *checker) atRest() error {
 		case !live(e.media) && !e.media.Withdrawn:
 			return fmt.Errorf("episode %s is set aside: %+v", key, e.media)
 		case e.media.Withdrawn:
-		case e.Round != c.project.Round || e.researched.AndCardinality(numbers) != numbers.GetCardinality():
+		case e.Generation != c.project.Generation || e.researched.AndCardinality(numbers) != numbers.GetCardinality():
 			return fmt.Errorf("episode %s: researched are %v of %v", key, e.researched, numbers)
 		}
 	}
@@ -350,6 +351,6 @@ func content(r *research.Curated) string {
 
 // plain is media without what went wrong with it.
 func plain(m research.Media) research.Media {
-	m.Aside, m.Deferred, m.Failures, m.Before, m.Problem = "", 0, nil, nil, ""
+	m.Quarantined, m.Deferred, m.Failures, m.Before, m.Problem = "", 0, nil, nil, ""
 	return m
 }

@@ -1,6 +1,6 @@
 // Package researchsim tests research as a whole.
 //
-// TestSimulation runs the production code against an adversary: each call of an archivist, curator,
+// TestSimulation runs the production code against an adversary: each call of an assigner, curator,
 // researcher or person may crash, be repeated, get lost or arrive late, in an order that a seed decides.
 // Messages on all queues are lost, doubled and late. Researchers hang, die, end early, and send their final
 // report before the others. After each commit the checker compares all rows with the rules. Then the faults
@@ -191,7 +191,7 @@ func (a *actor) send(_ context.Context, m research.Message) error {
 	})
 }
 
-// wake starts the archivist of pending work.
+// wake starts the assigner.
 func (a *actor) wake(_ context.Context, project string) error {
 	return a.Do("wake", func() error {
 		a.w.wakes.Send(project)

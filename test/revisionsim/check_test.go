@@ -44,12 +44,12 @@ type checker struct {
 
 // instance is an instance before and after its newest change.
 type instance struct {
-	was, is revision.Instance
-	version int64
-	over    int64
-	fold    fold
-	victims []string // when it began to await them
-	kept    bool     // its row was removed
+	was, is    revision.Instance
+	version    int64
+	over       int64
+	fold       fold
+	supersedes []string // when it began to await them
+	kept       bool     // its row was removed
 }
 
 // fold is what the events of an instance say.

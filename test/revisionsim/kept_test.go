@@ -53,15 +53,15 @@ func (c *checker) removed(id string) {
 	in := c.instance(id)
 	in.kept = true
 	c.w.Met("kept: " + in.is.Trigger)
-	key := revision.KeptPrefix + revisionID(&in.is) + ".json"
+	key := revision.BucketPrefix + revisionID(&in.is) + ".json"
 	if in.is.Run > 0 {
 		at, err := revision.ParseID(id)
 		if err != nil {
 			c.fail("%s: %v", id, err)
 		}
-		key = revision.KeptKey(at)
+		key = revision.BucketKey(at)
 	}
-	var k revision.Kept
+	var k revision.BucketObject
 	err := json.Unmarshal(c.w.kept[key], &k)
 	there := slices.ContainsFunc(k.Instances, func(kept revision.Instance) bool {
 		return reflect.DeepEqual(kept, in.is)

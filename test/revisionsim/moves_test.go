@@ -37,11 +37,11 @@ func (c *checker) moved(in *instance) {
 		c.unchanged(was, is)
 		return
 	}
-	if was.Told == "" && is.Told != "" {
+	if was.StopRequested == "" && is.StopRequested != "" {
 		c.tells(is)
 	}
-	if was.Told != "" && is.Told != was.Told && string(is.State) != was.Told {
-		c.fail("%s was told to end %s, and is %s", is.ID, was.Told, is.State)
+	if was.StopRequested != "" && is.StopRequested != was.StopRequested && string(is.State) != was.StopRequested {
+		c.fail("%s was told to end %s, and is %s", is.ID, was.StopRequested, is.State)
 	}
 	c.checkFilter(was, is)
 	c.checkEdges(was, is)
@@ -61,8 +61,8 @@ func (c *checker) moved(in *instance) {
 	}
 	switch is.State {
 	case workflow.Awaiting:
-		in.victims = c.victims(is)
-		c.w.Met(fmt.Sprintf("awaiting: %d victims", min(len(in.victims), 2)))
+		in.supersedes = c.supersedes(is)
+		c.w.Met(fmt.Sprintf("awaiting: %d superseded", min(len(in.supersedes), 2)))
 	case workflow.Dispatched:
 		c.starts(in)
 	case workflow.Waiting, workflow.Failure:
@@ -143,8 +143,8 @@ func (c *checker) unchanged(was, is *revision.Instance) {
 	}
 }
 
-// victims are the instances that one supersedes when it begins to await their ends.
-func (c *checker) victims(s *revision.Instance) (ids []string) {
+// supersedes are the instances that one supersedes when it begins to await their ends.
+func (c *checker) supersedes(s *revision.Instance) (ids []string) {
 	for id, in := range c.instances {
 		v := &in.is
 		if v.Archive == s.Archive && v.Revision < s.Revision && slices.Contains(s.Cancels, v.Task) &&
@@ -184,9 +184,9 @@ func (c *checker) starts(in *instance) {
 		c.awaitsAsDefined(is, t)
 	}
 	c.checkSteps(is, t)
-	for _, id := range in.victims {
+	for _, id := range in.supersedes {
 		if !over(string(c.instances[id].is.State)) {
-			c.fail("%s starts beside its victim %s, which is %s", is.ID, id, c.instances[id].is.State)
+			c.fail("%s starts beside %s, which it supersedes and which is %s", is.ID, id, c.instances[id].is.State)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.instances)) {
@@ -212,9 +212,9 @@ func (c *checker) startsBeside(is *revision.Instance, other *instance) {
 		return
 	}
 	// A person does not wait for a pass: a run, or a step that a person starts, can come between the look of a
-	// pass and its commit. The superseder then waits for this one, too: starts checks all of its victims.
+	// pass and its commit. The superseder then waits for this one, too: starts checks all that it supersedes.
 	byPerson := o.Trigger == revision.ByHand || o.Starter != ""
-	if slices.Contains(other.victims, is.ID) && !byPerson && !(is.Force && is.Run > 0) {
+	if slices.Contains(other.supersedes, is.ID) && !byPerson && !(is.Force && is.Run > 0) {
 		c.fail("%s starts, and %s, which supersedes it, is %s", is.ID, o.ID, o.State)
 	}
 	if is.Lock == "" || o.Lock != is.Lock {
@@ -265,8 +265,8 @@ func (c *checker) succeeds(was, is *revision.Instance) {
 		}
 		return
 	}
-	if was.Told != "" || is.Last == nil || is.Last.End != "succeeded" || is.Last.Attempt != is.Attempt {
-		c.fail("%s succeeds; told %q, last %+v", is.ID, was.Told, is.Last)
+	if was.StopRequested != "" || is.Last == nil || is.Last.End != "succeeded" || is.Last.Attempt != is.Attempt {
+		c.fail("%s succeeds; told %q, last %+v", is.ID, was.StopRequested, is.Last)
 	}
 	key := is.Archive + " " + is.Task
 	c.succeeded[key] = max(c.succeeded[key], is.Revision)
@@ -289,11 +289,11 @@ func (c *checker) tried(was, is *revision.Instance) {
 
 // tells checks that an instance may be told to end.
 func (c *checker) tells(is *revision.Instance) {
-	c.w.Met("told: " + is.Told)
-	if is.Told != "superseded" {
+	c.w.Met("told: " + is.StopRequested)
+	if is.StopRequested != "superseded" {
 		return
 	}
-	if is.Fixed {
+	if is.Uninterruptible {
 		c.fail("%s is not to be interrupted, and is told to end", is.ID)
 	}
 	by := c.instances[is.By]
@@ -312,7 +312,7 @@ func (c *checker) above(by, in *revision.Instance) bool {
 
 // superseded checks who has superseded an instance.
 func (c *checker) superseded(was, is *revision.Instance) {
-	if is.Fixed && started(was) {
+	if is.Uninterruptible && started(was) {
 		c.fail("%s is not to be interrupted, and was superseded when it was %s", is.ID, was.State)
 	}
 	for _, e := range is.Edges {
@@ -327,7 +327,8 @@ func (c *checker) superseded(was, is *revision.Instance) {
 	if by != nil && c.above(&by.is, is) {
 		c.w.Met("superseded: from " + string(was.State))
 		// Once it awaits their ends, they are superseded, also if a person cancels it meanwhile.
-		if was.Told == "" && by.is.State != workflow.Awaiting && by.is.State != workflow.Cancelled && n <= is.Revision {
+		if was.StopRequested == "" && by.is.State != workflow.Awaiting && by.is.State != workflow.Cancelled &&
+			n <= is.Revision {
 			c.fail("%s was superseded by %s, which is %s", is.ID, by.is.ID, by.is.State)
 		}
 		return
@@ -389,10 +390,10 @@ func (c *checker) checkInstance(id string) {
 		return
 	}
 	is, f := &in.is, in.fold
-	if f.events != in.version || f.state != string(is.State) || f.attempt != is.Attempt || f.told != is.Told ||
+	if f.events != in.version || f.state != string(is.State) || f.attempt != is.Attempt || f.told != is.StopRequested ||
 		is.Attempt > 0 && f.exec != is.Exec {
 		c.fail("the events of %s say %+v; its row %d %s %d %s %q", id, f, in.version, is.State, is.Attempt, is.Exec,
-			is.Told)
+			is.StopRequested)
 	}
 	if (in.over > 0) != over(string(is.State)) {
 		c.fail("%s is %s; it ended at %d", id, is.State, in.over)
@@ -405,9 +406,9 @@ func (c *checker) checkInstance(id string) {
 	if over(string(is.State)) {
 		return
 	}
-	if is.Victim != "" && (is.State != workflow.Awaiting || !c.waiters[is.Victim][id] ||
-		c.instances[is.Victim].is.Settled) {
-		c.fail("%s is %s and waits for the end of %s", id, is.State, is.Victim)
+	if is.Superseding != "" && (is.State != workflow.Awaiting || !c.waiters[is.Superseding][id] ||
+		c.instances[is.Superseding].is.Settled) {
+		c.fail("%s is %s and waits for the end of %s", id, is.State, is.Superseding)
 	}
 	for _, e := range is.Edges {
 		if e.ID == "" || e.Verdict != workflow.Open {
@@ -445,7 +446,7 @@ func (c *checker) places(in *revision.Instance) (keys []string) {
 	case in.State == workflow.Blocked && in.Filtered && !open:
 		keys = append(keys, line+"filter"+end)
 	case in.State == workflow.Awaiting:
-		if in.Victim == "" {
+		if in.Superseding == "" {
 			keys = append(keys, line+"cancel"+end)
 		}
 		for _, task := range slices.Compact(slices.Sorted(slices.Values(in.Cancels))) {

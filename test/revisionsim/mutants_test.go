@@ -35,7 +35,7 @@ func (m mutant) Known() (name string, shown uint64) { return m.name, m.shown }
 var mutants = []mutant{
 	{name: "a revision planned before those below it", client: reading("ARCHIVE#", "archive_json", ahead)},
 	{name: "instances of higher revisions superseded", client: query("TASKLIVE#", upwards)},
-	{name: "a superseder starts beside its victims", client: passing("TASKLIVE#", none)},
+	{name: "a superseder starts beside what it supersedes", client: passing("TASKLIVE#", none)},
 	{name: "an instance starts that another supersedes", shown: 79, client: passing("TASKCANCEL#", none)},
 	{name: "an edge without the row of its waiter", deafEdges: true, client: without(waiter)},
 	{name: "the row of a waiter removed before the edge is decided", deafEdges: true, client: apart(waiter)},

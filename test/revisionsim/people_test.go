@@ -121,7 +121,7 @@ func (a *actor) act(ctx context.Context) {
 		next := min(known.Watermark+1+a.Rng.Int64N(2), int64(len(a.w.repos[name].commits)))
 		a.did("skip", name, a.store.Skip(ctx, name, next, a.by()))
 	case n < 23 && known.First > 1:
-		_, err = a.store.Fill(ctx, name, 1+a.Rng.Int64N(known.First-1), known.First-1, a.by())
+		_, err = a.store.Backfill(ctx, name, 1+a.Rng.Int64N(known.First-1), known.First-1, a.by())
 		a.did("backfill", name, err)
 	default:
 		baseline := known.Baseline

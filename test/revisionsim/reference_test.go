@@ -166,7 +166,7 @@ func (c *checker) checkSettings(in *revision.Instance, s *spec, t *task) {
 	slices.Sort(cancels)
 	order := fmt.Sprintf("%012d#%03d#%s#%06d", in.Revision, s.place(t)+1, t.name, in.Run)
 	if in.Order != order || in.Lock != t.lock || in.LatestOnly != latest || in.Follow != t.follow ||
-		in.Fixed != t.fixed || in.AllowFailure != t.mayFail ||
+		in.Uninterruptible != t.fixed || in.AllowFailure != t.mayFail ||
 		!slices.Equal(slices.Sorted(slices.Values(in.Cancels)), cancels) {
 		c.fail("%s is not as its definition says: %+v; %+v, place %s", in.ID, in, t, order)
 	}

@@ -29,7 +29,7 @@ func (c *checker) atRest() error {
 		in := &c.instances[id].is
 		if !over(string(in.State)) || !in.Settled {
 			return fmt.Errorf("%s is %s, settled: %t, parked: %t, told: %q, edges: %+v", id, in.State, in.Settled,
-				in.Parked, in.Told, in.Edges)
+				in.Parked, in.StopRequested, in.Edges)
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.instances)) {

@@ -153,7 +153,7 @@ func (a *actor) record(ctx context.Context) {
 		return
 	case err == nil && !recorded:
 		a.w.Met("result: too late")
-	case err == nil && in.Told == "" && r.End == runner.Succeeded && in.State != "succeeded":
+	case err == nil && in.StopRequested == "" && r.End == runner.Succeeded && in.State != "succeeded":
 		a.w.Met("result: success after it was told to end")
 	}
 	delete(a.w.open, r.Name())

@@ -180,7 +180,7 @@ var covered = []string{
 	"state: manual", "manual: started", "manual: superseded", "manual: cancelled", "manual: after a rerun",
 	"edge: on one that may fail, failed", "edge: on one that may fail, succeeded", "inputs: of this revision",
 	"inputs: of an earlier one", "inputs: none", "inputs: of a run", "parameters: set", "parameters: missing",
-	"told: superseded", "told: cancelled", "awaiting: 0 victims", "awaiting: 1 victims",
+	"told: superseded", "told: cancelled", "awaiting: 0 superseded", "awaiting: 1 superseded",
 	"start: by commit", "start: by manual", "start: by schedule", "start: with a lock",
 	"start: beside another revision", "kept: commit", "kept: manual", "kept: schedule",
 	"run with dependents: succeeded", "run with dependents: failed", "run with dependents: followed",

@@ -108,7 +108,7 @@ func (w *world) newActor(name string) *actor {
 	tab := a.Timed(tabletest.Table(client))
 	a.store = &revision.Store{Table: tab, Leases: &lease.Store{Table: tab, Now: a.Now, NewID: w.NewID}, Now: a.Now,
 		NewID: w.NewID, Secret: func() string { return "secret" + w.NewID() }, Times: times, Open: a.open,
-		Start: a.start, Stop: a.stop, Tell: a.tell, Wake: a.wake, Kept: a,
+		Start: a.start, Stop: a.stop, Tell: a.tell, Wake: a.wake, Bucket: a,
 		Metric: func(name string, n float64) { w.Met("metric " + name) }}
 	return a
 }

@@ -31,6 +31,12 @@ type Cmd struct {
 	Workflow workflowCmd `cmd:"" help:"Check the tasks that an archive defines, and see what they wait for."`
 }
 
+// Help says what an archive is here.
+func (Cmd) Help() string {
+	return "An archive is one thing with revisions: a Git or Subversion repository, or a preserved object with its " +
+		"versions. It is not the whole of Archivist. Its files below _workflows say which tasks each revision starts."
+}
+
 // archiveName is the argument of most commands.
 type archiveName struct {
 	Archive string `arg:"" help:"Name of an archive."`

@@ -28,26 +28,26 @@ func watchArchive(a *command.App, archive string) error {
 	}
 
 	seen := map[string]bool{} // tasks that had not ended
-	return a.Watch(func() (command.Sight, error) {
+	return a.Watch(func() (command.Snapshot, error) {
 		got, err := a.Client.Archive(a.Ctx, archive)
 		if err != nil {
-			return command.Sight{}, err
+			return command.Snapshot{}, err
 		}
 		newest, err := a.Client.Revisions(a.Ctx, archive, 1)
 		if err != nil {
-			return command.Sight{}, err
+			return command.Snapshot{}, err
 		}
 		tasks, err := a.Client.Tasks(a.Ctx, archive, v1.TaskFilter{Limit: watchedTasks})
-		return sightOfArchive(got, newest, tasks, seen), err
+		return snapshotOfArchive(got, newest, tasks, seen), err
 	})
 }
 
-// sightOfArchive summarizes an archive. It adds tasks that have not ended to seen: only such a task can fail the
+// snapshotOfArchive summarizes an archive. It adds tasks that have not ended to seen: only such a task can fail the
 // command, since a failure of long ago is no news. It is over when all that was notified is planned and has
 // ended; of an archive that is not active, when nothing runs.
-func sightOfArchive(x v1.ArchiveStatus, newest []v1.ArchiveRevision, tasks []v1.Task,
-	seen map[string]bool) command.Sight {
-	s := command.Sight{Things: []any{x}, Rows: rowsOf(tasks), Text: textOfArchive(x)}
+func snapshotOfArchive(x v1.ArchiveStatus, newest []v1.ArchiveRevision, tasks []v1.Task,
+	seen map[string]bool) command.Snapshot {
+	s := command.Snapshot{Things: []any{x}, Rows: rowsOf(tasks), Text: textOfArchive(x)}
 	s.State = s.Text + strings.Join(s.Rows, "")
 	var failed []string
 	for _, t := range tasks {
@@ -84,7 +84,7 @@ func sum(by map[string]int) (n int) {
 
 // waitForPerson ends a watch in which nothing goes on any more until a person starts a task: every task that has not
 // ended is such a one, or waits for one. open is their number, of which tasks may have a part only.
-func waitForPerson(s *command.Sight, tasks []v1.Task, open int) {
+func waitForPerson(s *command.Snapshot, tasks []v1.Task, open int) {
 	held := map[string]bool{} // by id
 	for known := -1; known < len(held); {
 		known = len(held)

@@ -128,15 +128,15 @@ func watchRevision(a *command.App, archive string, n int64) error {
 	if err != nil {
 		return err
 	}
-	return a.Watch(func() (command.Sight, error) {
+	return a.Watch(func() (command.Snapshot, error) {
 		got, err := a.Client.RevisionPlan(a.Ctx, archive, n, a.Getenv("ARCHIVIST_RUN_TOKEN"))
-		return sightOfPlan(got), err
+		return snapshotOfPlan(got), err
 	})
 }
 
-// sightOfPlan summarizes a revision. It is not over before it is planned, though none of its tasks goes on then.
-func sightOfPlan(r v1.RevisionPlan) command.Sight {
-	s := command.Sight{
+// snapshotOfPlan summarizes a revision. It is not over before it is planned, though none of its tasks goes on then.
+func snapshotOfPlan(r v1.RevisionPlan) command.Snapshot {
+	s := command.Snapshot{
 		Things: []any{r},
 		Done:   r.Ended,
 		Of:     r.Tasks,

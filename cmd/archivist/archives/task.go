@@ -287,10 +287,10 @@ func (c *taskRunCmd) Run(a *command.App) error {
 // watchTask shows a task until it has ended. It fails if it has not succeeded, so also if it was cancelled,
 // superseded or skipped.
 func watchTask(a *command.App, id string) error {
-	return a.Watch(func() (command.Sight, error) {
+	return a.Watch(func() (command.Snapshot, error) {
 		got, err := a.Client.Task(a.Ctx, id)
 		t := got.Task
-		s := command.Sight{
+		s := command.Snapshot{
 			Things: []any{t},
 			Text:   t.ID + " " + t.State,
 			State:  t.State,

@@ -9,8 +9,8 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// Sight is the result of one look at something that goes on.
-type Sight struct {
+// Snapshot is the result of one look at something that goes on.
+type Snapshot struct {
 	// Things are what --json prints, always in the same order and number: each is compared with what it was at the
 	// last look.
 	Things []any
@@ -45,7 +45,7 @@ const MostMissed = 5
 
 // Watch polls until everything has ended, less often the longer it takes, and returns what has failed then. It
 // returns the error of the context if the user interrupts it: what is watched goes on.
-func (a *App) Watch(look func() (Sight, error)) error {
+func (a *App) Watch(look func() (Snapshot, error)) error {
 	show, missed := a.shower(), 0
 	for n := 0; ; n++ {
 		s, err := look()
@@ -83,13 +83,13 @@ func Pause(n int) time.Duration {
 
 // shower shows the result of a poll: as a line of JSON for each item that has changed, or else as a status line.
 // The last result is a line of the output, with the rows: it is what remains on the terminal and in a file.
-func (a *App) shower() func(Sight) {
+func (a *App) shower() func(Snapshot) {
 	if a.JSON != nil {
 		return a.jsonShower()
 	}
 
 	line, speed, state := a.StatusTo(a.Screen), terminal.Meter{Now: a.Now}, ""
-	return func(s Sight) {
+	return func(s Snapshot) {
 		text := s.Text
 		if s.Of > 0 {
 			speed.Add(s.Done)
@@ -130,9 +130,9 @@ func perSecond(rate float64) string {
 
 // jsonShower prints each item whenever it has changed, by the text of the chosen fields: a change of another
 // field is no line.
-func (a *App) jsonShower() func(Sight) {
+func (a *App) jsonShower() func(Snapshot) {
 	seen := map[int]string{}
-	return func(s Sight) {
+	return func(s Snapshot) {
 		for i, thing := range s.Things {
 			var line bytes.Buffer
 			_ = a.PrintLine(&line, thing) // a wire type can always be encoded

@@ -49,9 +49,9 @@ func (c *componentRunCmd) Run(a *command.App) error {
 // that failed. The run goes on by itself: an interrupt, or an API that does not answer, ends only the command.
 func followRun(a *command.App, run v1.ComponentRun, expected int64) error {
 	last := run
-	err := a.Watch(func() (s command.Sight, err error) {
+	err := a.Watch(func() (s command.Snapshot, err error) {
 		last, err = a.Client.Run(a.Ctx, run.Component, run.ID)
-		return runSight(last, expected), err
+		return runSnapshot(last, expected), err
 	})
 	if a.Ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 		fmt.Fprintf(a.Errors,
@@ -69,13 +69,13 @@ func followRun(a *command.App, run v1.ComponentRun, expected int64) error {
 	return err
 }
 
-// runSight summarizes a run. It fails if it was interrupted, or if items failed or are damaged. How many items
+// runSnapshot summarizes a run. It fails if it was interrupted, or if items failed or are damaged. How many items
 // there are is a guess, bounded by the most that a run works on: another run may take some of them.
-func runSight(r v1.ComponentRun, expected int64) command.Sight {
+func runSnapshot(r v1.ComponentRun, expected int64) command.Snapshot {
 	n := r.Counts
 	// Every end of the work on an item counts: what was asked for later is done for this run.
 	done := n.Done + n.Failed + n.NotYet + n.Passed + n.Broken
-	s := command.Sight{
+	s := command.Snapshot{
 		Things: []any{r},
 		State:  r.State,
 		Bar:    true,

@@ -38,7 +38,7 @@ type itemID struct {
 // itemListCmd finds items whose ids are not known: by their kind, by their type, or by both. An item has one
 // kind, which its id begins with, and any number of types.
 type itemListCmd struct {
-	Kind string `enum:",object,version,batch,item" default:"" help:"Only objects, versions, batches or free items."`
+	Kind string `enum:",object,version,batch,item" default:"" help:"Only objects, versions, batches or custom items."`
 	Type string `help:"Only items of this type." placeholder:"TYPE"`
 	command.Limit
 }

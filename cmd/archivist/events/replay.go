@@ -182,9 +182,9 @@ func showReplayFailures(p terminal.Page, r v1.Replay) {
 // that does not answer, ends only the command, which says how to follow and how to end it.
 func followReplay(a *command.App, id string) error {
 	var last v1.Replay
-	err := a.Watch(func() (s command.Sight, err error) {
+	err := a.Watch(func() (s command.Snapshot, err error) {
 		last, err = a.Client.Replay(a.Ctx, id)
-		return replaySight(last), err
+		return replaySnapshot(last), err
 	})
 	if a.Ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 		fmt.Fprintf(a.Errors,
@@ -207,10 +207,10 @@ func known[N int | int64](n *N) N {
 	return *n
 }
 
-// replaySight summarizes a replay. It fails if it was cancelled, or if events failed: a replay parks nothing, so
+// replaySnapshot summarizes a replay. It fails if it was cancelled, or if events failed: a replay parks nothing, so
 // they are nowhere else.
-func replaySight(r v1.Replay) command.Sight {
-	s := command.Sight{
+func replaySnapshot(r v1.Replay) command.Snapshot {
+	s := command.Snapshot{
 		Things: []any{r},
 		State:  r.State,
 		Text:   replayText(r),

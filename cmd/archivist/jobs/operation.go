@@ -354,17 +354,17 @@ const mostShown = 100
 // how to stop the operation.
 func followOperation(a *command.App, id string) error {
 	var last operationReport
-	err := a.Watch(func() (command.Sight, error) {
+	err := a.Watch(func() (command.Snapshot, error) {
 		o, err := a.Client.Operation(a.Ctx, id)
 		if err != nil {
-			return command.Sight{}, err
+			return command.Snapshot{}, err
 		}
 		last = operationReport{Operation: o}
 		// The details are requested once, at the end: while it runs, the counts say enough.
 		if o.State != v1.OperationRunning {
 			last, err = detailsOf(a, o, mostShown)
 		}
-		return operationSight(last), err
+		return operationSnapshot(last), err
 	})
 	if a.Ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 		fmt.Fprintf(a.Errors,
@@ -379,11 +379,11 @@ func followOperation(a *command.App, id string) error {
 	return err
 }
 
-// operationSight summarizes an operation. It fails if it was interrupted, if jobs were refused, or if findings
+// operationSnapshot summarizes an operation. It fails if it was interrupted, if jobs were refused, or if findings
 // are left; how many jobs there are is known only when all are selected.
-func operationSight(r operationReport) command.Sight {
+func operationSnapshot(r operationReport) command.Snapshot {
 	o, n := r.Operation, r.Counts
-	s := command.Sight{
+	s := command.Snapshot{
 		Things: []any{r},
 		State:  o.State,
 		Text:   operationText(o),

@@ -14,9 +14,9 @@ import (
 // watchJob shows a job until it has ended, without a percentage: the duration of the steps is not known. It fails
 // if the job fails, with the command that requeues it.
 func watchJob(a *command.App, id string) error {
-	return a.Watch(func() (s command.Sight, err error) {
+	return a.Watch(func() (s command.Snapshot, err error) {
 		j, err := a.Client.Job(a.Ctx, id)
-		s = command.Sight{Things: []any{j}, Text: jobText(j), State: j.State, Over: v1.Ended(j.State)}
+		s = command.Snapshot{Things: []any{j}, Text: jobText(j), State: j.State, Over: v1.Ended(j.State)}
 		if j.State == v1.Failed {
 			s.Failed = fault.New(fault.Conflict, "job %s failed: %s; "+
 				"correct it and run: archivist job requeue %s --reason TEXT",
@@ -63,14 +63,14 @@ func resultText(j v1.Job) string {
 // poll is one request per batch, whatever its size: the counts are enough.
 func watchBatches(a *command.App, ids []string) error {
 	batches := make([]v1.Batch, len(ids))
-	err := a.Watch(func() (command.Sight, error) {
+	err := a.Watch(func() (command.Snapshot, error) {
 		for i, id := range ids {
 			var err error
 			if batches[i], err = a.Client.Batch(a.Ctx, id); err != nil {
-				return command.Sight{}, err
+				return command.Snapshot{}, err
 			}
 		}
-		return sightOf(batches), nil
+		return snapshotOf(batches), nil
 	})
 
 	for _, b := range batches {
@@ -110,9 +110,9 @@ func warnOf(a *command.App, b v1.Batch) {
 	}
 }
 
-// sightOf summarizes batches. How many jobs are expected is known only when the manifest has been read, so those
+// snapshotOf summarizes batches. How many jobs are expected is known only when the manifest has been read, so those
 // that exist can be more than that.
-func sightOf(batches []v1.Batch) (s command.Sight) {
+func snapshotOf(batches []v1.Batch) (s command.Snapshot) {
 	var sum v1.Counts
 	ended, failed, held := 0, []string{}, []string{}
 	for _, b := range batches {
@@ -150,7 +150,7 @@ func sightOf(batches []v1.Batch) (s command.Sight) {
 
 // summaryOf is the progress of the batches in one line. Before the manifest is read there is no number to show;
 // after the last job, the report is still to be made.
-func summaryOf(s command.Sight, sum v1.Counts) string {
+func summaryOf(s command.Snapshot, sum v1.Counts) string {
 	if s.Of == 0 && !s.Over {
 		return "the manifest is being read"
 	}

@@ -185,18 +185,18 @@ func (researchStatusCmd) Help() string {
 // Run shows the numbers once, or until nothing is left to be researched.
 func (c *researchStatusCmd) Run(a *command.App) error {
 	if c.Watch {
-		return a.Watch(func() (command.Sight, error) {
+		return a.Watch(func() (command.Snapshot, error) {
 			s, err := a.Client.ResearchStatus(a.Ctx, c.Project)
-			return statusSight(s), err
+			return statusSnapshot(s), err
 		})
 	}
 
 	return command.Show(a, showResearch)(a.Client.ResearchStatus(a.Ctx, c.Project))
 }
 
-// statusSight is the status in one line. It is over when all pairs are researched, and are not being counted
+// statusSnapshot is the status in one line. It is over when all pairs are researched, and are not being counted
 // again.
-func statusSight(s v1.ResearchStatus) command.Sight {
+func statusSnapshot(s v1.ResearchStatus) command.Snapshot {
 	n := s.Coverage
 	text := fmt.Sprintf("%d of %s, %d leased, %s, %d in the last hour", n.Researched,
 		terminal.Count(int(n.Pairs), "pair"), n.Leased, terminal.Count(s.Researchers, "researcher"),
@@ -209,7 +209,7 @@ func statusSight(s v1.ResearchStatus) command.Sight {
 	if s.Recounting {
 		text += ", counting again"
 	}
-	return command.Sight{
+	return command.Snapshot{
 		Things: []any{s},
 		Text:   text,
 		State:  s.Paused,

@@ -81,7 +81,7 @@ func (c *workCmd) Run(a *command.App) error {
 	defer end()
 	context.AfterFunc(stop, end) // a second signal ends the process at once
 	if c.Queue != "" {
-		r.Source, err = pending.New(stop, c.Queue, r.Archive, log)
+		r.Source, err = pending.New(stop, c.Queue, r.Server, log)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (c *workCmd) researcher(a *command.App, host string,
 	web.Timeout = time.Minute // of one call; the longest that the API takes is half a minute
 	client := *a.Client
 	client.HTTP = &web
-	archive := &researcher.API{
+	server := &researcher.API{
 		Client:   &client,
 		Project:  c.Project,
 		Name:     c.Name,
@@ -143,8 +143,8 @@ func (c *workCmd) researcher(a *command.App, host string,
 		Concurrency: c.Concurrency,
 		Once:        c.Once,
 		UntilIdle:   c.UntilIdle,
-		Archive:     archive,
-		Source:      researcher.Next{Archive: archive},
+		Server:      server,
+		Source:      researcher.Next{Server: server},
 		Cache:       cache,
 		Reports:     reports,
 		Analyses:    shipped.Analyses,

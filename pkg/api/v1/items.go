@@ -36,7 +36,7 @@ type ItemLine struct {
 	Waits string `json:"waits,omitempty" example:"two files have not arrived"`
 }
 
-// Item is what components work on: an object, a version, a batch, or a free item.
+// Item is what components work on: an object, a version, a batch, or a custom item.
 type Item struct {
 	// The id: object:ARK, version:ARK/vN, batch:ID or item:ID.
 	ID string `json:"id" example:"item:delivery-17"`
@@ -62,7 +62,7 @@ type Item struct {
 	Lines []ItemLine `json:"lines"`
 }
 
-// ItemShape is what a free item is.
+// ItemShape is what a custom item is.
 type ItemShape struct {
 	// The types: letters, digits and . _ : -, beginning with a letter.
 	Types []string `json:"types,omitempty" maxItems:"20" example:"[\"delivery\"]"`
@@ -72,7 +72,7 @@ type ItemShape struct {
 	Identifiers []string `json:"identifiers,omitempty" maxItems:"20" example:"[\"B400022028241-RT1\"]"`
 }
 
-// ItemRequest is a request to create a free item.
+// ItemRequest is a request to create a custom item.
 type ItemRequest struct {
 	// The id: item: and 1 to 200 letters, digits and . _ : / @ + = -.
 	ID string `json:"id" maxLength:"400" example:"item:delivery-17"`
@@ -86,8 +86,8 @@ type ItemAction struct {
 	// event: an event is recorded; if it is that of a component, the component's work counts as done. revoke: events
 	// count no longer. restart: all events count no longer, from the first failure on or from the event `from`.
 	// stop: no component begins work on it. prioritize: it gets another priority. release: the lease of a component
-	// on it ends; what the worker still does is not recorded. change: a free item gets other types, parents and
-	// identifiers. forget: a free item is removed from all lines; its history stays.
+	// on it ends; what the worker still does is not recorded. change: a custom item gets other types, parents and
+	// identifiers. forget: a custom item is removed from all lines; its history stays.
 	Action string `json:"action" enum:"event,revoke,restart,stop,prioritize,release,change,forget" example:"restart"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The metadata is corrected."`
@@ -147,7 +147,7 @@ func (c *Client) Item(ctx context.Context, id string) (Item, error) {
 	return get[Item](ctx, c, "/v1/item"+query("id", id))
 }
 
-// CreateItem creates a free item. The same request again changes nothing.
+// CreateItem creates a custom item. The same request again changes nothing.
 func (c *Client) CreateItem(ctx context.Context, in ItemRequest,
 	key string) (out ItemOutcome, err error) {
 	err = c.Call(ctx, http.MethodPost, "/v1/items", in, &out, "Idempotency-Key", key)

@@ -103,7 +103,7 @@ func (s *System) research() *research.Store {
 	}
 
 	if s.env(EnvPendingWork) != "" {
-		store.Wake = s.wakeArchivist
+		store.Wake = s.wakeAssigner
 	}
 	return store
 }
@@ -195,20 +195,20 @@ func (s *System) sendReports(ctx context.Context, reports []research.Report) err
 	return nil
 }
 
-// wakeArchivist starts a pass of the archivist of pending work. That function knows its own name
+// wakeAssigner starts a pass of the assigner. That function knows its own name
 // from Lambda.
-func (s *System) wakeArchivist(ctx context.Context, project string) error {
+func (s *System) wakeAssigner(ctx context.Context, project string) error {
 	name := cmp.Or(s.env(EnvPendingWork), s.env("AWS_LAMBDA_FUNCTION_NAME"))
 	return s.functions.Send(ctx, name, lambda.PendingWorkRequest{Project: project})
 }
 
-// PendingWork is the function of the archivist of pending work. Its time is that of all
+// PendingWork is the function of the assigner. Its time is that of all
 // functions of research.
 func (s *System) PendingWork() *lambda.PendingWork {
 	return &lambda.PendingWork{
 		Pass:     s.research().Pass,
 		Projects: s.researching.names,
-		Wake:     s.wakeArchivist,
+		Wake:     s.wakeAssigner,
 		Now:      s.queue.Now,
 		Budget:   s.queue.Rules.Timing.Research().Budget,
 		Patience: time.Second / 2,
@@ -221,11 +221,11 @@ func (s *System) PendingWork() *lambda.PendingWork {
 // be stored go to the queue EnvResearchDead.
 func (s *System) CompletedWork() *lambda.CompletedWork {
 	return &lambda.CompletedWork{
-		Record:  s.research().Record,
-		Bury:    s.queueAt(EnvResearchDead).Put,
-		Budget:  s.queue.Rules.Timing.Research().Budget,
-		Metrics: s.metrics,
-		Log:     s.log,
+		Record:     s.research().Record,
+		DeadLetter: s.queueAt(EnvResearchDead).Put,
+		Budget:     s.queue.Rules.Timing.Research().Budget,
+		Metrics:    s.metrics,
+		Log:        s.log,
 	}
 }
 
@@ -246,12 +246,12 @@ func (s *System) feeds() *feed.Looker {
 func (s *System) Curation() *lambda.Curation {
 	looker := s.feeds()
 	return &lambda.Curation{
-		Curate:  looker.Research.Curate,
-		Feeds:   looker.Tick,
-		Bury:    s.queueAt(EnvResearchDead).Put,
-		Now:     s.queue.Now,
-		Budget:  feed.Budget,
-		Metrics: s.metrics,
-		Log:     s.log,
+		Curate:     looker.Research.Curate,
+		Feeds:      looker.Tick,
+		DeadLetter: s.queueAt(EnvResearchDead).Put,
+		Now:        s.queue.Now,
+		Budget:     feed.Budget,
+		Metrics:    s.metrics,
+		Log:        s.log,
 	}
 }

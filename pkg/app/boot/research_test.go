@@ -34,7 +34,7 @@ func TestResearchTimes(t *testing.T) {
 	}
 }
 
-// TestPassEnds: a pass of the archivist ends before its lease does, and a report that cannot be stored
+// TestPassEnds: a pass of the assigner ends before its lease does, and a report that cannot be stored
 // becomes a dead letter before it expires.
 func TestPassEnds(t *testing.T) {
 	for name, timing := range ingest.Timings {

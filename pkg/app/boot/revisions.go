@@ -64,7 +64,7 @@ func (s *System) revisionRows() *revision.Store {
 		Times:  revisionTimes(s.env(EnvTiming)),
 		Start:  tasks.Start,
 		Stop:   tasks.Stop,
-		Kept:   revision.InBucket{Bucket: *s.events.Bucket},
+		Bucket: revision.BucketObjects{Bucket: *s.events.Bucket},
 		Tell:   control.Flag,
 		Metric: s.metrics.Add,
 		Log:    s.log,

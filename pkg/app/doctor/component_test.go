@@ -13,21 +13,21 @@ import (
 var checked = component.Definition{Name: "check", Event: "Checked", Types: []string{"Box"},
 	Future: []string{"Checked"}, Runnable: component.Runnable{Function: "x"}}
 
-// lined is a settled world with a component and two items: its object, and a free one.
+// lined is a settled world with a component and two items: its object, and a custom one.
 func lined(t *testing.T) *world {
 	w := settled(t)
 	s := w.components()
 	if _, err := s.Apply(t.Context(), checked, component.By{Actor: "ada"}); err != nil {
 		t.Fatal(err)
 	}
-	if more, err := s.Fill(t.Context(), w.doctor().Queue.Now()); more || err != nil {
+	if more, err := s.Backfill(t.Context(), w.doctor().Queue.Now()); more || err != nil {
 		t.Fatal(more, err)
 	}
 	if _, err := s.Sync(t.Context(), "object:"+w.object); err != nil {
 		t.Fatal(err)
 	}
 	by := component.By{Actor: "ada", Reason: "a delivery"}
-	if _, err := s.Create(t.Context(), "item:box", component.Free{Types: []string{"Box"}}, by); err != nil {
+	if _, err := s.Create(t.Context(), "item:box", component.CustomItem{Types: []string{"Box"}}, by); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Register(t.Context(), "item:box", "Checked", event.Failure, by); err != nil {

@@ -53,7 +53,8 @@ func logged(t *testing.T) *world {
 	}
 	run := consumer.Runtime{Store: store, Handlers: map[string]consumer.Handler{
 		"refuses": consumer.HandlerFunc(refuses)}}
-	for _, d := range []consumer.Definition{{Name: "parks"}, {Name: "waits", Coalesce: &consumer.Merge{Quiet: 3600}}} {
+	waits := consumer.Definition{Name: "waits", Coalesce: &consumer.Coalesce{Debounce: 3600}}
+	for _, d := range []consumer.Definition{{Name: "parks"}, waits} {
 		d.Filter, d.Target.Handler = "Collection+*", "refuses"
 		d.Start, d.Retries = consumer.StartHorizon, consumer.NoRetries
 		if _, err := store.Apply(t.Context(), d, consumer.By{Actor: "me"}); err != nil {

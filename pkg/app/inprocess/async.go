@@ -55,8 +55,8 @@ func (f *function) deliver(payload []byte) {
 func (f *function) giveUp(payload []byte, a answer, err error) {
 	f.all.log.Error("an asynchronous invocation is given up", "function", f.name, "answer",
 		string(a.out), "error", err)
-	if f.bury != nil {
-		f.bury(payload)
+	if f.deadLetter != nil {
+		f.deadLetter(payload)
 	}
 }
 

@@ -94,9 +94,9 @@ type function struct {
 	timeout time.Duration
 	env     map[string]string                        // of its environments
 	cold    func(*process) (Function, func(), error) // makes an environment, and what closes it
-	// bury gets the payload of an asynchronous invocation that is given up; it may be nil.
-	bury func(payload []byte)
-	all  *functions
+	// deadLetter gets the payload of an asynchronous invocation that is given up; it may be nil.
+	deadLetter func(payload []byte)
+	all        *functions
 
 	mu      sync.Mutex
 	idle    []*environment

@@ -117,9 +117,9 @@ func (q *queue) send(body string, attributes map[string]types.MessageAttributeVa
 	return m
 }
 
-// bury puts a message of another queue on this one. It keeps its age ("Amazon SQS dead-letter
+// addDead puts a message of another queue on this one. It keeps its age ("Amazon SQS dead-letter
 // queues"). Its receive count goes on.
-func (q *queue) bury(m *message) {
+func (q *queue) addDead(m *message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.messages = append(q.messages, m)
@@ -173,7 +173,7 @@ func (q *queue) take(n int,
 				next = m.visible
 			}
 		case q.dead != nil && m.received >= q.most:
-			q.dead.bury(m)
+			q.dead.addDead(m)
 			continue
 		default:
 			m.received++

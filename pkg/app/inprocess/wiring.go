@@ -228,10 +228,10 @@ func (s *System) newFunctions(timing ingest.Timing) {
 		consumer[boot.EnvRevisions] = fnRevisions
 	}
 
-	s.newFunction(fnConsumer, times.Consumer, makers[fnConsumer], consumer).bury = s.buried
+	s.newFunction(fnConsumer, times.Consumer, makers[fnConsumer], consumer).deadLetter = s.deadLetter
 	relay := maps.Clone(events)
 	relay[boot.EnvConsumer] = fnConsumer
-	s.newFunction(fnRelay, times.Relay, makers[fnRelay], relay).bury = s.buried
+	s.newFunction(fnRelay, times.Relay, makers[fnRelay], relay).deadLetter = s.deadLetter
 	s.newFunction(fnScheduler, timing.Scheduler, makers[fnScheduler],
 		map[string]string{boot.EnvQueue: QueueURL(queueWake)})
 	s.feed(fnScheduler, 10, 2, queueWake)
@@ -247,9 +247,9 @@ func (s *System) newFunctions(timing ingest.Timing) {
 	s.newFunction(fnAPI, 29*time.Second, makers[fnAPI], env)
 }
 
-// buried keeps what was asked for in vain. It is the dead-letter queue of asynchronous
+// deadLetter keeps what was asked for in vain. It is the dead-letter queue of asynchronous
 // invocations.
-func (s *System) buried(payload []byte) {
+func (s *System) deadLetter(payload []byte) {
 	q, err := s.queues.named(queueWakeDead)
 	if err == nil {
 		q.send(string(payload), nil, 0)
@@ -276,7 +276,7 @@ func (s *System) newResearch(timing ingest.Timing) map[string]string {
 	// Each function gets a copy of the variables as far as they are known here, like the
 	// functions of infra.
 	s.newFunction(fnPendingWork, times.Timeout, makers[fnPendingWork],
-		maps.Clone(env)).bury = s.buried
+		maps.Clone(env)).deadLetter = s.deadLetter
 	env[boot.EnvPendingWork] = fnPendingWork
 	s.newFunction(fnCompletedWork, times.Timeout, makers[fnCompletedWork], maps.Clone(env))
 	s.feed(fnCompletedWork, 10, 5, queueCompleted)
@@ -294,7 +294,7 @@ func (s *System) newRevisions(timing ingest.Timing) map[string]string {
 		return map[string]string{}
 	}
 	env := map[string]string{boot.EnvRevisions: fnRevisions}
-	s.newFunction(fnRevisions, timing.Research().Timeout, makers[fnRevisions], nil).bury = s.buried
+	s.newFunction(fnRevisions, timing.Research().Timeout, makers[fnRevisions], nil).deadLetter = s.deadLetter
 	s.newFunction(fnTaskControl, revision.ControlTime, makers[fnTaskControl], env)
 	s.newFunction(fnTaskRunner, revision.RunnerTime, nil, nil)
 	s.newFunction(fnTaskRouter, revision.RunnerTime, nil, map[string]string{boot.EnvRunner: fnTaskRunner})

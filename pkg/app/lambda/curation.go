@@ -18,8 +18,8 @@ type Curation struct {
 	Curate func(ctx context.Context, r research.Curated, by research.By) (key string, err error)
 	Feeds  func(ctx context.Context, until time.Time) error // looks at those that are due
 
-	// Bury puts a message that can never be kept on the dead-letter queue, with why.
-	Bury Bury
+	// DeadLetter puts a message that can never be kept on the dead-letter queue, with why.
+	DeadLetter DeadLetter
 
 	Now     func() time.Time
 	Budget  time.Duration // in which looks at feeds begin
@@ -46,7 +46,7 @@ func (c *Curation) Handle(ctx context.Context, in CurationEvent) (events.SQSEven
 		}
 		return none(), err
 	}
-	return inbox{handle: c.keep, bury: c.Bury, log: c.Log}.all(ctx, in.Records), nil
+	return inbox{handle: c.keep, deadLetter: c.DeadLetter, log: c.Log}.all(ctx, in.Records), nil
 }
 
 // keep keeps what a message says.

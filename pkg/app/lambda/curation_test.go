@@ -19,11 +19,11 @@ import (
 
 // curator is what the function of curation calls.
 type curator struct {
-	kept   []string
-	buried []map[string]string
-	bodies []string
-	looked []time.Time
-	err    error // of Bury and Feeds
+	kept        []string
+	deadLetters []map[string]string
+	bodies      []string
+	looked      []time.Time
+	err         error // of DeadLetter and Feeds
 }
 
 func (c *curator) function() *Curation {
@@ -52,11 +52,11 @@ func (c *curator) function() *Curation {
 			c.looked = append(c.looked, until)
 			return c.err
 		},
-		Bury: func(_ context.Context, body string, attributes map[string]string) error {
+		DeadLetter: func(_ context.Context, body string, attributes map[string]string) error {
 			if c.err != nil {
 				return c.err
 			}
-			c.bodies, c.buried = append(c.bodies, body), append(c.buried, attributes)
+			c.bodies, c.deadLetters = append(c.bodies, body), append(c.deadLetters, attributes)
 			return nil
 		}}
 }
@@ -84,12 +84,13 @@ func TestCuration(t *testing.T) {
 	if len(c.kept) != 2 || strings.Join(strings.Fields(c.kept[0]), "") != strings.Join(strings.Fields(want[0]), "") {
 		t.Errorf("kept: %q", c.kept)
 	}
-	if len(c.buried) != 3 || c.bodies[2] != "hello" || c.buried[1]["reason"] != "there is no research project" ||
-		c.buried[1]["message"] != "nowhere" || c.buried[1]["queue"] != "arn:clips" ||
-		!strings.Contains(c.buried[2]["reason"], "column 1: invalid character 'h'") {
-		t.Errorf("buried: %q", c.buried)
+	if len(c.deadLetters) != 3 || c.bodies[2] != "hello" ||
+		c.deadLetters[1]["reason"] != "there is no research project" ||
+		c.deadLetters[1]["message"] != "nowhere" || c.deadLetters[1]["queue"] != "arn:clips" ||
+		!strings.Contains(c.deadLetters[2]["reason"], "column 1: invalid character 'h'") {
+		t.Errorf("dead letters: %q", c.deadLetters)
 	}
-	if r := c.buried[0]["reason"]; !strings.HasPrefix(r, `url: found "??é`) || len(r) > mostReason+10 ||
+	if r := c.deadLetters[0]["reason"]; !strings.HasPrefix(r, `url: found "??é`) || len(r) > mostReason+10 ||
 		strings.ContainsAny(r, "\x02\u2028") {
 		t.Errorf("a reason: %q", r)
 	}

@@ -43,7 +43,8 @@ func newShop(t *testing.T) *shop {
 		NewID: newID, Times: research.Default, Projects: []string{"songs"},
 		Analyses: map[string]func([]byte) error{"any": func([]byte) error { return nil }}}
 	s.Curation = &Curation{Curate: store.Curate, Now: now, Metrics: &cloudwatch.Metrics{},
-		Log: slog.New(slog.DiscardHandler), Bury: func(_ context.Context, body string, why map[string]string) error {
+		Log: slog.New(slog.DiscardHandler),
+		DeadLetter: func(_ context.Context, body string, why map[string]string) error {
 			if s.dies() {
 				return errDied
 			}

@@ -13,16 +13,16 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// Bury puts a message that can never be handled on a dead-letter queue, with attributes that
-// say why. After an error the message is delivered again, and buried then.
-type Bury func(ctx context.Context, body string, attributes map[string]string) error
+// DeadLetter puts a message that can never be handled on a dead-letter queue, with attributes that
+// say why. After an error the message is delivered again, and becomes a dead letter then.
+type DeadLetter func(ctx context.Context, body string, attributes map[string]string) error
 
 // inbox handles messages one by one. One that can never be handled becomes a dead letter with its
 // reason; one that may be handled later is listed in the response. Neither keeps the others back.
 type inbox struct {
-	handle func(ctx context.Context, body string) error
-	bury   Bury
-	log    *slog.Logger
+	handle     func(ctx context.Context, body string) error
+	deadLetter DeadLetter
+	log        *slog.Logger
 }
 
 // all handles the messages in their order, and returns which of them have to be delivered
@@ -39,8 +39,8 @@ func (m inbox) all(ctx context.Context, records []events.SQSMessage) events.SQSE
 	return out
 }
 
-// one handles a message. The error means that it may be handled later. A message that is
-// buried counts as done: else SQS would deliver it until its own limit, and give no reason.
+// one handles a message. The error means that it may be handled later. A dead letter counts as
+// done: else SQS would deliver it until its own limit, and give no reason.
 func (m inbox) one(ctx context.Context, r events.SQSMessage) error {
 	err := m.try(ctx, r.Body)
 	switch fault.Of(err) {
@@ -48,7 +48,7 @@ func (m inbox) one(ctx context.Context, r events.SQSMessage) error {
 		m.log.Error("a message that can never be handled; it becomes a dead letter", "message",
 			r.MessageId,
 			"error", err)
-		return m.bury(ctx, r.Body, map[string]string{"reason": reason(err), "message": r.MessageId,
+		return m.deadLetter(ctx, r.Body, map[string]string{"reason": reason(err), "message": r.MessageId,
 			"queue": r.EventSourceARN})
 	}
 	return err

@@ -15,7 +15,7 @@ import (
 	"archivist/pkg/research"
 )
 
-// PendingWork is the function of the archivist of pending work.
+// PendingWork is the function of the assigner.
 type PendingWork struct {
 	Pass     func(ctx context.Context, project string, until time.Time) (research.Passed, error)
 	Projects []string
@@ -58,11 +58,11 @@ func (f *PendingWork) Handle(ctx context.Context, in PendingWorkRequest) error {
 
 // CompletedWork is the function that stores what researchers report.
 type CompletedWork struct {
-	Record  func(ctx context.Context, r research.Report) (research.Recording, error)
-	Bury    Bury
-	Budget  time.Duration // of one invocation
-	Metrics *cloudwatch.Metrics
-	Log     *slog.Logger
+	Record     func(ctx context.Context, r research.Report) (research.Recording, error)
+	DeadLetter DeadLetter
+	Budget     time.Duration // of one invocation
+	Metrics    *cloudwatch.Metrics
+	Log        *slog.Logger
 }
 
 // Handle stores the report of each message of the queue completed-work. A report is stored
@@ -71,7 +71,7 @@ func (f *CompletedWork) Handle(ctx context.Context,
 	in events.SQSEvent) (events.SQSEventResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.Budget) // what is not stored by then comes back
 	defer cancel()
-	out := inbox{handle: f.store, bury: f.Bury, log: f.Log}.all(ctx, in.Records)
+	out := inbox{handle: f.store, deadLetter: f.DeadLetter, log: f.Log}.all(ctx, in.Records)
 	_ = f.Metrics.Put(context.WithoutCancel(ctx)) // the log has what was lost
 	return out, nil
 }

@@ -18,7 +18,7 @@ import (
 	"archivist/pkg/research"
 )
 
-// passing makes passes of the archivist, each of which takes some time.
+// passing makes passes of the assigner, each of which takes some time.
 type passing struct {
 	now   time.Time
 	busy  int // passes of somebody else, first
@@ -83,10 +83,10 @@ func TestPendingWork(t *testing.T) {
 
 // recorder stores reports, by the ids of their leases.
 type recorder struct {
-	stored []string
-	buried []map[string]string
-	bodies []string
-	lost   error // of the dead-letter queue
+	stored      []string
+	deadLetters []map[string]string
+	bodies      []string
+	lost        error // of the dead-letter queue
 }
 
 func (r *recorder) record(ctx context.Context, report research.Report) (research.Recording, error) {
@@ -114,11 +114,11 @@ func (r *recorder) record(ctx context.Context, report research.Report) (research
 func (r *recorder) function() *CompletedWork {
 	return &CompletedWork{Record: r.record, Budget: time.Minute, Metrics: &cloudwatch.Metrics{},
 		Log: slog.New(slog.DiscardHandler),
-		Bury: func(_ context.Context, body string, attributes map[string]string) error {
+		DeadLetter: func(_ context.Context, body string, attributes map[string]string) error {
 			if r.lost != nil {
 				return r.lost
 			}
-			r.bodies, r.buried = append(r.bodies, body), append(r.buried, attributes)
+			r.bodies, r.deadLetters = append(r.bodies, body), append(r.deadLetters, attributes)
 			return nil
 		}}
 }
@@ -160,12 +160,13 @@ func TestCompletedWork(t *testing.T) {
 	}
 	for i, want := range []string{"another result", "a defect of this software: at the disco",
 		"the message is no report: ", `project: found ""`} {
-		if len(r.buried) != 4 || !strings.HasPrefix(r.buried[i]["reason"], want) {
-			t.Fatalf("%q: buried: %q", want, r.buried)
+		if len(r.deadLetters) != 4 || !strings.HasPrefix(r.deadLetters[i]["reason"], want) {
+			t.Fatalf("%q: dead letters: %q", want, r.deadLetters)
 		}
 	}
-	if r.bodies[2] != "hello" || r.buried[2]["message"] != "text" || r.buried[3]["queue"] != "arn:completed-work" {
-		t.Errorf("buried: %q %q", r.bodies, r.buried)
+	if r.bodies[2] != "hello" || r.deadLetters[2]["message"] != "text" ||
+		r.deadLetters[3]["queue"] != "arn:completed-work" {
+		t.Errorf("dead letters: %q %q", r.bodies, r.deadLetters)
 	}
 	r.lost = errors.New("the queue cannot be reached")
 	out, err = r.function().Handle(t.Context(), in)
@@ -183,8 +184,8 @@ func TestCompletedWorkEnds(t *testing.T) {
 	f := r.function()
 	f.Budget = time.Millisecond
 	out, err := f.Handle(t.Context(), in)
-	if got := back(out); err != nil || len(got) != 1 || len(r.buried) > 0 {
-		t.Errorf("%v come back, %q, %v", got, r.buried, err)
+	if got := back(out); err != nil || len(got) != 1 || len(r.deadLetters) > 0 {
+		t.Errorf("%v come back, %q, %v", got, r.deadLetters, err)
 	}
 }
 

@@ -23,13 +23,13 @@ type Component struct {
 	// Changed is when the definition, or whether it is paused, was last changed.
 	Changed int64 `json:"changed"`
 
-	// Fill nil: the places of all items are as the definition says.
-	Fill *Filling `json:"fill,omitempty"`
+	// Backfill nil: the places of all items are as the definition says.
+	Backfill *BackfillProgress `json:"fill,omitempty"`
 }
 
-// Filling is how far a back-fill is, which decides the places of all items again. One is for all
+// BackfillProgress is how far a back-fill is, which decides the places of all items again. One is for all
 // components. Since is when it began, in milliseconds since 1970.
-type Filling struct {
+type BackfillProgress struct {
 	// Shard is how many of the Of parts of the list of items are done.
 	Shard int `json:"shard"`
 	Of    int `json:"of"`
@@ -51,11 +51,11 @@ type DefinitionChange struct {
 
 // component is the component of a row. f tells how far the back-fill is; a component whose
 // conditions did not change since it was complete has none.
-func (r *definitionRow) component(f *fillRow) (Component, error) {
+func (r *definitionRow) component(f *backfillRow) (Component, error) {
 	d, err := r.definition()
 	c := Component{Definition: d, Created: r.Created, Changed: r.Changed}
-	if r.Fill > f.Done {
-		c.Fill = &Filling{
+	if r.BackfillEpoch > f.Done {
+		c.Backfill = &BackfillProgress{
 			Shard:  f.parts(),
 			Of:     shards,
 			Items:  f.Looked,
@@ -69,7 +69,7 @@ func (r *definitionRow) component(f *fillRow) (Component, error) {
 // Get reads a component. A missing one is a NotFound. The back-fill is read first: then it cannot
 // seem to be done by definitions that are newer than it.
 func (s *Store) Get(ctx context.Context, name string) (Component, error) {
-	f, err := s.filling(ctx)
+	f, err := s.backfillState(ctx)
 	if err != nil {
 		return Component{}, err
 	}
@@ -87,7 +87,7 @@ func (s *Store) Get(ctx context.Context, name string) (Component, error) {
 
 // List lists all components by name.
 func (s *Store) List(ctx context.Context) ([]Component, error) {
-	f, err := s.filling(ctx)
+	f, err := s.backfillState(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +138,10 @@ type edit struct {
 	s    *Store
 	head head
 	// before is the epoch that the head has before the change.
-	before int64
-	fill   fillRow
-	row    definitionRow
-	now    int64
+	before   int64
+	backfill backfillRow
+	row      definitionRow
+	now      int64
 }
 
 // redefine lets f change a component, and does it again, with fresh rows, if another change was
@@ -154,7 +154,7 @@ func (s *Store) redefine(ctx context.Context, name string, f func(e *edit) error
 		}
 
 		e.before = e.head.Epoch
-		if e.fill, err = s.filling(ctx); err != nil {
+		if e.backfill, err = s.backfillState(ctx); err != nil {
 			return err
 		}
 
@@ -173,7 +173,7 @@ func (e *edit) apply(ctx context.Context, d Definition, by By) (Component, error
 	case err != nil:
 		return Component{}, err
 	case repeated && r.State == active: // others may have changed it meanwhile
-		return r.component(&e.fill)
+		return r.component(&e.backfill)
 	case repeated:
 		return Component{}, registry.Gone("component " + r.Name)
 	case r.State == deleting:
@@ -260,7 +260,7 @@ func (e *edit) change(ctx context.Context, d Definition, by By) (Component, erro
 		if err != nil {
 			return Component{}, err
 		}
-		return e.row.component(&e.fill)
+		return e.row.component(&e.backfill)
 	}
 
 	d.Version++
@@ -293,12 +293,12 @@ func (e *edit) raise(fill bool) {
 	if !fill {
 		return
 	}
-	f := &e.fill
+	f := &e.backfill
 	// A back-fill that begins anew keeps the time of the change that opened it first.
 	if f.Done == f.Want {
 		f.Since = e.now
 	}
-	f.Want, e.row.Fill = e.head.Epoch, e.head.Epoch
+	f.Want, e.row.BackfillEpoch = e.head.Epoch, e.head.Epoch
 	f.Cursors, f.Looked, f.Failed = make([]string, shards), 0, 0
 }
 
@@ -322,7 +322,7 @@ func (e *edit) save(ctx context.Context, tx *table.Tx, d Definition, eventType s
 	}
 
 	put(tx, &e.head, e.head.Rev)
-	put(tx, &e.fill, e.fill.Rev)
+	put(tx, &e.backfill, e.backfill.Rev)
 	put(tx, r, r.Rev)
 	detail := DefinitionChange{Reason: strings.TrimSpace(by.Reason), Definition: &d}
 	err = event.Append(tx, event.Subject{Type: event.Component, ID: r.Name}, r.Number, event.New{
@@ -340,7 +340,7 @@ func (e *edit) save(ctx context.Context, tx *table.Tx, d Definition, eventType s
 	if err := tx.Commit(ctx); err != nil {
 		return Component{}, err
 	}
-	return r.component(&e.fill)
+	return r.component(&e.backfill)
 }
 
 // Pause stops a component from the next item on: it is not started, and a run that is at work takes

@@ -27,7 +27,7 @@ func TestDefinitions(t *testing.T) {
 	by := func(request string) By { return By{Actor: "ada", Reason: "because", Request: request} }
 	for _, request := range []string{"1", "1", "", "2"} {
 		c, err := s.Apply(ctx, d, by(request))
-		if err != nil || c.Version != 1 || c.Fill == nil || c.Fill.Of != 16 {
+		if err != nil || c.Version != 1 || c.Backfill == nil || c.Backfill.Of != 16 {
 			t.Fatalf("%+v, %v", c, err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestEveryOwnEvent(t *testing.T) {
 		{"item.change", "", "items", Shape{Types: []string{"delivery", "box"}, Parents: parents, Reason: "because"}},
 		{"item.event", "", "items", Registered{Event: "Received", Forced: true, Reason: "because"}},
 		{"component.ran", event.Failure, "check", Ran{Component: "check", Definition: 1, Event: "Checked", Run: "r1",
-			BasedOn: Based{Item: 3}, Started: 1_000_000, Duration: 12, Reason: "3 files are missing",
+			BasedOn: SeenVersions{Item: 3}, Started: 1_000_000, Duration: 12, Reason: "3 files are missing",
 			Report: &Report{Total: 3, Entries: []Entry{{File: "a.tif", Type: "missing", Description: "not there"}}}}},
 		{"item.revoke", "", "items", Revoked{Events: []string{"Checked"}, Reason: "because"}},
 		{"item.prioritize", "", "items", Prioritized{Priority: 9, Reason: "because"}},
@@ -206,7 +206,7 @@ func TestConditions(t *testing.T) {
 
 // TestRepeatedSooner: components whose work is now repeated after some days find the items that are done.
 func TestRepeatedSooner(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := Definition{Name: "check", Event: "Checked", PastSuccess: []string{"Received"}, Old: []string{"Checked"},
 		Runnable: Runnable{Function: "x"}, Wake: true}
 	define(t, p.Store, d)

@@ -2,7 +2,7 @@
 // condition on what has happened to the item holds, and records its own event when it is done
 // (source: the autonomous-components text).
 //
-// An item is an object, a version or a batch of the system, its subject, or a free item that people
+// An item is an object, a version or a batch of the system, its subject, or a custom item that people
 // made. Each has one row: the fold of the subject's events and of the item's own events, which does
 // not depend on how the two are interleaved. An own event is written together with the row and with
 // the item's places in the lines of all components, in one transaction. So a line is never behind
@@ -102,20 +102,20 @@ type Item struct {
 // Mark is the newest event of a name. The newest is the one with the highest number, whatever the
 // times say.
 type Mark struct {
-	ID      string `json:"id"`      // of the event
-	Version int64  `json:"version"` // in the sequence of the event's subject
-	Outcome string `json:"outcome"`
-	At      int64  `json:"at"` // when it was registered
-	Based   Based  `json:"basedOn"`
+	ID      string       `json:"id"`      // of the event
+	Version int64        `json:"version"` // in the sequence of the event's subject
+	Outcome string       `json:"outcome"`
+	At      int64        `json:"at"` // when it was registered
+	BasedOn SeenVersions `json:"basedOn"`
 
 	// Failures is how many events of the name in a row were failures, up to and with this one.
 	Failures int            `json:"failures,omitempty"`
 	Cause    envelope.Cause `json:"cause"` // of what happens because of the event
 }
 
-// Based says how much of an item was known when work began: the versions of the two sequences. A
+// BasedOn says how much of an item was known when work began: the versions of the two sequences. A
 // change with a higher number has come since, even within the same millisecond.
-type Based struct {
+type SeenVersions struct {
 	Subject int64 `json:"subject"`
 	Item    int64 `json:"item"`
 }
@@ -134,11 +134,11 @@ type Claim struct {
 
 	// ID is a new one each time, so that a run that has taken the item twice can tell its workers
 	// apart. Until is the end of the lease.
-	ID    string         `json:"id"`
-	Until int64          `json:"until"`
-	Since int64          `json:"since"`
-	Based Based          `json:"basedOn"`
-	Cause envelope.Cause `json:"cause,omitzero"`
+	ID      string         `json:"id"`
+	Until   int64          `json:"until"`
+	Since   int64          `json:"since"`
+	BasedOn SeenVersions   `json:"basedOn"`
+	Cause   envelope.Cause `json:"cause,omitzero"`
 
 	// Takes is how often the item was taken without a result, with this time.
 	Takes int `json:"takes,omitempty"`
@@ -159,10 +159,10 @@ const (
 	KindObject  = "object"
 	KindVersion = "version"
 	KindBatch   = "batch"
-	KindFree    = "item"
+	KindCustom  = "item"
 )
 
-// subjects are the types of the subjects of items, by their kinds. A free item has none.
+// subjects are the types of the subjects of items, by their kinds. A custom item has none.
 var subjects = map[string]event.Type{
 	KindObject:  event.Object,
 	KindVersion: event.Version,
@@ -184,8 +184,8 @@ func IDOf(s envelope.Ref) string {
 // 1,024 bytes ("Service, account, and table quotas in Amazon DynamoDB").
 const maxID = 400
 
-// free are ids of free items: what can be pasted into a URL, a file name or a command.
-var free = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+=-]{0,199}$`)
+// customIDs are ids of custom items: what can be pasted into a URL, a file name or a command.
+var customIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+=-]{0,199}$`)
 
 // ParseID reads the id of an item: "object:ark:/99999/fk4x", "version:ark:/99999/fk4x/v3",
 // "batch:01J…" or "item:delivery-17", and returns what is before the first colon, and what is
@@ -198,16 +198,16 @@ func ParseID(id string) (kind, subject string, err error) {
 
 	kind, subject, typed := strings.Cut(id, ":")
 	if !typed { // the id of an item that was made by hand, without its kind
-		kind, subject = KindFree, id
+		kind, subject = KindCustom, id
 	}
 
 	switch {
 	case len(id) > maxID || !utf8.ValidString(id):
 		return "", "", fault.New(fault.Invalid,
 			"item: the id has %d bytes; expected at most %d, of text", len(id), maxID)
-	case kind == KindFree && free.MatchString(subject):
+	case kind == KindCustom && customIDs.MatchString(subject):
 		return kind, subject, nil
-	case kind == KindFree:
+	case kind == KindCustom:
 		return "", "", fault.New(fault.Invalid,
 			"item: %q: after item: expected 1 to 200 letters, digits and "+
 				". _ : / @ + = -, beginning with a letter or digit", id)
@@ -221,7 +221,7 @@ func ParseID(id string) (kind, subject string, err error) {
 
 func isControl(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// subjectOf is the subject that an item follows; ok is false for a free item. The id must be one
+// subjectOf is the subject that an item follows; ok is false for a custom item. The id must be one
 // that ParseID has read.
 func subjectOf(id string) (s event.Subject, ok bool) {
 	kind, name, _ := strings.Cut(id, ":")
@@ -269,7 +269,7 @@ type Work struct {
 	Subject string         `json:"subject"`
 	Types   []string       `json:"types,omitempty"`
 	Parents []envelope.Ref `json:"parents,omitempty"`
-	BasedOn Based          `json:"basedOn"`
+	BasedOn SeenVersions   `json:"basedOn"`
 	Cause   envelope.Cause `json:"cause"`
 
 	// Header is the cause as envelope.CauseHeader, for calls of the API. A runnable that sends it

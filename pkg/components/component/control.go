@@ -30,8 +30,8 @@ const (
 	maxSummary = 500
 )
 
-// Acted is what an action on an item did. A repeated request has the answer of the first.
-type Acted struct {
+// ActionResult is what an action on an item did. A repeated request has the answer of the first.
+type ActionResult struct {
 	Item *Item
 
 	// Changed false: the item was already as the action wants it.
@@ -50,7 +50,7 @@ const byHand = "items"
 // or the reason cannot be read; other errors are those of decide and of change.
 func (s *Store) control(ctx context.Context, id string, by By,
 	decide func(c *change) (string, error),
-	asked ...any) (out Acted, err error) {
+	asked ...any) (out ActionResult, err error) {
 	if err := by.Check(); err != nil {
 		return out, err
 	}
@@ -138,7 +138,7 @@ func (c *change) known() error {
 			"the item %s was forgotten; create it again to go on", it.ID)
 	case it.Version > 0 || it.Applied > 0:
 		return nil
-	case kind == KindFree:
+	case kind == KindCustom:
 		return fault.New(fault.NotFound, "there is no item %s; create it first", it.ID)
 	}
 	return fault.New(fault.NotFound, "there is no %s %q", kind, definition.Clip(subject, 100))
@@ -212,22 +212,22 @@ func (it *Item) isNew(name string) bool {
 // it is forced: the component's work counts as done, or as failed. That is refused while the
 // component works on the item. An Invalid means that the name or the outcome is not one, or that
 // the item has too many names of events.
-func (s *Store) Register(ctx context.Context, id, name, outcome string, by By) (Acted, error) {
+func (s *Store) Register(ctx context.Context, id, name, outcome string, by By) (ActionResult, error) {
 	if outcome == "" {
 		outcome = event.Success
 	}
 
 	if name == Stopped {
-		return Acted{}, fault.New(fault.Invalid,
+		return ActionResult{}, fault.New(fault.Invalid,
 			"event: %s stops the work on the item; use the action stop", Stopped)
 	}
 
 	if err := CheckEventName("event", name); err != nil {
-		return Acted{}, err
+		return ActionResult{}, err
 	}
 
 	if err := definition.Choice("outcome", outcome, event.Success, event.Failure); err != nil {
-		return Acted{}, err
+		return ActionResult{}, err
 	}
 	return s.control(ctx, id, by,
 		func(c *change) (string, error) { return c.register(name, outcome, by) },
@@ -258,7 +258,7 @@ func (c *change) register(name, outcome string, by By) (string, error) {
 	return summary, c.append("item.event", outcome, byHand, by, Registered{
 		Event:   name,
 		Forced:  len(owners) > 0,
-		BasedOn: Based{Subject: it.Applied, Item: it.Version},
+		BasedOn: SeenVersions{Subject: it.Applied, Item: it.Version},
 		Reason:  by.Reason,
 	})
 }
@@ -277,26 +277,26 @@ func (c *change) named(of func(*compiled) bool) (names []string) {
 // never happened. They stay in the history. Names that no event has are named in the summary. It is
 // refused, with a Conflict, while a component works on the item that records one of them or works
 // because of one: its result would be based on what does not count.
-func (s *Store) Revoke(ctx context.Context, id string, names []string, by By) (Acted, error) {
+func (s *Store) Revoke(ctx context.Context, id string, names []string, by By) (ActionResult, error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if len(names) == 0 {
-		return Acted{}, fault.New(fault.Invalid, "events: expected the name of at least one event")
+		return ActionResult{}, fault.New(fault.Invalid, "events: expected the name of at least one event")
 	}
 
 	if len(names) > MaxEventNames {
-		return Acted{}, fault.New(fault.Invalid,
+		return ActionResult{}, fault.New(fault.Invalid,
 			"events: %d names; at most %d are accepted, and no item has more",
 			len(names), MaxEventNames)
 	}
 
 	for _, name := range names {
 		if _, core := envelope.KindOf(name); core {
-			return Acted{}, fault.New(fault.Invalid,
+			return ActionResult{}, fault.New(fault.Invalid,
 				"events: %s is an event of the system itself; only events of "+
 					"components and of people can be revoked", name)
 		}
 		if err := CheckEventName("events", name); err != nil {
-			return Acted{}, err
+			return ActionResult{}, err
 		}
 	}
 	return s.control(ctx, id, by, func(c *change) (string, error) {
@@ -355,10 +355,10 @@ func (c *compiled) regards(names []string) bool {
 // from the first failure on. The names of all events from that one on are revoked, with their
 // earlier events too: an earlier success would otherwise count again. A stop ends. A Conflict means
 // that there is no such event that counts.
-func (s *Store) Restart(ctx context.Context, id, from string, by By) (Acted, error) {
+func (s *Store) Restart(ctx context.Context, id, from string, by By) (ActionResult, error) {
 	if from != "" {
 		if err := CheckEventName("from", from); err != nil {
-			return Acted{}, err
+			return ActionResult{}, err
 		}
 	}
 	return s.control(ctx, id, by, func(c *change) (string, error) {
@@ -409,7 +409,7 @@ func (it *Item) after(from string) (names []string, err error) {
 
 // Stop lets no component begin work on an item any more, until the event Stopped is revoked. Those
 // that work on it end their work; the summary names them.
-func (s *Store) Stop(ctx context.Context, id string, by By) (Acted, error) {
+func (s *Store) Stop(ctx context.Context, id string, by By) (ActionResult, error) {
 	return s.control(ctx, id, by, func(c *change) (string, error) {
 		if err := c.known(); err != nil {
 			return "", err
@@ -429,16 +429,16 @@ func (s *Store) Stop(ctx context.Context, id string, by By) (Acted, error) {
 		}
 		return summary, c.append("item.event", event.Success, byHand, by, Registered{
 			Event:   Stopped,
-			BasedOn: Based{Subject: it.Applied, Item: it.Version},
+			BasedOn: SeenVersions{Subject: it.Applied, Item: it.Version},
 			Reason:  by.Reason,
 		})
 	}, "stop")
 }
 
 // Prioritize gives an item another priority, 1 to 9. Components work on items of priority 9 first.
-func (s *Store) Prioritize(ctx context.Context, id string, priority int, by By) (Acted, error) {
+func (s *Store) Prioritize(ctx context.Context, id string, priority int, by By) (ActionResult, error) {
 	if err := definition.Within("priority", priority, 1, MaxPriority); err != nil {
-		return Acted{}, err
+		return ActionResult{}, err
 	}
 	return s.control(ctx, id, by, func(c *change) (string, error) {
 		if err := c.known(); err != nil {
@@ -457,9 +457,9 @@ func (s *Store) Prioritize(ctx context.Context, id string, priority int, by By) 
 // Release takes a component's lease on an item away: what the worker that had it does, is not
 // recorded, and the component can begin again. It is for a worker that is known to be dead; a lease
 // that has ended needs no release. A NotFound means that there is no such item or component.
-func (s *Store) Release(ctx context.Context, id, component string, by By) (Acted, error) {
+func (s *Store) Release(ctx context.Context, id, component string, by By) (ActionResult, error) {
 	if !definition.Names.MatchString(component) {
-		return Acted{}, missing(component)
+		return ActionResult{}, missing(component)
 	}
 	return s.control(ctx, id, by, func(c *change) (string, error) {
 		if err := c.known(); err != nil {

@@ -32,14 +32,14 @@ func lined(t *testing.T) *Store {
 	t.Helper()
 	s := newStore(t)
 	define(t, s, chain()...)
-	do(t)(s.Create(t.Context(), roll17, Free{Types: []string{"delivery"}}, by("")))
+	do(t)(s.Create(t.Context(), roll17, CustomItem{Types: []string{"delivery"}}, by("")))
 	do(t)(s.Register(t.Context(), roll17, "Received", "", by("")))
 	return s
 }
 
 // do fails the test for an action that was refused.
-func do(t *testing.T) func(a Acted, err error) Acted {
-	return func(a Acted, err error) Acted {
+func do(t *testing.T) func(a ActionResult, err error) ActionResult {
+	return func(a ActionResult, err error) ActionResult {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func ran(t *testing.T, s *Store, component, name, outcome string) {
 	t.Helper()
 	_, err := s.change(t.Context(), roll17, func(c *change) error {
 		return c.append("component.ran", outcome, component, By{}, Ran{Component: component, Event: name,
-			BasedOn: Based{Item: c.item().Version}})
+			BasedOn: SeenVersions{Item: c.item().Version}})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func classes(t *testing.T, s *Store) string {
 func TestFreeItem(t *testing.T) {
 	s := newStore(t)
 	define(t, s, chain()...)
-	is := Free{Types: []string{"roll", "delivery", "roll"}, Identifiers: []string{"D17"},
+	is := CustomItem{Types: []string{"roll", "delivery", "roll"}, Identifiers: []string{"D17"},
 		Parents: []envelope.Ref{{Type: "Collection", ID: "maps"}}}
 	a := do(t)(s.Create(t.Context(), roll17, is, by("")))
 	if !a.Changed || !slices.Equal(a.Item.Types, []string{"delivery", "roll"}) || a.Item.Identifiers[1] != "D17" {
@@ -105,7 +105,7 @@ func TestFreeItem(t *testing.T) {
 	if a := do(t)(s.Create(t.Context(), roll17, is, by(""))); a.Changed || a.Item.Version != 1 {
 		t.Errorf("%+v %+v", a, a.Item)
 	}
-	_, err = s.Create(t.Context(), roll17, Free{}, by(""))
+	_, err = s.Create(t.Context(), roll17, CustomItem{}, by(""))
 	if !fault.Is(err, fault.Conflict) {
 		t.Errorf("another item of the same id: %v", err)
 	}
@@ -125,7 +125,7 @@ func TestFreeItem(t *testing.T) {
 	if _, err := s.Stop(t.Context(), roll17, by("")); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a forgotten item is stopped: %v", err)
 	}
-	if a := do(t)(s.Create(t.Context(), roll17, Free{}, by(""))); a.Item.Version != 4 || a.Item.Forgotten {
+	if a := do(t)(s.Create(t.Context(), roll17, CustomItem{}, by(""))); a.Item.Version != 4 || a.Item.Forgotten {
 		t.Errorf("%+v", a.Item)
 	}
 }
@@ -189,11 +189,15 @@ func TestPriority(t *testing.T) {
 // TestClaimed: what concerns a component is refused while it works on the item, and a lease that has
 // ended is taken away, so that a worker that comes late has none.
 func TestClaimed(t *testing.T) {
-	actions := map[string]func(s *Store) (Acted, error){
-		"event":   func(s *Store) (Acted, error) { return s.Register(t.Context(), roll17, "Structure", "", by("")) },
-		"revoke":  func(s *Store) (Acted, error) { return s.Revoke(t.Context(), roll17, []string{"Received"}, by("")) },
-		"restart": func(s *Store) (Acted, error) { return s.Restart(t.Context(), roll17, "Received", by("")) },
-		"forget":  func(s *Store) (Acted, error) { return s.Forget(t.Context(), roll17, by("")) },
+	actions := map[string]func(s *Store) (ActionResult, error){
+		"event": func(s *Store) (ActionResult, error) {
+			return s.Register(t.Context(), roll17, "Structure", "", by(""))
+		},
+		"revoke": func(s *Store) (ActionResult, error) {
+			return s.Revoke(t.Context(), roll17, []string{"Received"}, by(""))
+		},
+		"restart": func(s *Store) (ActionResult, error) { return s.Restart(t.Context(), roll17, "Received", by("")) },
+		"forget":  func(s *Store) (ActionResult, error) { return s.Forget(t.Context(), roll17, by("")) },
 	}
 	for name, act := range actions {
 		s := lined(t)
@@ -265,45 +269,47 @@ func TestRefused(t *testing.T) {
 	s := lined(t)
 	ctx := t.Context()
 	long := strings.Repeat("x", 501)
-	for want, act := range map[string]func() (Acted, error){
-		"reason: empty":            func() (Acted, error) { return s.Stop(ctx, roll17, By{}) },
-		"reason: 501 characters":   func() (Acted, error) { return s.Stop(ctx, roll17, By{Reason: long}) },
-		"reason: it has a control": func() (Acted, error) { return s.Stop(ctx, roll17, By{Reason: "a\nb"}) },
-		"there is no item item:x":  func() (Acted, error) { return s.Stop(ctx, "item:x", by("")) },
-		`there is no object "ark:/1/a"`: func() (Acted, error) {
+	for want, act := range map[string]func() (ActionResult, error){
+		"reason: empty":            func() (ActionResult, error) { return s.Stop(ctx, roll17, By{}) },
+		"reason: 501 characters":   func() (ActionResult, error) { return s.Stop(ctx, roll17, By{Reason: long}) },
+		"reason: it has a control": func() (ActionResult, error) { return s.Stop(ctx, roll17, By{Reason: "a\nb"}) },
+		"there is no item item:x":  func() (ActionResult, error) { return s.Stop(ctx, "item:x", by("")) },
+		`there is no object "ark:/1/a"`: func() (ActionResult, error) {
 			return s.Stop(ctx, "ark:/1/a", by(""))
 		},
-		`"thing:x": expected object:ARK`: func() (Acted, error) { return s.Stop(ctx, "thing:x", by("")) },
-		`event: "two words"`:             func() (Acted, error) { return s.Register(ctx, roll17, "two words", "", by("")) },
-		"use the action stop":            func() (Acted, error) { return s.Register(ctx, roll17, Stopped, "", by("")) },
-		`outcome: "perhaps"`:             func() (Acted, error) { return s.Register(ctx, roll17, "A", "perhaps", by("")) },
-		"object.create is an event of the system": func() (Acted, error) {
+		`"thing:x": expected object:ARK`: func() (ActionResult, error) { return s.Stop(ctx, "thing:x", by("")) },
+		`event: "two words"`:             func() (ActionResult, error) { return s.Register(ctx, roll17, "two words", "", by("")) },
+		"use the action stop": func() (ActionResult, error) {
+			return s.Register(ctx, roll17, Stopped, "", by(""))
+		},
+		`outcome: "perhaps"`: func() (ActionResult, error) { return s.Register(ctx, roll17, "A", "perhaps", by("")) },
+		"object.create is an event of the system": func() (ActionResult, error) {
 			return s.Revoke(ctx, roll17, []string{"object.create"}, by(""))
 		},
-		"events: expected":     func() (Acted, error) { return s.Revoke(ctx, roll17, nil, by("")) },
-		"is a failure; name":   func() (Acted, error) { return s.Restart(ctx, roll17, "", by("")) },
-		"has no event Other":   func() (Acted, error) { return s.Restart(ctx, roll17, "Other", by("")) },
-		"priority: 10":         func() (Acted, error) { return s.Prioritize(ctx, roll17, 10, by("")) },
-		"priority: 0":          func() (Acted, error) { return s.Prioritize(ctx, roll17, 0, by("")) },
-		"so it has no action ": func() (Acted, error) { return s.Forget(ctx, "batch:1", by("")) },
-		"types: \"9\"": func() (Acted, error) {
-			return s.Create(ctx, "item:y", Free{Types: []string{"9"}}, by(""))
+		"events: expected":     func() (ActionResult, error) { return s.Revoke(ctx, roll17, nil, by("")) },
+		"is a failure; name":   func() (ActionResult, error) { return s.Restart(ctx, roll17, "", by("")) },
+		"has no event Other":   func() (ActionResult, error) { return s.Restart(ctx, roll17, "Other", by("")) },
+		"priority: 10":         func() (ActionResult, error) { return s.Prioritize(ctx, roll17, 10, by("")) },
+		"priority: 0":          func() (ActionResult, error) { return s.Prioritize(ctx, roll17, 0, by("")) },
+		"so it has no action ": func() (ActionResult, error) { return s.Forget(ctx, "batch:1", by("")) },
+		"types: \"9\"": func() (ActionResult, error) {
+			return s.Create(ctx, "item:y", CustomItem{Types: []string{"9"}}, by(""))
 		},
-		"parents: \"Shelf\"": func() (Acted, error) {
-			return s.Create(ctx, "item:y", Free{Parents: []envelope.Ref{{Type: "Shelf", ID: "1"}}}, by(""))
+		"parents: \"Shelf\"": func() (ActionResult, error) {
+			return s.Create(ctx, "item:y", CustomItem{Parents: []envelope.Ref{{Type: "Shelf", ID: "1"}}}, by(""))
 		},
-		"not the name of a collection": func() (Acted, error) {
-			return s.Create(ctx, "item:y", Free{Parents: []envelope.Ref{{Type: "Collection", ID: "a b"}}}, by(""))
+		"not the name of a collection": func() (ActionResult, error) {
+			return s.Create(ctx, "item:y", CustomItem{Parents: []envelope.Ref{{Type: "Collection", ID: "a b"}}}, by(""))
 		},
-		"more than one collection": func() (Acted, error) {
-			return s.Create(ctx, "item:y", Free{Parents: []envelope.Ref{{Type: "Collection", ID: "a"},
+		"more than one collection": func() (ActionResult, error) {
+			return s.Create(ctx, "item:y", CustomItem{Parents: []envelope.Ref{{Type: "Collection", ID: "a"},
 				{Type: "Collection", ID: "b"}}}, by(""))
 		},
-		"parents: 21": func() (Acted, error) {
-			return s.Create(ctx, "item:y", Free{Parents: make([]envelope.Ref, 21)}, by(""))
+		"parents: 21": func() (ActionResult, error) {
+			return s.Create(ctx, "item:y", CustomItem{Parents: make([]envelope.Ref, 21)}, by(""))
 		},
-		"identifiers:": func() (Acted, error) {
-			return s.Create(ctx, "item:y", Free{Identifiers: []string{long}}, by(""))
+		"identifiers:": func() (ActionResult, error) {
+			return s.Create(ctx, "item:y", CustomItem{Identifiers: []string{long}}, by(""))
 		},
 	} {
 		if _, err := act(); err == nil || !strings.Contains(err.Error(), want) {
@@ -340,7 +346,7 @@ func TestRequest(t *testing.T) {
 	first := do(t)(s.Stop(t.Context(), roll17, by("one")))
 	again := do(t)(s.Stop(t.Context(), roll17, by("two")))
 	do(t)(s.Revoke(t.Context(), roll17, []string{Stopped}, by("three")))
-	for request, want := range map[string]Acted{"one": first, "two": again} {
+	for request, want := range map[string]ActionResult{"one": first, "two": again} {
 		got := do(t)(s.Stop(t.Context(), roll17, by(request)))
 		if got.Summary != want.Summary || got.Changed != want.Changed || got.Item.Version != 4 {
 			t.Errorf("%+v, not %+v", got, want)

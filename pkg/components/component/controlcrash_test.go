@@ -13,28 +13,28 @@ import (
 )
 
 // controls are all actions, each with an item on which it changes something.
-var controls = map[string]func(ctx context.Context, s *Store) (Acted, error){
-	"create": func(ctx context.Context, s *Store) (Acted, error) {
-		return s.Create(ctx, "item:new", Free{Types: []string{"delivery"}}, by("it"))
+var controls = map[string]func(ctx context.Context, s *Store) (ActionResult, error){
+	"create": func(ctx context.Context, s *Store) (ActionResult, error) {
+		return s.Create(ctx, "item:new", CustomItem{Types: []string{"delivery"}}, by("it"))
 	},
-	"change": func(ctx context.Context, s *Store) (Acted, error) {
-		return s.Change(ctx, roll17, Free{Types: []string{"shipment"}}, by("it"))
+	"change": func(ctx context.Context, s *Store) (ActionResult, error) {
+		return s.Change(ctx, roll17, CustomItem{Types: []string{"shipment"}}, by("it"))
 	},
-	"forget": func(ctx context.Context, s *Store) (Acted, error) { return s.Forget(ctx, roll17, by("it")) },
-	"event": func(ctx context.Context, s *Store) (Acted, error) {
+	"forget": func(ctx context.Context, s *Store) (ActionResult, error) { return s.Forget(ctx, roll17, by("it")) },
+	"event": func(ctx context.Context, s *Store) (ActionResult, error) {
 		return s.Register(ctx, roll17, "Structure", "", by("it"))
 	},
-	"revoke": func(ctx context.Context, s *Store) (Acted, error) {
+	"revoke": func(ctx context.Context, s *Store) (ActionResult, error) {
 		return s.Revoke(ctx, roll17, []string{"Received"}, by("it"))
 	},
-	"restart": func(ctx context.Context, s *Store) (Acted, error) {
+	"restart": func(ctx context.Context, s *Store) (ActionResult, error) {
 		return s.Restart(ctx, roll17, "Received", by("it"))
 	},
-	"stop": func(ctx context.Context, s *Store) (Acted, error) { return s.Stop(ctx, roll17, by("it")) },
-	"prioritize": func(ctx context.Context, s *Store) (Acted, error) {
+	"stop": func(ctx context.Context, s *Store) (ActionResult, error) { return s.Stop(ctx, roll17, by("it")) },
+	"prioritize": func(ctx context.Context, s *Store) (ActionResult, error) {
 		return s.Prioritize(ctx, roll17, 9, by("it"))
 	},
-	"release": func(ctx context.Context, s *Store) (Acted, error) {
+	"release": func(ctx context.Context, s *Store) (ActionResult, error) {
 		return s.Release(ctx, roll17, "metadata", by("it"))
 	},
 }
@@ -74,7 +74,7 @@ func TestControlCrash(t *testing.T) {
 func prepare(t *testing.T, s *Store) {
 	t.Helper()
 	define(t, s, chain()...)
-	do(t)(s.Create(t.Context(), roll17, Free{Types: []string{"delivery"}}, by("")))
+	do(t)(s.Create(t.Context(), roll17, CustomItem{Types: []string{"delivery"}}, by("")))
 	do(t)(s.Register(t.Context(), roll17, "Received", "", by("")))
 	claim(t, s, "metadata", 1) // it has ended
 }

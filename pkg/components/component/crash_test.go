@@ -19,7 +19,7 @@ func crashWorld(t *testing.T) (*Store, *tabletest.Fake) {
 	s := &Store{Table: tabletest.Through(fake, through), Now: func() time.Time { return time.UnixMilli(1_000_000) },
 		Functions: []string{"x"}, NewID: func() string { return fmt.Sprintf("tx%04d", n.Add(1)) }}
 	define(t, s, checker("first", "First"))
-	fill(t, s)
+	backfill(t, s)
 	received(t, s, 6)
 	return s, fake
 }
@@ -49,7 +49,7 @@ func TestCrashes(t *testing.T) {
 			return s.Pause(ctx, "first", by)
 		}, 2, 6},
 		"fill": {func(t *testing.T, s *Store) { define(t, s, changed) }, func(ctx context.Context, s *Store) error {
-			_, err := s.Fill(ctx, s.Now())
+			_, err := s.Backfill(ctx, s.Now())
 			return err
 		}, 2, 1},
 		"delete": {func(*testing.T, *Store) {}, func(ctx context.Context, s *Store) error {
@@ -79,7 +79,7 @@ func TestCrashes(t *testing.T) {
 					t.Fatalf("again: %v", err)
 				}
 				s = again(s, s.Table)
-				fill(t, s)
+				backfill(t, s)
 				checkCrashed(t, s, c.events, c.ready)
 			})
 		})

@@ -16,8 +16,8 @@ const rowPK = "COMPONENTS"
 
 // Sort keys of the registry's own rows. They sort before all names.
 const (
-	headSK = "#HEAD"
-	fillSK = "#FILL"
+	headSK     = "#HEAD"
+	backfillSK = "#FILL"
 )
 
 // head of the registry. Its epoch rises with each change of a definition. The row of an item has
@@ -78,10 +78,10 @@ func (s *Store) spread(ctx context.Context, tx *table.Tx, h *head) error {
 	return nil
 }
 
-// fillRow is the back-fill: all items that were decided by definitions before the epoch Want are
+// backfillRow is the back-fill: all items that were decided by definitions before the epoch Want are
 // decided again. A change after which other items may be ready opens it. It is at work while Done
 // is below Want.
-type fillRow struct {
+type backfillRow struct {
 	table.Head
 	Want int64 `dynamo:"fill_epoch"`
 
@@ -118,10 +118,10 @@ type definitionRow struct {
 	Requests registry.Requests `dynamo:"requests,omitempty"`
 
 	// Born is the epoch in which the component was made: places that were decided before are those
-	// of a deleted component of this name. Fill is the epoch of the newest change that opened a
+	// of a deleted component of this name. BackfillEpoch is the epoch of the newest change that opened a
 	// back-fill.
-	Born int64 `dynamo:"born_epoch"`
-	Fill int64 `dynamo:"fill_epoch"`
+	Born          int64 `dynamo:"born_epoch"`
+	BackfillEpoch int64 `dynamo:"fill_epoch"`
 }
 
 func definitionKey(name string) table.Key { return table.Key{PK: rowPK, SK: name} }
@@ -192,10 +192,10 @@ func (s *Store) head(ctx context.Context) (head, error) {
 	return h, nil
 }
 
-// filling reads the state of the back-fill; that of a registry without components has the rev 0,
+// backfillState reads the state of the back-fill; that of a registry without components has the rev 0,
 // and nothing to do.
-func (s *Store) filling(ctx context.Context) (fillRow, error) {
-	f := fillRow{Head: table.Head{PK: rowPK, SK: fillSK}}
+func (s *Store) backfillState(ctx context.Context) (backfillRow, error) {
+	f := backfillRow{Head: table.Head{PK: rowPK, SK: backfillSK}}
 	if err := optional(s.Table.Get(ctx, f.Key(), &f)); err != nil {
 		return f, err
 	}
@@ -236,7 +236,7 @@ func (r *definitionRow) compiled() (compiled, error) {
 	if err != nil {
 		return compiled{}, err
 	}
-	c.born, c.filled = r.Born, r.Fill
+	c.born, c.backfilled = r.Born, r.BackfillEpoch
 	return c, nil
 }
 

@@ -22,7 +22,7 @@ func TestEveryDays(t *testing.T) {
 	const at, days = 1000, 2 * 24 * 3600 * 1000
 	item := func(outcome string, changes int64) *Item {
 		return &Item{ID: "item:a", Applied: 5, Subject: [2]Change{{Version: changes}},
-			Marks: map[string]Mark{"Checked": {Outcome: outcome, At: at, Based: Based{Subject: 5}}}}
+			Marks: map[string]Mark{"Checked": {Outcome: outcome, At: at, BasedOn: SeenVersions{Subject: 5}}}}
 	}
 	for _, want := range []struct {
 		item  *Item

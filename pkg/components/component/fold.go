@@ -26,26 +26,26 @@ type (
 
 	// Ran is the detail of component.ran.
 	Ran struct {
-		Component  string  `json:"component"`
-		Definition int     `json:"definition"` // its version
-		Event      string  `json:"event"`      // the name of the event
-		Run        string  `json:"run"`
-		BasedOn    Based   `json:"basedOn"`
-		Started    int64   `json:"started"`  // milliseconds since 1970
-		Duration   int64   `json:"duration"` // milliseconds
-		Changed    bool    `json:"changed,omitempty"`
-		Reason     string  `json:"reason,omitempty"`
-		Report     *Report `json:"report,omitempty"`
+		Component  string       `json:"component"`
+		Definition int          `json:"definition"` // its version
+		Event      string       `json:"event"`      // the name of the event
+		Run        string       `json:"run"`
+		BasedOn    SeenVersions `json:"basedOn"`
+		Started    int64        `json:"started"`  // milliseconds since 1970
+		Duration   int64        `json:"duration"` // milliseconds
+		Changed    bool         `json:"changed,omitempty"`
+		Reason     string       `json:"reason,omitempty"`
+		Report     *Report      `json:"report,omitempty"`
 	}
 
 	// Registered is the detail of item.event: an event that a person recorded, or that was
 	// imported.
 	Registered struct {
-		Event    string    `json:"event"`
-		BasedOn  Based     `json:"basedOn"`
-		Forced   bool      `json:"forced,omitempty"`
-		Reason   string    `json:"reason,omitempty"`
-		Imported *Imported `json:"imported,omitempty"`
+		Event    string       `json:"event"`
+		BasedOn  SeenVersions `json:"basedOn"`
+		Forced   bool         `json:"forced,omitempty"`
+		Reason   string       `json:"reason,omitempty"`
+		Imported *Imported    `json:"imported,omitempty"`
 	}
 
 	// Imported is what the document from which an event was imported says of it.
@@ -116,7 +116,7 @@ func (it *Item) apply(e envelope.Event) error {
 		it.Identifiers = e.Identifiers
 	}
 
-	it.mark(e, e.Type, Based{}) // it is based on nothing: only events of components can be old
+	it.mark(e, e.Type, SeenVersions{}) // it is based on nothing: only events of components can be old
 	it.Subject = changed(it.Subject, e)
 	return nil
 }
@@ -212,7 +212,7 @@ var folds = map[string]func(*Item, envelope.Event) error{
 	},
 }
 
-// applyShape adds that a free item was made, or changed.
+// applyShape adds that a custom item was made, or changed.
 func (it *Item) applyShape(e envelope.Event) error {
 	d, err := detail[Shape](it, e)
 	if err != nil {
@@ -242,7 +242,7 @@ func (it *Item) seen(e envelope.Event) {
 
 // mark makes an event the newest of its name. based is what its component knew of the item. A
 // success ends a row of failures.
-func (it *Item) mark(e envelope.Event, name string, based Based) {
+func (it *Item) mark(e envelope.Event, name string, based SeenVersions) {
 	if it.Marks == nil {
 		it.Marks = map[string]Mark{}
 	}
@@ -252,7 +252,7 @@ func (it *Item) mark(e envelope.Event, name string, based Based) {
 		Version: e.Version,
 		Outcome: e.Outcome,
 		At:      e.Time,
-		Based:   based,
+		BasedOn: based,
 		Cause:   consumer.CauseOf(e),
 	}
 

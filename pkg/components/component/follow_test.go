@@ -102,7 +102,7 @@ func TestWhoChanged(t *testing.T) {
 	}{{nil, true}, {[]string{"items", "record"}, false}, {[]string{"record", "other"}, true}} {
 		_, err := s.change(t.Context(), id, func(c *change) error {
 			return c.append("component.ran", "", "record", By{}, Ran{Component: "record", Event: "Recorded",
-				BasedOn: Based{Subject: c.item().Applied, Item: c.item().Version}})
+				BasedOn: SeenVersions{Subject: c.item().Applied, Item: c.item().Version}})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -113,7 +113,7 @@ type importWork struct {
 
 	// What the item has, up to a version of its own events and of its subject's.
 	known map[premis.Identifier]recorded
-	upTo  Based
+	upTo  SeenVersions
 
 	// hold is the id of the newest event by which an import stopped the work. A stop by a person is
 	// not one: it stays.
@@ -198,7 +198,7 @@ func (w *importWork) record(c *change, e found) error {
 	}
 	return c.append("item.event", e.outcome, importer, w.by, Registered{
 		Event:    e.name,
-		BasedOn:  Based{Subject: it.Applied, Item: it.Version},
+		BasedOn:  SeenVersions{Subject: it.Applied, Item: it.Version},
 		Reason:   w.by.Reason,
 		Imported: &e.imported,
 	})
@@ -213,7 +213,7 @@ func (w *importWork) stop(c *change) error {
 	case w.more && !stopped:
 		return c.append("item.event", event.Success, importer, w.by, Registered{
 			Event:   Stopped,
-			BasedOn: Based{Subject: it.Applied, Item: it.Version},
+			BasedOn: SeenVersions{Subject: it.Applied, Item: it.Version},
 			Reason:  importing,
 		})
 	case !w.more && stopped && mark.ID == w.hold:

@@ -26,7 +26,7 @@ var line = []Definition{
 		Runnable: Runnable{Function: "x"}},
 }
 
-// withDelivery is a store with a line and a free item.
+// withDelivery is a store with a line and a custom item.
 func withDelivery(t *testing.T) *Store {
 	s := newStore(t)
 	define(t, s, line...)
@@ -151,7 +151,7 @@ func TestImportNewspaper(t *testing.T) {
 	if err := json.Unmarshal([]byte(e.Detail), &d); err != nil {
 		t.Fatal(err)
 	}
-	wantDetail := Registered{Event: "Structure_Checked", BasedOn: Based{Item: 2}, Reason: "migration",
+	wantDetail := Registered{Event: "Structure_Checked", BasedOn: SeenVersions{Item: 2}, Reason: "migration",
 		Imported: &Imported{IDType: "UUID", ID: uuid + "2", Type: "Structure_Checked",
 			Time: "2013-10-25T14:11:27.513+02:00", At: 1382703087513,
 			Detail: "The structure was compared with the specification.",

@@ -14,7 +14,7 @@ import (
 	"archivist/pkg/kernel/registry"
 )
 
-// Limits of a free item: all of it is in each of its events.
+// Limits of a custom item: all of it is in each of its events.
 const (
 	MaxTypes       = 20
 	MaxParents     = 20
@@ -23,9 +23,9 @@ const (
 	MaxIdentifier = 200
 )
 
-// Free is what a free item is, as people say it: an item without a subject, such as a delivery or a
-// box of newspapers.
-type Free struct {
+// CustomItem is what people say of a custom item: one without a subject, such as a delivery or a box
+// of newspapers.
+type CustomItem struct {
 	Types       []string       `json:"types"`
 	Parents     []envelope.Ref `json:"parents"`
 	Identifiers []string       `json:"identifiers"`
@@ -40,9 +40,9 @@ var parents = []event.Type{event.Collection, event.Batch, event.Object, event.Ve
 // ofSubjects are the types of items that follow from what is ingested. An item without a subject cannot be one.
 var ofSubjects = []event.Type{event.Object, event.Version, event.File, event.Batch, event.Job, event.Collection}
 
-// check puts what a free item is into its normal form (sorted, nothing twice), and refuses, with an
+// check puts what a custom item is into its normal form (sorted, nothing twice), and refuses, with an
 // Invalid, what is too much of it or not text in a line.
-func (f *Free) check() error {
+func (f *CustomItem) check() error {
 	for _, l := range []struct {
 		field   string
 		n, most int
@@ -79,7 +79,7 @@ func (f *Free) check() error {
 
 // checkParents refuses parents that are there twice, and more than one collection: the events of an
 // item are in one log.
-func (f *Free) checkParents() error {
+func (f *CustomItem) checkParents() error {
 	seen := map[envelope.Ref]bool{}
 	inCollection := false
 	for _, p := range f.Parents {
@@ -135,10 +135,10 @@ func joined(types []event.Type) string {
 	return strings.Join(names, ", ")
 }
 
-// freeOf is what a free item is, in normal form, as it can be compared with what a person wants.
+// customOf is what a custom item is, in normal form, as it can be compared with what a person wants.
 // Its id, which its events add to the identifiers, is left out.
-func (it *Item) freeOf() Free {
-	f := Free{Types: slices.Clone(it.Types), Parents: it.Parents}
+func (it *Item) customOf() CustomItem {
+	f := CustomItem{Types: slices.Clone(it.Types), Parents: it.Parents}
 	for _, name := range it.Identifiers {
 		if name != it.ID {
 			f.Identifiers = append(f.Identifiers, name)
@@ -147,60 +147,60 @@ func (it *Item) freeOf() Free {
 	return f
 }
 
-func (f Free) same(g Free) bool {
+func (f CustomItem) same(g CustomItem) bool {
 	return slices.Equal(f.Types, g.Types) && slices.Equal(f.Parents, g.Parents) &&
 		slices.Equal(f.Identifiers, g.Identifiers)
 }
 
-// Create makes a free item. One that is there already as it is wanted stays as it is; another of
+// Create makes a custom item. One that is there already as it is wanted stays as it is; another of
 // the same id is a Conflict. A forgotten one begins anew.
-func (s *Store) Create(ctx context.Context, id string, f Free, by By) (Acted, error) {
-	return s.shape(ctx, id, "create", f, by, func(c *change, f Free) (string, error) {
+func (s *Store) Create(ctx context.Context, id string, f CustomItem, by By) (ActionResult, error) {
+	return s.shape(ctx, id, "create", f, by, func(c *change, f CustomItem) (string, error) {
 		it := c.item()
 		is := it.Version > 0 && !it.Forgotten
 		switch {
-		case is && it.freeOf().same(f):
+		case is && it.customOf().same(f):
 			return "the item " + it.ID + " is there already, as it is wanted", nil
 		case is:
 			return "", fault.New(fault.Conflict,
 				"the item %s is there already, with other types, parents or "+
 					"identifiers; change it, or take another id", it.ID)
 		}
-		return "the item " + it.ID + " is created", c.setFree("item.create", f, by)
+		return "the item " + it.ID + " is created", c.setCustom("item.create", f, by)
 	})
 }
 
-// Change replaces the types, parents and identifiers of a free item. It is a change of its content.
+// Change replaces the types, parents and identifiers of a custom item. It is a change of its content.
 // One that changes nothing has no event, so components do not work on the item again. A NotFound
 // means that there is no such item.
-func (s *Store) Change(ctx context.Context, id string, f Free, by By) (Acted, error) {
-	return s.shape(ctx, id, "change", f, by, func(c *change, f Free) (string, error) {
+func (s *Store) Change(ctx context.Context, id string, f CustomItem, by By) (ActionResult, error) {
+	return s.shape(ctx, id, "change", f, by, func(c *change, f CustomItem) (string, error) {
 		if err := c.known(); err != nil {
 			return "", err
 		}
 		it := c.item()
-		if it.freeOf().same(f) {
+		if it.customOf().same(f) {
 			return it.ID + " is as it is wanted", nil
 		}
-		return it.ID + " is changed", c.setFree("item.change", f, by)
+		return it.ID + " is changed", c.setCustom("item.change", f, by)
 	})
 }
 
-// shape makes an action that says what a free item is, in normal form: the same request with
+// shape makes an action that says what a custom item is, in normal form: the same request with
 // another order of types is the same.
-func (s *Store) shape(ctx context.Context, id, action string, f Free, by By,
-	decide func(c *change, f Free) (string, error)) (Acted, error) {
-	if err := freeOnly(id, action); err != nil {
-		return Acted{}, err
+func (s *Store) shape(ctx context.Context, id, action string, f CustomItem, by By,
+	decide func(c *change, f CustomItem) (string, error)) (ActionResult, error) {
+	if err := customOnly(id, action); err != nil {
+		return ActionResult{}, err
 	}
 	if err := f.check(); err != nil {
-		return Acted{}, err
+		return ActionResult{}, err
 	}
 	return s.control(ctx, id, by, func(c *change) (string, error) { return decide(c, f) }, action, f)
 }
 
-// setFree adds the event that says what a free item is.
-func (c *change) setFree(eventType string, f Free, by By) error {
+// setCustom adds the event that says what a custom item is.
+func (c *change) setCustom(eventType string, f CustomItem, by By) error {
 	it := c.item()
 	it.Parents, it.Identifiers = f.Parents, f.Identifiers // the event has them, too
 	return c.append(eventType, "", byHand, by, Shape{
@@ -210,15 +210,15 @@ func (c *change) setFree(eventType string, f Free, by By) error {
 	})
 }
 
-// freeOnly refuses, with an Invalid, what people can only do with free items: others are as their
+// customOnly refuses, with an Invalid, what people can only do with custom items: others are as their
 // subject is.
-func freeOnly(id, action string) error {
+func customOnly(id, action string) error {
 	kind, subject, err := ParseID(id)
 	if err != nil {
 		return err
 	}
 
-	if kind != KindFree {
+	if kind != KindCustom {
 		return fault.New(fault.Invalid,
 			"item: %s follows the %s %s, so it has no action %s; only items of the form "+
 				"item:ID have", definition.Clip(id, 100), kind, definition.Clip(subject, 100), action)
@@ -226,11 +226,11 @@ func freeOnly(id, action string) error {
 	return nil
 }
 
-// Forget removes a free item from all lines. Its history stays, and another one of its id goes on
+// Forget removes a custom item from all lines. Its history stays, and another one of its id goes on
 // with the number of its next event. It is refused while a component works on the item.
-func (s *Store) Forget(ctx context.Context, id string, by By) (Acted, error) {
-	if err := freeOnly(id, "forget"); err != nil {
-		return Acted{}, err
+func (s *Store) Forget(ctx context.Context, id string, by By) (ActionResult, error) {
+	if err := customOnly(id, "forget"); err != nil {
+		return ActionResult{}, err
 	}
 	return s.control(ctx, id, by, func(c *change) (string, error) {
 		it := c.item()
@@ -296,7 +296,7 @@ func (d *definitions) state(it *Item) State {
 // itemsPage is how many items a page of the list has, at most.
 const itemsPage = 50
 
-// Items lists a page of all items, in no order that has a meaning: those of a kind, e.g. KindFree,
+// Items lists a page of all items, in no order that has a meaning: those of a kind, e.g. KindCustom,
 // and of a type, unless these are "". A page can be empty before the end, which has no next cursor.
 // An item that was just made may not be there yet. A call looks at about MaxDryRun items, so that
 // it ends in time where few are of the type.

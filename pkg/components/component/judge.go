@@ -40,8 +40,8 @@ type compiled struct {
 	// another of its name.
 	born int64
 
-	// filled is the epoch of the newest change of its conditions.
-	filled int64
+	// backfilled is the epoch of the newest change of its conditions.
+	backfilled int64
 }
 
 // compile compiles a definition that was checked.
@@ -111,7 +111,7 @@ func (c *compiled) judgeItem(it *Item) Verdict {
 	return Verdict{}
 }
 
-// facts is what a filter sees of an item: its subject, or the free item itself, as an event that
+// facts is what a filter sees of an item: its subject, or the custom item itself, as an event that
 // says how it is now.
 func (it *Item) facts() envelope.Event {
 	e := envelope.Event{
@@ -208,10 +208,10 @@ func (c *compiled) judgeOld(it *Item) Verdict {
 // since are the changes of the content that the component did not make, and on which an event is
 // not based. Versions are compared, not times, so a change of the same millisecond is never lost.
 func (c *compiled) since(it *Item, m Mark) (changes []Change) {
-	if f := foreign(it.Subject, c.Name); f.Version > m.Based.Subject {
+	if f := foreign(it.Subject, c.Name); f.Version > m.BasedOn.Subject {
 		changes = append(changes, f)
 	}
-	if f := foreign(it.Own, c.Name); f.Version > m.Based.Item {
+	if f := foreign(it.Own, c.Name); f.Version > m.BasedOn.Item {
 		changes = append(changes, f)
 	}
 	return changes

@@ -39,7 +39,7 @@ func afterEvents(t *testing.T, all ...string) *Item {
 			add("item.forget", "", "items", Forgot{})
 		default:
 			add("component.ran", outcome, strings.ToLower(name), Ran{Component: strings.ToLower(name), Event: name,
-				BasedOn: Based{Item: it.Version}, Changed: how == "changed"})
+				BasedOn: SeenVersions{Item: it.Version}, Changed: how == "changed"})
 		}
 	}
 	return it

@@ -42,7 +42,7 @@ type sweepRow struct {
 // that could not be reconciled; it is tried again by the next calls, and then left out, so that one
 // row cannot end the reconciliation of all.
 func (s *Store) Keep(ctx context.Context, until time.Time) error {
-	more, err := s.Fill(ctx, until)
+	more, err := s.Backfill(ctx, until)
 	if more || err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func TestKeep(t *testing.T) {
 // TestKeepGoesPast: a page that cannot be reconciled is tried some times, and then does not hold up the others;
 // the counts of its part are left as they are.
 func TestKeepGoesPast(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	define(t, p.Store, d)
 	p.receive(40, 0)
@@ -125,7 +125,7 @@ func TestKeepGoesPast(t *testing.T) {
 
 // TestSkip: each page of a reconciliation can be left out, to the end.
 func TestSkip(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	define(t, p.Store, checker("check", "Checked"), checker("other", "Other"))
 	p.receive(3, 0)
 	cursor, steps := "", 0

@@ -49,7 +49,7 @@ type play struct {
 	s       *Store
 	rng     *rand.Rand
 	id      string
-	subject event.Subject // zero for a free item
+	subject event.Subject // zero for a custom item
 	facts   int64         // events of the subject
 	claims  map[string]Claim
 	now     *int64
@@ -85,7 +85,7 @@ func (p *play) step() (synced bool) {
 		p.change(nil)
 	case n < 6:
 		p.own("item.event", p.outcome(), "items", func(it *Item) any {
-			r := Registered{Event: pick(p.rng, names), BasedOn: Based{Subject: it.Applied, Item: it.Version}}
+			r := Registered{Event: pick(p.rng, names), BasedOn: SeenVersions{Subject: it.Applied, Item: it.Version}}
 			if p.rng.IntN(4) == 0 {
 				r.Imported = &Imported{IDType: "local", ID: "e1", Time: "2009-01-01T00:00:00Z"}
 			}
@@ -123,7 +123,8 @@ func (p *play) work(d Definition) {
 	if !working {
 		p.change(func(c *change) error {
 			it := c.item()
-			claim = Claim{ID: "c", Run: "r", Until: c.now + 1000, Based: Based{Subject: it.Applied, Item: it.Version}}
+			claim = Claim{ID: "c", Run: "r", Until: c.now + 1000,
+				BasedOn: SeenVersions{Subject: it.Applied, Item: it.Version}}
 			if it.Claims == nil {
 				it.Claims = map[string]Claim{}
 			}
@@ -140,7 +141,7 @@ func (p *play) work(d Definition) {
 	}
 	changed := p.rng.IntN(3) == 0
 	p.own("component.ran", p.outcome(), d.Name, func(*Item) any {
-		return Ran{Component: d.Name, Event: d.Event, BasedOn: claim.Based, Changed: changed}
+		return Ran{Component: d.Name, Event: d.Event, BasedOn: claim.BasedOn, Changed: changed}
 	})
 }
 
@@ -215,7 +216,7 @@ func (d *differences) look(differs func(mutant reference) bool) {
 	}
 }
 
-// playBoth plays the histories of a free item and of an object in one store.
+// playBoth plays the histories of a custom item and of an object in one store.
 func playBoth(t testing.TB, seed uint64, differ *differences) {
 	s := newStore(t)
 	now := int64(1_000_000)

@@ -265,7 +265,7 @@ func (s *Store) repair(ctx context.Context, id string, out *Reconciled) error {
 	}
 
 	// Before the item: a back-fill that ends meanwhile has decided an item that was read later.
-	fill, err := s.filling(ctx)
+	fill, err := s.backfillState(ctx)
 	if err != nil {
 		return err
 	}
@@ -297,7 +297,7 @@ func (s *Store) repair(ctx context.Context, id string, out *Reconciled) error {
 
 // misplaced says where an item is not where it should be, for each component. What a back-fill has
 // yet to decide is not wrong, nor is what was decided by newer definitions than these.
-func (r *itemRow) misplaced(defs *definitions, fill *fillRow) (wrong []string) {
+func (r *itemRow) misplaced(defs *definitions, fill *backfillRow) (wrong []string) {
 	if r.Epoch < fill.Want && fill.Done < fill.Want || r.Epoch > defs.epoch {
 		return nil
 	}
@@ -486,7 +486,7 @@ func (s *Store) sweepLine(ctx context.Context, defs *definitions, at *sweep,
 	return false, nil
 }
 
-// following is the key of the next event of the item's subject; ok is false for a free item.
+// following is the key of the next event of the item's subject; ok is false for a custom item.
 func (r *itemRow) following() (k table.Key, ok bool) {
 	subject, ok := subjectOf(r.it.ID)
 	if ok {

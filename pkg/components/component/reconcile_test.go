@@ -47,7 +47,7 @@ func TestReconcile(t *testing.T) {
 		}
 	}
 	define(t, s, checker("check", "Checked"), checker("other", "Other"))
-	fill(t, s)
+	backfill(t, s)
 	ids := received(t, s, 30)
 	none := reconcile(t, s, func() {})
 	if none.repairs() > 0 || none.Items != 30 || none.Moving+none.Damaged+none.Behind > 0 {
@@ -118,7 +118,7 @@ func revOf(t *testing.T, s *Store, k table.Key) int64 {
 func TestReconcileDamagedItem(t *testing.T) {
 	s := newStore(t)
 	define(t, s, checker("check", "Checked"))
-	fill(t, s)
+	backfill(t, s)
 	ids := received(t, s, 5)
 	damage(t, s, ids[2])
 	got := reconcile(t, s, func() {})
@@ -135,7 +135,7 @@ func TestReconcileBehind(t *testing.T) {
 	s := newStore(t)
 	define(t, s, Definition{Name: "check", Event: "Checked", PastSuccess: []string{"object.modify"},
 		Future: []string{"Checked"}, Runnable: Runnable{Function: "x"}})
-	fill(t, s)
+	backfill(t, s)
 	happen(t, s, object(1), 1, "object.create", "record")
 	if _, err := s.Sync(t.Context(), IDOf(ref(object(1)))); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestReconcileWhileItemsMove(t *testing.T) {
 	}
 	s.Table = tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: move})
 	define(t, s, rules()...)
-	fill(t, s)
+	backfill(t, s)
 	now := int64(1_000_000)
 	s.Now = func() time.Time { return time.UnixMilli(now) }
 	for i := range uint64(40) {
@@ -201,7 +201,7 @@ func TestReconcileBesideFill(t *testing.T) {
 		for at, calls := 1, 1; at <= calls; at++ {
 			s := newStore(t)
 			define(t, s, checker("first", "First"))
-			fill(t, s)
+			backfill(t, s)
 			received(t, s, 3)
 			define(t, s, checker("second", "Second"))
 			calls = 0
@@ -212,7 +212,7 @@ func TestReconcileBesideFill(t *testing.T) {
 					if defines {
 						define(t, s, checker("third", "Third"))
 					}
-					fill(t, s)
+					backfill(t, s)
 				}
 				return err
 			}

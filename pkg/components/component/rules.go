@@ -63,7 +63,7 @@ func (s *Store) wrongPlaces(ctx context.Context, row *itemRow) ([]string, error)
 		return nil, err
 	}
 
-	fill, err := s.filling(ctx)
+	fill, err := s.backfillState(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // TestRun: a person starts a component; each item that is ready is worked on once, each result is an
 // event with what it is based on, and the slot is free again.
 func TestRun(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	define(t, p.Store, checker("check", "Checked"))
 	p.work = func(_ context.Context, w Work) (Result, error) {
 		switch w.Subject {
@@ -58,7 +58,8 @@ func TestRun(t *testing.T) {
 	rows, _, err := event.Page(t.Context(), p.Store.Table, itemSubject("item:000009"), "")
 	it := p.item("item:000009")
 	if err != nil || len(rows) != 3 || rows[2].Type != "component.ran" || rows[2].Component != "check" ||
-		it.Marks["Checked"].Based != (Based{Item: 2}) || it.Marks["Checked"].ID != rows[2].ID || len(it.Claims) > 0 {
+		it.Marks["Checked"].BasedOn != (SeenVersions{Item: 2}) || it.Marks["Checked"].ID != rows[2].ID ||
+		len(it.Claims) > 0 {
 		t.Errorf("%v: %+v; %+v", err, rows, it)
 	}
 	if rows[2].Cause.Event != rows[1].ID || rows[2].Cause.Depth != 1 {
@@ -81,7 +82,7 @@ func TestRun(t *testing.T) {
 // other work, but comes; the next result ends that. An item that is done in parts is taken again at
 // once.
 func TestNotYet(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Wake = true
 	define(t, p.Store, d)
@@ -126,7 +127,7 @@ func TestNotYet(t *testing.T) {
 // TestPartEndsWait: a part of the work that was done ends the wait of an item. It is taken again at once, and a wait
 // that comes after that is short again.
 func TestPartEndsWait(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Wake = true
 	define(t, p.Store, d)
@@ -153,7 +154,7 @@ func TestPartEndsWait(t *testing.T) {
 
 // TestAgainAfter: a request that comes while a component works is work for another turn, and the last turn is recorded.
 func TestAgainAfter(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Wake, d.Future = true, []string{"Checked"}
 	define(t, p.Store, d)
@@ -180,7 +181,7 @@ func TestAgainAfter(t *testing.T) {
 // TestLostRun: an execution that is lost is given up after its time; the item whose worker died is
 // taken again, and is a failure after some times, with the reason.
 func TestLostRun(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Wake = true
 	define(t, p.Store, d)
@@ -242,7 +243,7 @@ func TestLostRun(t *testing.T) {
 // else starts the component. One that a person has interrupted is not.
 func TestLostRunIsMadeUpFor(t *testing.T) {
 	for name, interrupted := range map[string]bool{"lost": false, "interrupted": true} {
-		p := newPlant(t)
+		p := newWorkshop(t)
 		define(t, p.Store, checker("check", "Checked"))
 		p.receive(1, 0)
 		p.lost = true
@@ -276,14 +277,14 @@ func TestLostRunIsMadeUpFor(t *testing.T) {
 // TestLate: a worker stores nothing after the end of its claim, after its run was given up, or after
 // the item was taken by another.
 func TestLate(t *testing.T) {
-	for name, happens := range map[string]func(p *plant){
-		"the claim ends": func(p *plant) { p.now = p.now.Add(2 * time.Minute) },
-		"the run is interrupted": func(p *plant) {
+	for name, happens := range map[string]func(p *workshop){
+		"the claim ends": func(p *workshop) { p.now = p.now.Add(2 * time.Minute) },
+		"the run is interrupted": func(p *workshop) {
 			if _, err := p.Interrupt(p.Context(), "check", By{Actor: "ada", Reason: "stop"}); err != nil {
 				p.Fatal(err)
 			}
 		},
-		"another run takes the item": func(p *plant) {
+		"another run takes the item": func(p *workshop) {
 			if _, err := p.Interrupt(p.Context(), "check", By{Actor: "ada", Reason: "stop"}); err != nil {
 				p.Fatal(err)
 			}
@@ -295,7 +296,7 @@ func TestLate(t *testing.T) {
 			}
 			p.settleAll()
 		},
-		"the item is forgotten": func(p *plant) {
+		"the item is forgotten": func(p *workshop) {
 			if _, err := p.Store.change(p.Context(), "item:000000", func(c *change) error {
 				return c.append("item.forget", "", "items", By{}, struct{}{})
 			}); err != nil {
@@ -303,7 +304,7 @@ func TestLate(t *testing.T) {
 			}
 		},
 	} {
-		p := newPlant(t)
+		p := newWorkshop(t)
 		p.T = t
 		define(t, p.Store, checker("check", "Checked"))
 		p.receive(1, 0)
@@ -340,7 +341,7 @@ func TestLate(t *testing.T) {
 func TestTimeOut(t *testing.T) {
 	for name, hangs := range map[string]bool{"it returns": false, "it hangs": true} {
 		synctest.Test(t, func(t *testing.T) {
-			p := newPlant(t)
+			p := newWorkshop(t)
 			p.Store.Now = time.Now
 			d := checker("check", "Checked")
 			d.Timeout = &Timeout{Item: 3}
@@ -371,7 +372,7 @@ func TestTimeOut(t *testing.T) {
 
 // TestUnstorable: an item with which a result cannot be stored is broken, which the run shows.
 func TestUnstorable(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	define(t, p.Store, checker("check", "Checked"))
 	p.receive(1, 0)
 	id, err := p.Start(t.Context(), "check", By{Actor: "ada", Reason: "now"})

@@ -17,7 +17,7 @@ type mortal struct {
 	*tabletest.Mortal
 }
 
-func newMortal(p *plant, at int, after bool) *mortal {
+func newMortal(p *workshop, at int, after bool) *mortal {
 	m := &mortal{Mortal: &tabletest.Mortal{At: at, After: after}}
 	m.Runner = p.runner(m.Do)
 	m.Functions["x"] = function(func(ctx context.Context, w Work) (Result, error) {
@@ -30,7 +30,7 @@ func newMortal(p *plant, at int, after bool) *mortal {
 }
 
 // history is what happened in the end: which items were done how often, and what is left.
-func (p *plant) history() string {
+func (p *workshop) history() string {
 	p.Helper()
 	out := ""
 	for _, component := range []string{"check", "count"} {
@@ -64,15 +64,15 @@ func TestDiesAtEachCall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes more than ten seconds; a short run leaves it out")
 	}
-	prepare := func(t *testing.T) *plant {
-		p := newPlant(t)
+	prepare := func(t *testing.T) *workshop {
+		p := newWorkshop(t)
 		check, count := checker("check", "Checked"), checker("count", "Counted")
 		check.Wake, check.Concurrency, check.MaxItems = true, 2, 2
 		count.PastSuccess, count.Schedule = []string{"Checked"}, "rate(2 minutes)"
 		define(t, p.Store, check, count)
 		return p
 	}
-	finish := func(p *plant, want string) string {
+	finish := func(p *workshop, want string) string {
 		for range 25 {
 			p.tick()
 			if want != "" && p.history() == want {
@@ -115,7 +115,7 @@ func TestDiesAtEachCall(t *testing.T) {
 
 // live is what the process does until it dies: ticks, and the executions that they start. If another
 // process goes on, an execution in which it dies is continued.
-func live(p *plant, m *mortal, goesOn bool) {
+func live(p *workshop, m *mortal, goesOn bool) {
 	ctx := p.Context()
 	for range 4 {
 		p.now = p.now.Add(time.Minute)
@@ -138,7 +138,7 @@ func live(p *plant, m *mortal, goesOn bool) {
 // TestSubjectMoves: an item whose subject, or which itself, changes just before the claim is judged
 // again, and one that is not ready any more is left alone and leaves the line.
 func TestSubjectMoves(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	define(t, p.Store, checker("check", "Checked"))
 	p.receive(2, 0)
 	if _, err := p.Start(t.Context(), "check", By{Actor: "ada", Reason: "now"}); err != nil {
@@ -170,7 +170,7 @@ func TestSubjectMoves(t *testing.T) {
 // TestDepth: two components that change the same item in turn stop at the limit, which is counted once
 // for each.
 func TestDepth(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	p.Store.Metric = p.Metric
 	a, b := checker("a", "A"), checker("b", "B")
 	a.Future, a.Old, a.Wake, a.MaxDepth = nil, []string{"A"}, true, 6

@@ -15,7 +15,7 @@ import (
 // wait, but in every fourth round: neither starves, also if a run has one round.
 func TestFewInARound(t *testing.T) {
 	for most := range 2 {
-		p := newPlant(t)
+		p := newWorkshop(t)
 		d := checker("check", "Checked")
 		d.Concurrency, d.MaxItems, d.Timeout = 1, most, &Timeout{Item: 600}
 		define(t, p.Store, d)
@@ -59,7 +59,7 @@ func TestFewInARound(t *testing.T) {
 
 // TestSummaryIsShort: what an item's row keeps of a request is short, whatever was asked for.
 func TestSummaryIsShort(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	define(t, p.Store, checker("check", "Checked"))
 	p.receive(1, 0)
 	names := make([]string, MaxEventNames+1)
@@ -83,7 +83,7 @@ func TestSummaryIsShort(t *testing.T) {
 // TestRowOfNoPlace: rows in a line that are not where their items are, as of a table that was restored,
 // do not keep a component running.
 func TestRowOfNoPlace(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Wake, d.Concurrency = true, 3
 	define(t, p.Store, d)
@@ -125,7 +125,7 @@ func TestRowOfNoPlace(t *testing.T) {
 // TestRoundsWithoutWork: a run ends after three rounds in a row in which nothing was done. Rounds between which an item
 // was done are not in a row.
 func TestRoundsWithoutWork(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Concurrency, d.Timeout = 1, &Timeout{Item: 600} // a round has one item
 	define(t, p.Store, d)
@@ -183,7 +183,7 @@ func TestNothingButPassed(t *testing.T) {
 
 // TestRestoreAfterDelete: a reconciliation that is late makes no rows in the line of a deleted component.
 func TestRestoreAfterDelete(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	define(t, p.Store, checker("check", "Checked"))
 	p.receive(1, 0)
 	defs, err := p.Store.load(t.Context())
@@ -206,7 +206,7 @@ func TestRestoreAfterDelete(t *testing.T) {
 // TestManyBroken: more broken items at the head of a line than a run looks at do not hold up those behind
 // them; one whose row is repaired is worked on.
 func TestManyBroken(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Concurrency = 2
 	define(t, p.Store, d)

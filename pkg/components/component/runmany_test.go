@@ -12,7 +12,7 @@ import (
 // execution when one has had enough rounds, and keeps within maxItems.
 func TestManyItems(t *testing.T) {
 	const n = mostFound*mostRounds + 500 // more than one execution does
-	p := newPlant(t)
+	p := newWorkshop(t)
 	calls := map[string]int{}
 	p.Runner = p.runner(func(op string, call func() error) error { calls[op]++; return call() })
 	d := checker("check", "Checked")
@@ -45,7 +45,7 @@ func TestManyItems(t *testing.T) {
 // TestInstances: the instances of a component share its line, none works on another's item, and the
 // next one starts only if there is enough to do.
 func TestInstances(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Instances, d.Concurrency = 2, 5
 	define(t, p.Store, d)
@@ -85,7 +85,7 @@ func TestInstances(t *testing.T) {
 // TestWantedAndScheduled: a start during a run is made up for after it, once; a schedule starts a run
 // at its time, once for all times that were missed, and not at all if nothing is ready.
 func TestWantedAndScheduled(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Schedule, d.MaxItems = "rate(10 minutes)", 2
 	define(t, p.Store, d)
@@ -122,7 +122,7 @@ func TestWantedAndScheduled(t *testing.T) {
 // TestBrokenItems: items whose rows are damaged do not stop the others, are not tried again and again,
 // and are shown.
 func TestBrokenItems(t *testing.T) {
-	p := newPlant(t)
+	p := newWorkshop(t)
 	d := checker("check", "Checked")
 	d.Wake, d.Concurrency = true, 2
 	define(t, p.Store, d)

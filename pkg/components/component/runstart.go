@@ -41,10 +41,10 @@ func (r *Runner) idle(ctx context.Context, component string) error {
 		return err
 	}
 
-	if c.Fill != nil {
+	if c.Backfill != nil {
 		return fault.New(fault.Conflict, "component %s has nothing to do yet: its definition was changed, and %d of "+
-			"%d parts of the list of items were looked at since; try again in a minute", component, c.Fill.Shard,
-			c.Fill.Of)
+			"%d parts of the list of items were looked at since; try again in a minute", component, c.Backfill.Shard,
+			c.Backfill.Of)
 	}
 	return fault.New(fault.Conflict, "component %s has nothing to do: no item is ready. "+
 		"archivist explain ITEM --component %s says which condition does not hold", component, component)

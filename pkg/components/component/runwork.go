@@ -116,8 +116,8 @@ func (r *Runner) take(c *change, ref RunRef, lane int) (*Taken, error) {
 	}
 
 	claim := Claim{Run: ref.Run, ID: c.s.NewID(), Since: c.now,
-		Until: c.now + d.claimTime().Milliseconds(),
-		Based: Based{Subject: it.Applied, Item: it.Version}, Cause: v.Cause, Takes: 1}
+		Until:   c.now + d.claimTime().Milliseconds(),
+		BasedOn: SeenVersions{Subject: it.Applied, Item: it.Version}, Cause: v.Cause, Takes: 1}
 
 	if held {
 		claim.Takes = before.Takes + 1
@@ -162,7 +162,7 @@ func taken(d *compiled, it *Item, ref RunRef, claim Claim) Taken {
 		Work: Work{
 			Component: d.Name, Version: d.Version, Run: ref.Run, Claim: claim.ID, Item: it.ID,
 			Kind:    kind,
-			Subject: subject, Types: it.Types, Parents: it.Parents, BasedOn: claim.Based,
+			Subject: subject, Types: it.Types, Parents: it.Parents, BasedOn: claim.BasedOn,
 			Cause:  cause,
 			Header: cause.Encode(), Deadline: claim.Since + d.itemTime().Milliseconds(),
 			MaxResult: d.MaxResults}}

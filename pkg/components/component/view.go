@@ -227,7 +227,7 @@ func (c *compiled) standing(it *Item, epoch int64) Standing {
 		Item:    it.ID,
 		Class:   classOf(c.place(it)),
 		Paused:  c.Paused,
-		Filling: epoch < c.filled,
+		Filling: epoch < c.backfilled,
 	}
 
 	if claim, ok := it.Claims[c.Name]; ok {

@@ -54,7 +54,7 @@ func own(t *testing.T, item string) (log []envelope.Event) {
 	return log
 }
 
-// TestItem: the whole history of a free item, with one event of each type. The end-to-end tests
+// TestItem: the whole history of a custom item, with one event of each type. The end-to-end tests
 // validate the expected document against the published schema.
 func TestItem(t *testing.T) {
 	var doc bytes.Buffer

@@ -32,10 +32,10 @@ const (
 	// MaxMaxDepth is the number of causes of an event; its row lists their components.
 	MaxMaxDepth = 50
 
-	// MaxQuiet and MaxMost are in seconds: a day and a week. What waits is a reference to events of
+	// LongestDebounce and LongestWait are in seconds: a day and a week. What waits is a reference to events of
 	// the log, which must keep them meanwhile.
-	MaxQuiet = 24 * 60 * 60
-	MaxMost  = 7 * 24 * 60 * 60
+	LongestDebounce = 24 * 60 * 60
+	LongestWait     = 7 * 24 * 60 * 60
 )
 
 // Defaults of a definition.
@@ -63,7 +63,7 @@ func Parse(data []byte) (Definition, error) {
 func (d *Definition) Check() error {
 	d.setDefaults()
 	return definition.Check(d.checkTexts, d.checkChoices, d.checkNumbers, d.checkSchedule,
-		d.checkStart, d.checkMerge,
+		d.checkStart, d.checkCoalesce,
 		d.Target.check)
 }
 
@@ -155,10 +155,10 @@ func (d *Definition) checkStart() error {
 	return nil
 }
 
-// checkMerge checks how events are coalesced, and sets Most. It refuses what contradicts itself:
+// checkCoalesce checks how events are coalesced, and sets MaxWait. It refuses what contradicts itself:
 // without an order key nothing is of one key; a scheduled consumer has its own waiting; and a
 // cursor that has passed what waits cannot block before it.
-func (d *Definition) checkMerge() error {
+func (d *Definition) checkCoalesce() error {
 	m := d.Coalesce
 	if m == nil {
 		return nil
@@ -169,28 +169,28 @@ func (d *Definition) checkMerge() error {
 		return fault.New(fault.Invalid,
 			"coalesce: events without an order key are not coalesced; set order to %s "+
 				"or %s", OrderSubject, OrderCollection)
-	case m.Quiet == 0 && m.Most != 0:
+	case m.Debounce == 0 && m.MaxWait != 0:
 		return fault.New(fault.Invalid, "coalesce.mostSeconds: needs coalesce.quietSeconds")
-	case m.Quiet != 0 && d.Mode == Scheduled:
+	case m.Debounce != 0 && d.Mode == Scheduled:
 		return fault.New(fault.Invalid,
 			"coalesce.quietSeconds: a %s consumer runs at its times, not when a key is "+
 				"quiet; leave it out", Scheduled)
-	case m.Quiet != 0 && d.OnFailure == Block:
+	case m.Debounce != 0 && d.OnFailure == Block:
 		return fault.New(fault.Invalid,
 			"coalesce.quietSeconds: the cursor has passed events that wait; set onFailure "+
 				"to %s, or leave it out", Park)
-	case m.Quiet == 0:
+	case m.Debounce == 0:
 		return nil
 	}
 
-	if m.Most == 0 {
-		m.Most = min(10*m.Quiet, MaxMost)
+	if m.MaxWait == 0 {
+		m.MaxWait = min(10*m.Debounce, LongestWait)
 	}
 
-	if err := definition.Within("coalesce.quietSeconds", m.Quiet, 1, MaxQuiet); err != nil {
+	if err := definition.Within("coalesce.quietSeconds", m.Debounce, 1, LongestDebounce); err != nil {
 		return err
 	}
-	return definition.Within("coalesce.mostSeconds", m.Most, m.Quiet, MaxMost)
+	return definition.Within("coalesce.mostSeconds", m.MaxWait, m.Debounce, LongestWait)
 }
 
 // check refuses a target that is not exactly one thing, and ARNs and URLs that cannot be called.

@@ -14,7 +14,7 @@ var _ consumer.Log = (*eventlog.Log)(nil)
 
 type def = *consumer.Definition
 
-func quiet(m consumer.Merge) func(def) { return func(d def) { d.Coalesce = &m } }
+func debounced(m consumer.Coalesce) func(def) { return func(d def) { d.Coalesce = &m } }
 
 // refusals are the reasons for which definitions are refused, with a change that gives one.
 var refusals = map[string]func(def){
@@ -52,13 +52,13 @@ var refusals = map[string]func(def){
 	`timeZone: "Mars/Olympus": expected a name`:      scheduled("0 0 * * *", "Mars/Olympus"),
 	`timeZone: "Mars/Base": expected a name`:         scheduled("rate(1 hour)", "Mars/Base"),
 	`coalesce: events without an order key are not coalesced`: func(d def) {
-		d.Order, d.Coalesce = consumer.OrderNone, &consumer.Merge{}
+		d.Order, d.Coalesce = consumer.OrderNone, &consumer.Coalesce{}
 	},
-	`coalesce.mostSeconds: needs coalesce.quietSeconds`: quiet(consumer.Merge{Most: 5}),
-	`coalesce.mostSeconds: 5: expected 9 to 604800`:     quiet(consumer.Merge{Quiet: 9, Most: 5}),
-	`coalesce.quietSeconds: -1: expected 1 to 86400`:    quiet(consumer.Merge{Quiet: -1, Most: 5}),
+	`coalesce.mostSeconds: needs coalesce.quietSeconds`: debounced(consumer.Coalesce{MaxWait: 5}),
+	`coalesce.mostSeconds: 5: expected 9 to 604800`:     debounced(consumer.Coalesce{Debounce: 9, MaxWait: 5}),
+	`coalesce.quietSeconds: -1: expected 1 to 86400`:    debounced(consumer.Coalesce{Debounce: -1, MaxWait: 5}),
 	`coalesce.quietSeconds: the cursor has passed events that wait`: func(d def) {
-		d.OnFailure, d.Coalesce = consumer.Block, &consumer.Merge{Quiet: 1}
+		d.OnFailure, d.Coalesce = consumer.Block, &consumer.Coalesce{Debounce: 1}
 	},
 	`target: 2 of handler, lambda and queue are set`: func(d def) {
 		d.Target.Lambda = function
@@ -119,7 +119,7 @@ func TestParse(t *testing.T) {
 		d, err := consumer.Parse([]byte(text))
 		switch {
 		case want == "" && (err != nil || d.Name != "c" || d.Filter != "*+*" || d.Target.Handler != "x" ||
-			d.Coalesce.Quiet != 5):
+			d.Coalesce.Debounce != 5):
 			t.Errorf("%.80s: %+v, %v", text, d, err)
 		case want != "" && (!fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want)):
 			t.Errorf("%.80s: %v; want %s", text, err, want)

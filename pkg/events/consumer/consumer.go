@@ -21,7 +21,7 @@
 // or a dead run has left, and Run does the work.
 //
 // A step of a run (step in run.go) is the next thing of these: what a person has ordered to be done
-// with parked events (redrive.go), keys that have become quiet (quiet.go), the files of a version
+// with parked events (redrive.go), keys that have become quiet (debounce.go), the files of a version
 // (files.go), a page of a rebuild (rebuild.go), or a window of the log (window.go). Every step ends
 // with one transaction of the cursor (move).
 //
@@ -165,7 +165,7 @@ type Definition struct {
 	Order string `json:"order,omitempty"`
 
 	// Coalesce nil: each event is handled alone.
-	Coalesce *Merge `json:"coalesce,omitempty"`
+	Coalesce *Coalesce `json:"coalesce,omitempty"`
 
 	// Batch is how many events one call has, at most, and Window how many events of the log one
 	// step of a run reads. Each step costs some reads and a write of the cursor, so a small window
@@ -203,16 +203,16 @@ type Definition struct {
 	IgnoreReplays bool `json:"ignoreReplays,omitempty"`
 }
 
-// Merge says how events are coalesced: those of one order key inside a window become one item. With
-// Quiet, those of several windows do (source: the object-model-events text, AIP updating: "coalesce
+// Coalesce says how events are coalesced: those of one order key inside a window become one item. With
+// Debounce, those of several windows do (source: the object-model-events text, AIP updating: "coalesce
 // a batch of changes to an object made close in time").
-type Merge struct {
-	// Quiet is in seconds: an item waits until its key had no event for so long. 0: it waits for
+type Coalesce struct {
+	// Debounce is in seconds: an item waits until its key had no event for so long. 0: it waits for
 	// nothing.
-	Quiet int `json:"quietSeconds,omitempty"`
+	Debounce int `json:"quietSeconds,omitempty"`
 
-	// Most is in seconds: no item waits longer than this after its first event.
-	Most int `json:"mostSeconds,omitempty"`
+	// MaxWait is in seconds: no item waits longer than this after its first event.
+	MaxWait int `json:"mostSeconds,omitempty"`
 
 	// Cancel: a create and a delete of one subject cancel out, so that the target hears of neither.
 	Cancel bool `json:"cancel,omitempty"`

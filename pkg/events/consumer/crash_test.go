@@ -98,7 +98,7 @@ func (b *bench) stateOf(name, partition string) string {
 }
 
 func quietConsumer(d *consumer.Definition) {
-	d.Coalesce, d.Retries = &consumer.Merge{Quiet: 30}, consumer.NoRetries
+	d.Coalesce, d.Retries = &consumer.Coalesce{Debounce: 30}, consumer.NoRetries
 }
 
 var scenarios = []scenario{

@@ -21,7 +21,7 @@ const (
 	EventNotSelected = "not-selected" // the consumer does not handle it
 	EventSkipped     = "skipped"      // it was before the start, or a person skipped it
 	EventWaiting     = "waiting"      // the cursor has not come to it
-	EventQuiet       = "quiet"        // it waits until its order key is quiet
+	EventDebounced   = "quiet"        // it waits until its order key is quiet
 	EventParked      = "parked"
 	EventHandled     = "handled"
 )
@@ -103,7 +103,7 @@ func (s *Store) passed(ctx context.Context, c Consumer, f *filter.Filter, cur cu
 	switch x.State {
 	case EventParked:
 		x.Waits, x.Do = explain.Person, parkedSteps(c.Name)
-	case EventQuiet:
+	case EventDebounced:
 		x.Waits = explain.Time
 	}
 	return err
@@ -196,7 +196,7 @@ func (s *Store) fateOfFiles(ctx context.Context, c Consumer, cur cursor,
 	}
 
 	if cur.Pending > 0 {
-		return EventQuiet,
+		return EventDebounced,
 			fmt.Sprintf("%d order keys wait until they are quiet; files of the version can be among "+
 				"them", cur.Pending), nil
 	}
@@ -274,7 +274,7 @@ func (s *Store) fate(ctx context.Context, c Consumer, cur cursor,
 	}
 
 	if slices.ContainsFunc(p.Refs, func(f ref) bool { return f.ID == e.ID }) {
-		return EventQuiet, fmt.Sprintf("it waits, together with %d others of its key %s, until %s",
+		return EventDebounced, fmt.Sprintf("it waits, together with %d others of its key %s, until %s",
 			len(p.Refs)-1, k,
 			time.UnixMilli(p.Due).UTC().Format(time.RFC3339)), nil
 	}

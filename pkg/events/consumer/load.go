@@ -68,5 +68,5 @@ func (n *run) units(events []seen) []*unit {
 	if n.c.Coalesce == nil {
 		return all
 	}
-	return merged(n.c, all)
+	return coalesced(n.c, all)
 }

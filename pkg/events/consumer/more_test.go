@@ -22,7 +22,7 @@ func changes(before, after, action string) func(*envelope.Event) {
 // first to the last.
 func TestCoalesce(t *testing.T) {
 	b := newBench(t)
-	b.apply(define("c", func(d *consumer.Definition) { d.Coalesce = &consumer.Merge{Cancel: true} }))
+	b.apply(define("c", func(d *consumer.Definition) { d.Coalesce = &consumer.Coalesce{Cancel: true} }))
 	b.add("maps", "a", changes(`{"title":"x"}`, `{"title":"y"}`, envelope.Modify))
 	b.add("maps", "b", changes(``, `{"title":"n"}`, envelope.Create))
 	b.add("maps", "a", changes(`{"title":"y","size":1}`, `{"title":"z","size":2}`, envelope.Modify),
@@ -45,7 +45,7 @@ func TestCoalesce(t *testing.T) {
 // bound, and not for more events than one row has.
 func TestQuiet(t *testing.T) {
 	b := newBench(t)
-	b.apply(define("c", func(d *consumer.Definition) { d.Coalesce = &consumer.Merge{Quiet: 60, Most: 150} }))
+	b.apply(define("c", func(d *consumer.Definition) { d.Coalesce = &consumer.Coalesce{Debounce: 60, MaxWait: 150} }))
 	step := func(d time.Duration, subjects ...string) {
 		b.now = b.now.Add(d)
 		for _, s := range subjects {
@@ -57,7 +57,7 @@ func TestQuiet(t *testing.T) {
 	b.want("at first", b.handled(), "")
 	e := b.log.events["maps"][0]
 	x, err := b.store.Explain(t.Context(), "c", e)
-	if err != nil || x.State != consumer.EventQuiet || !strings.Contains(x.Why, "1 others") {
+	if err != nil || x.State != consumer.EventDebounced || !strings.Contains(x.Why, "1 others") {
 		t.Errorf("explained as %+v, %v", x, err)
 	}
 	step(40*time.Second, "a")

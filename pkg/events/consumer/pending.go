@@ -10,8 +10,8 @@ import (
 )
 
 // pendingRow is an order key whose events wait until there are no more for a while. Only a run
-// writes it, under the lease of the cursor. Refs are at most maxMerged, oldest first. Began is when
-// the first was added; from then on Merge.Most counts. Times are milliseconds since 1970.
+// writes it, under the lease of the cursor. Refs are at most maxCoalesced, oldest first. Began is when
+// the first was added; from then on Coalesce.MaxWait counts. Times are milliseconds since 1970.
 type pendingRow struct {
 	table.Head
 	OrderKey string `dynamo:"order_key"`
@@ -29,8 +29,8 @@ func pendingKey(consumer, partition, key string) table.Key {
 	return table.Key{PK: "PENDING#" + consumer + "#" + partition, SK: hash(key)}
 }
 
-// quietPlace is where the rows of a cursor are in the index "work", by due time.
-func quietPlace(consumer, partition string) string { return "quiet#" + consumer + "#" + partition }
+// debouncePlace is where the rows of a cursor are in the index "work", by due time.
+func debouncePlace(consumer, partition string) string { return "quiet#" + consumer + "#" + partition }
 
 // dueText is a time in milliseconds as a text that sorts as times do.
 func dueText(ms int64) string { return fmt.Sprintf("%013d", ms) }
@@ -41,7 +41,7 @@ func (p *pendingRow) put(tx *table.Tx) {
 
 // add takes over an event. It is looked at when its key is quiet, when its oldest event has waited
 // long enough, or when there are as many as can be. One that is there already is not added again.
-func (p *pendingRow) add(f ref, m *Merge, now time.Time) {
+func (p *pendingRow) add(f ref, m *Coalesce, now time.Time) {
 	for _, old := range p.Refs {
 		if old.place() == f.place() {
 			return // the cursor was put back
@@ -53,7 +53,7 @@ func (p *pendingRow) add(f ref, m *Merge, now time.Time) {
 	}
 
 	p.Refs = append(p.Refs, f)
-	p.Due = min(now.Add(time.Duration(m.Quiet)*time.Second).UnixMilli(), p.Began+int64(m.Most)*1000)
+	p.Due = min(now.Add(time.Duration(m.Debounce)*time.Second).UnixMilli(), p.Began+int64(m.MaxWait)*1000)
 	if p.full() {
 		p.Due = now.UnixMilli()
 	}
@@ -61,7 +61,7 @@ func (p *pendingRow) add(f ref, m *Merge, now time.Time) {
 	p.WorkSK = dueText(p.Due)
 }
 
-func (p *pendingRow) full() bool { return len(p.Refs) >= maxMerged }
+func (p *pendingRow) full() bool { return len(p.Refs) >= maxCoalesced }
 
 // pending reads the row of a key; a new one has the rev 0. While the cursor counts none, there is
 // none to be read.
@@ -70,7 +70,7 @@ func (n *run) pending(ctx context.Context, key string) (*pendingRow, error) {
 	p := &pendingRow{Head: table.Head{
 		PK:     k.PK,
 		SK:     k.SK,
-		WorkPK: quietPlace(n.c.Name, n.part.Name),
+		WorkPK: debouncePlace(n.c.Name, n.part.Name),
 	}, OrderKey: key}
 
 	if n.cur.Pending == 0 {

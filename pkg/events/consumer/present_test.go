@@ -298,7 +298,7 @@ func TestFilesWait(t *testing.T) {
 	b, _ := withFiles(t, 250)
 	b.apply(define("c", func(d *consumer.Definition) {
 		d.Filter, d.Order = "File+create", consumer.OrderCollection
-		d.Coalesce = &consumer.Merge{Quiet: 60}
+		d.Coalesce = &consumer.Coalesce{Debounce: 60}
 	}))
 	b.run("c", "maps")
 	b.now = b.now.Add(time.Minute)

@@ -181,7 +181,7 @@ func (s *Store) replayed(ctx context.Context, p *Replay) (*Consumer, error) {
 
 	c.Name, c.Mode, c.OnFailure = p.run(), Async, Park
 	if c.Coalesce != nil {
-		c.Coalesce = &Merge{Cancel: c.Coalesce.Cancel}
+		c.Coalesce = &Coalesce{Cancel: c.Coalesce.Cancel}
 	}
 	return &c, nil
 }

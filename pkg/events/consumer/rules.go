@@ -281,7 +281,7 @@ func (c *Checked) checkPending(ctx context.Context, x *check.Row) error {
 
 	should := p
 	_, partition, _ := strings.Cut(x.ID(), "#")
-	should.WorkPK, should.WorkSK = quietPlace(name, partition), dueText(p.Due)
+	should.WorkPK, should.WorkSK = debouncePlace(name, partition), dueText(p.Due)
 	x.Placed(p.Head, should.Head, func(tx *table.Tx) { tx.Save(&should) })
 
 	all, err := c.consumers(ctx)

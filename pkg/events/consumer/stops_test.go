@@ -15,7 +15,9 @@ import (
 // back, is one event of its item.
 func TestWaitAgainAndAgain(t *testing.T) {
 	b := newBench(t)
-	b.apply(define("c", func(d *consumer.Definition) { d.Coalesce = &consumer.Merge{Quiet: 60, Most: 600} }))
+	b.apply(define("c", func(d *consumer.Definition) {
+		d.Coalesce = &consumer.Coalesce{Debounce: 60, MaxWait: 600}
+	}))
 	b.add("maps", "a")
 	b.add("maps", "a")
 	b.run("c", "maps")
@@ -89,7 +91,9 @@ func TestFailuresAreCounted(t *testing.T) {
 func TestPausedDuringRun(t *testing.T) {
 	for at, calls := 1, 1; at <= calls; at++ {
 		b := newBench(t)
-		b.apply(define("c", func(d *consumer.Definition) { d.Coalesce = &consumer.Merge{Quiet: 60, Most: 600} }))
+		b.apply(define("c", func(d *consumer.Definition) {
+			d.Coalesce = &consumer.Coalesce{Debounce: 60, MaxWait: 600}
+		}))
 		b.add("maps", "a")
 		b.run("c", "maps")
 		b.now = b.now.Add(2 * time.Minute)

@@ -19,7 +19,7 @@ func TestTriesOverRuns(t *testing.T) {
 		b.apply(define("c", func(d *consumer.Definition) {
 			d.Retries, d.Batch = 4, 1
 			if quiet > 0 {
-				d.Coalesce = &consumer.Merge{Quiet: quiet}
+				d.Coalesce = &consumer.Coalesce{Debounce: quiet}
 			}
 		}))
 		b.add("maps", "a")

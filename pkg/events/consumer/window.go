@@ -168,7 +168,7 @@ func (n *run) handle(ctx context.Context, w *window) error {
 		return nil
 	}
 
-	if n.c.Coalesce != nil && n.c.Coalesce.Quiet > 0 {
+	if n.c.Coalesce != nil && n.c.Coalesce.Debounce > 0 {
 		return n.wait(ctx, w, free)
 	}
 

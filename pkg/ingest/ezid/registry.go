@@ -28,7 +28,7 @@ var Definition = consumer.Definition{
 	Target:      consumer.Target{Handler: Name},
 	MaxDepth:    consumer.AnyDepth,
 	Order:       consumer.OrderSubject,
-	Coalesce:    &consumer.Merge{},
+	Coalesce:    &consumer.Coalesce{},
 	Batch:       10,
 	Concurrency: 4,
 	Start:       consumer.StartHorizon,

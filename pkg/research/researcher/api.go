@@ -9,7 +9,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 )
 
-// API is the archive of a project, by HTTPS. It can be used by several goroutines.
+// API is the server of a project, by HTTPS. It can be used by several goroutines.
 type API struct {
 	Client   *v1.Client // with a key that has the role researcher:PROJECT
 	Project  string
@@ -22,9 +22,9 @@ type API struct {
 	asked map[string]time.Time // when it was asked whether a lease has ended
 }
 
-// Hello says that the researcher is present. It returns when that is to be said again, as the
-// archive wants it.
-func (a *API) Hello(ctx context.Context, capacity int) (renew time.Duration, err error) {
+// Heartbeat says that the researcher is present. It returns when that is to be said again, as the
+// server wants it.
+func (a *API) Heartbeat(ctx context.Context, capacity int) (renew time.Duration, err error) {
 	welcome, err := a.Client.Hello(ctx, a.Project, v1.ResearchHello{
 		Researcher: a.Name,
 		Capacity:   capacity,
@@ -34,8 +34,8 @@ func (a *API) Hello(ctx context.Context, capacity int) (renew time.Duration, err
 	return time.Duration(welcome.RenewSeconds) * time.Second, err
 }
 
-// Bye says that the researcher leaves.
-func (a *API) Bye(ctx context.Context) error { return a.Client.Bye(ctx, a.Project, a.Name) }
+// Leave says that the researcher leaves.
+func (a *API) Leave(ctx context.Context) error { return a.Client.Bye(ctx, a.Project, a.Name) }
 
 // Next returns the next work item of the queue, nil if none waits.
 func (a *API) Next(ctx context.Context, token string) (*Work, error) {

@@ -116,7 +116,7 @@ func (i *item) over() bool {
 	return i.stop.Err() != nil || i.ended[i.Lease]
 }
 
-// giveBack says that nothing more comes, so that the archive need not wait for the end of the
+// giveBack says that nothing more comes, so that the server need not wait for the end of the
 // lease.
 func (i *item) giveBack() error { return i.put(Report{Final: true, Count: i.n}) }
 
@@ -297,7 +297,7 @@ const (
 	reasonBytes = 500
 )
 
-// line makes a reason of a text: one line, not too long, and never empty. The archive refuses any
+// line makes a reason of a text: one line, not too long, and never empty. The server refuses any
 // other (package research, Report.Check), and the result would be lost.
 func line(text string) string {
 	clean := strings.Map(func(r rune) rune {

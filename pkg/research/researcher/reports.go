@@ -20,10 +20,10 @@ import (
 // is needed.
 //
 // A file is LEASE-NUMBER.json, with "-final" before the ending if it is the last of its lease;
-// names are escaped as in a URL. Files are sent in the order of their names, but the archive takes
+// names are escaped as in a URL. Files are sent in the order of their names, but the server takes
 // them in any order.
 type Reports struct {
-	Dir  string // of the reports to one archive
+	Dir  string // of the reports to one server
 	Name string // of the researcher, which names its folder
 	Now  func() time.Time
 }
@@ -31,11 +31,11 @@ type Reports struct {
 // Endings of the names of reports.
 const (
 	reportOf  = ".json"
-	refusedOf = ".refused" // tried again when a researcher starts: the archive may take it now
+	refusedOf = ".refused" // tried again when a researcher starts: the server may take it now
 )
 
 // orphaned is the age after which the report of another researcher is sent, too: it perhaps runs no
-// more. One that runs sends its reports within a second, unless the archive cannot be reached.
+// more. One that runs sends its reports within a second, unless the server cannot be reached.
 const orphaned = time.Minute
 
 // Put keeps a report until it is taken. It is on the disk when Put returns. The same number of the
@@ -111,7 +111,7 @@ func (p *Reports) readmit() error {
 const look = 200 * time.Millisecond
 
 // deliver sends reports as they come, until stop is done. At first it sends all that are in the
-// folder, also new ones of other researchers. While the archive cannot be reached, it waits longer
+// folder, also new ones of other researchers. While the server cannot be reached, it waits longer
 // and longer, and reports stay on the disk.
 func (r *Researcher) deliver(stop context.Context) {
 	err := r.Reports.readmit()
@@ -188,7 +188,7 @@ func (r *Researcher) send(ctx context.Context, path string) error {
 		return fmt.Errorf("the report %s cannot be read: %w", path, err)
 	}
 
-	receipt, err := r.Archive.Report(ctx, report)
+	receipt, err := r.Server.Report(ctx, report)
 
 	// Refused for good: the reports behind it must not wait for it.
 	if err != nil && final(err) && !fault.Is(err, fault.Denied) {

@@ -1,8 +1,8 @@
 // Package researcher is the library of the program that does research: it receives work items,
 // downloads recordings, looks for each clip in its episode, and reports each result at once.
 //
-//	r := &researcher.Researcher{Name: "lab-1", Concurrency: 2, Archive: archive,
-//		Source: researcher.Next{Archive: archive}, Cache: cache, Reports: reports, Analyses: shipped.Analyses, …}
+//	r := &researcher.Researcher{Name: "lab-1", Concurrency: 2, Server: server,
+//		Source: researcher.Next{Server: server}, Cache: cache, Reports: reports, Analyses: shipped.Analyses, …}
 //	err := r.Run(ctx, stop) // until stop is done: then the clip at hand is finished, and the rest given back
 //
 // What is found is kept on the disk until it was taken, so neither a crash nor a lost network loses
@@ -68,13 +68,13 @@ type Receipt struct {
 	Ended bool // the lease: nobody waits for the rest of the work item
 }
 
-// Archive is where research is reported. Errors of the kind Unavailable may be gone another time;
+// Server is where research is reported. Errors of the kind Unavailable may be gone another time;
 // after one of Invalid, NotFound, Conflict or Denied the same request fails again. Its methods are
 // called by several goroutines.
-type Archive interface {
-	// Hello says that the researcher is present for a while, and how many work items it takes at
+type Server interface {
+	// Heartbeat says that the researcher is present for a while, and how many work items it takes at
 	// once. It returns when it is to be said again.
-	Hello(ctx context.Context, capacity int) (renew time.Duration, err error)
+	Heartbeat(ctx context.Context, capacity int) (renew time.Duration, err error)
 	// Next returns a work item that is accepted, nil if there is none now. A request with the same
 	// token is answered again.
 	Next(ctx context.Context, token string) (*Work, error)
@@ -83,8 +83,8 @@ type Archive interface {
 	Accept(ctx context.Context, lease, token string) (*Work, error)
 	// Report is taken once, however often it comes.
 	Report(ctx context.Context, r Report) (Receipt, error)
-	// Bye says that the researcher leaves: no work is made for it any more.
-	Bye(ctx context.Context) error
+	// Leave says that the researcher leaves: no work is made for it any more.
+	Leave(ctx context.Context) error
 }
 
 // Source is where work items come from.
@@ -98,7 +98,7 @@ type Source interface {
 const (
 	pause     = 3 * time.Second  // before the next request for work if there was none; it doubles
 	mostPause = 30 * time.Second // each time, up to this
-	idle      = 90 * time.Second // without work: longer than from pass to pass of the archivist
+	idle      = 90 * time.Second // without work: longer than from pass to pass of the assigner
 	farewell  = 30 * time.Second // for the reports that were not yet taken, when all else is done
 	clipLimit = 2 * time.Hour    // for one clip: as long as a lease
 )
@@ -110,7 +110,7 @@ type Researcher struct {
 	Once        bool   // ends after one work item
 	UntilIdle   bool   // ends when there was no work for 90 seconds
 
-	Archive  Archive
+	Server   Server
 	Source   Source
 	Cache    *Cache
 	Reports  *Reports
@@ -147,9 +147,9 @@ func (r *Researcher) Run(ctx, stop context.Context) error {
 	defer stopsToo()
 	r.ended, r.worked = map[string]bool{}, r.Now()
 
-	// Without a first hello there is no work: a name or a key that is refused ends the program at
+	// Without a first heartbeat there is no work: a name or a key that is refused ends the program at
 	// once.
-	renew, err := r.hello(ctx, stop)
+	renew, err := r.heartbeat(ctx, stop)
 	if err != nil || stop.Err() != nil {
 		return err
 	}
@@ -178,22 +178,22 @@ func (r *Researcher) Run(ctx, stop context.Context) error {
 	return r.leave(ctx, err)
 }
 
-// leave delivers what was not yet taken, and says good-bye. It has its own time, so that an archive
+// leave delivers what was not yet taken, and leaves. It has its own time, so that a server
 // that cannot be reached does not keep the process. err is why the work ended; it is returned
 // first.
 func (r *Researcher) leave(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
-	left := r.deliverAll(ctx)
-	bye := r.Archive.Bye(ctx)
+	undelivered := r.deliverAll(ctx)
+	unknown := r.Server.Leave(ctx)
 	switch {
 	case err != nil:
 		return err
-	case left != nil:
-		return left
-	case bye != nil:
-		r.Log.Warn("the archive does not know that this researcher has left; it counts as present for 90 seconds",
-			"error", bye)
+	case undelivered != nil:
+		return undelivered
+	case unknown != nil:
+		r.Log.Warn("the server does not know that this researcher has left; it counts as present for 90 seconds",
+			"error", unknown)
 	}
 	return nil
 }
@@ -223,22 +223,22 @@ func (r *Researcher) retry(stop context.Context, f func() error) error {
 	return nil
 }
 
-// hello says that the researcher is present. It waits at least a second before the next time,
-// whatever the archive says.
-func (r *Researcher) hello(ctx, stop context.Context) (renew time.Duration, err error) {
+// heartbeat says that the researcher is present. It waits at least a second before the next time,
+// whatever the server says.
+func (r *Researcher) heartbeat(ctx, stop context.Context) (renew time.Duration, err error) {
 	err = r.retry(stop, func() error {
-		renew, err = r.Archive.Hello(ctx, r.Concurrency)
+		renew, err = r.Server.Heartbeat(ctx, r.Concurrency)
 		return err
 	})
 	return max(renew, time.Second), err
 }
 
-// stay says that the researcher is present, again and again. If the archive refuses it for good,
+// stay says that the researcher is present, again and again. If the server refuses it for good,
 // the researcher is stopped with that error as the cause.
 func (r *Researcher) stay(ctx, stop context.Context, renew time.Duration) {
 	for r.Wait(stop, renew) == nil {
 		var err error
-		renew, err = r.hello(ctx, stop)
+		renew, err = r.heartbeat(ctx, stop)
 		if err != nil {
 			r.stop(err)
 			return
@@ -316,10 +316,10 @@ func (r *Researcher) isIdle() {
 	}
 }
 
-// Next receives work items from the archive.
-type Next struct{ Archive Archive }
+// Next receives work items from the server.
+type Next struct{ Server Server }
 
-// Next asks the archive. What it has accepted is not lost by a stop: the request ends by itself.
+// Next asks the server. What it has accepted is not lost by a stop: the request ends by itself.
 func (n Next) Next(ctx, _ context.Context, token string) (*Work, error) {
-	return n.Archive.Next(ctx, token)
+	return n.Server.Next(ctx, token)
 }

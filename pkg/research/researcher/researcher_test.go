@@ -74,7 +74,7 @@ func (s *bytesOf) Clip(ctx context.Context, path string, progress func(float64))
 	}
 }
 
-// bench is an archive in the process, and a server of recordings.
+// bench is an Archivist in the process, and a server of recordings.
 type bench struct {
 	*research.Store
 	t     *testing.T
@@ -85,7 +85,7 @@ type bench struct {
 	clock   time.Time
 	ids     int
 	queue   []research.Message
-	reports []research.Report // that the archive has taken and not yet recorded
+	reports []research.Report // that the server has taken and not yet recorded
 	reverse bool              // they are recorded in the reverse order, when the final one is there
 	files   map[string]string
 	calls   int
@@ -178,7 +178,7 @@ func (b *bench) curate(kind research.Kind, id, text string) {
 	b.must(err)
 }
 
-// direct is the archive of one researcher, by calls.
+// direct is the server of one researcher, by calls.
 type direct struct {
 	*bench
 	name string
@@ -203,14 +203,14 @@ func (d direct) call(f func() error) error {
 	return err
 }
 
-func (d direct) Hello(ctx context.Context, capacity int) (time.Duration, error) {
+func (d direct) Heartbeat(ctx context.Context, capacity int) (time.Duration, error) {
 	return d.Times.Renewal, d.call(func() error {
-		return d.bench.Hello(ctx, songs, research.Researcher{Name: d.name, Capacity: capacity})
+		return d.bench.Heartbeat(ctx, songs, research.Researcher{Name: d.name, Capacity: capacity})
 	})
 }
 
-func (d direct) Bye(ctx context.Context) error {
-	return d.call(func() error { return d.bench.Bye(ctx, songs, d.name) })
+func (d direct) Leave(ctx context.Context) error {
+	return d.call(func() error { return d.bench.Leave(ctx, songs, d.name) })
 }
 
 // Next makes a pass, and receives a message. The same token is given the same lease.
@@ -311,7 +311,7 @@ func (b *bench) researcher(name string, during func(string)) *Researcher {
 	client := fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		func() float64 { return 0 })
 	b.t.Cleanup(client.HTTP.CloseIdleConnections)
-	return &Researcher{Name: name, Concurrency: 1, Archive: d, Source: Next{d},
+	return &Researcher{Name: name, Concurrency: 1, Server: d, Source: Next{d},
 		Cache:    &Cache{Dir: b.dir + "/media", Limit: 1 << 20, Client: client, Now: b.now},
 		Reports:  &Reports{Dir: b.dir + "/reports", Name: name, Now: b.now},
 		Analyses: map[string]analysis.Analysis{"bytewise": bytewise{during}}, Now: b.now, NewID: b.newID,

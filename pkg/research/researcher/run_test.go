@@ -197,7 +197,7 @@ func TestRefused(t *testing.T) {
 	b := newBench(t, 1, 3, 3)
 	r := b.researcher("one", nil)
 	r.Once = true
-	r.Archive = refusing{direct{b, "one"}, fault.New(fault.Invalid, "not now")}
+	r.Server = refusing{direct{b, "one"}, fault.New(fault.Invalid, "not now")}
 	err := r.Run(t.Context(), t.Context())
 	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "not now") || b.results(1) != 2 {
 		t.Errorf("%v; %d results", err, b.results(1))
@@ -209,7 +209,7 @@ func TestRefused(t *testing.T) {
 
 	denied := b.researcher("three", nil)
 	b.events = map[int]func(){}
-	denied.Archive = denying{direct{b, "three"}}
+	denied.Server = denying{direct{b, "three"}}
 	err = denied.Run(t.Context(), t.Context())
 	if !fault.Is(err, fault.Denied) {
 		t.Error("a key that is refused:", err)
@@ -231,7 +231,7 @@ func (a refusing) Report(ctx context.Context, r Report) (Receipt, error) {
 
 type denying struct{ direct }
 
-func (denying) Hello(context.Context, int) (time.Duration, error) {
+func (denying) Heartbeat(context.Context, int) (time.Duration, error) {
 	return 0, fault.New(fault.Denied, "the role is another one")
 }
 

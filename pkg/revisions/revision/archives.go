@@ -331,11 +331,11 @@ func (b *backfill) waitsFor(r *revisionRow) bool {
 	return b != nil && r.Revision.Number == b.Next && r.Rev > 0 && r.State == Before
 }
 
-// Fill plans revisions before the first one, from and to included: passes plan one after the other,
+// Backfill plans revisions before the first one, from and to included: passes plan one after the other,
 // beside what is notified. They are not compared with those that are planned already, and their
 // first one waits for nothing. One back-fill goes on at a time; another one is a Conflict, and so
 // are revisions that are not before the first.
-func (s *Store) Fill(ctx context.Context, name string, from, to int64, by By) (Archive, error) {
+func (s *Store) Backfill(ctx context.Context, name string, from, to int64, by By) (Archive, error) {
 	if from < 1 || to < from {
 		return Archive{}, fault.New(fault.Invalid,
 			"backfill: found %d to %d; expected two revisions in their order", from, to)

@@ -89,7 +89,7 @@ func TestBackfill(t *testing.T) {
 	w.archive("maps", (&repository{}).add(6, "[{name: index, depends: [PREV], command: x}]"), 0)
 	w.notify("maps", 5)
 	w.quiet("maps", runner.Succeeded)
-	_, err := w.store.Fill(t.Context(), "maps", 2, 4, anna)
+	_, err := w.store.Backfill(t.Context(), "maps", 2, 4, anna)
 	w.must(err)
 	w.quiet("maps", runner.Succeeded)
 	for _, id := range []string{"maps/2/index", "maps/4/index"} {

@@ -17,7 +17,7 @@ import (
 // superseded instead: see superseder. One that replaces runs is looked at in each pass: there is
 // one for each schedule.
 //
-// If the time of the pass ends before all victims were looked at, the instance stays as it is: it
+// If the time of the pass ends before all of these were looked at, the instance stays as it is: it
 // must not become ready while one that was not seen goes on.
 func (p *pass) cancel(ctx context.Context, id string) error {
 	r, err := p.instanceRow(ctx, id)
@@ -25,7 +25,7 @@ func (p *pass) cancel(ctx context.Context, id string) error {
 		return err
 	}
 
-	left, err := p.victims(ctx, &r.Instance)
+	left, err := p.supersedeAll(ctx, &r.Instance)
 	// While a run that it replaces goes on, it stays in the line, and is looked at in each pass.
 	if err != nil || p.done.More || left != "" && len(r.Replaces) > 0 {
 		return err
@@ -52,20 +52,20 @@ func (p *pass) cancel(ctx context.Context, id string) error {
 // awaitEnd lets an instance wait for the end of one that it supersedes. The transaction requires
 // that this one has not ended: else its end would not find the row of the waiter. If it has ended
 // meanwhile, nothing changes, and the next round looks again.
-func (c *change) awaitEnd(victim string) error {
-	v, err := c.s.instanceRow(c.ctx, victim)
+func (c *change) awaitEnd(id string) error {
+	v, err := c.s.instanceRow(c.ctx, id)
 	if err != nil || v.Rev == 0 || v.State.Over() {
 		return err
 	}
-	c.in().Victim = victim
+	c.in().Superseding = id
 	c.tx.Require(v.Key(), "attribute_exists(pk) AND attribute_not_exists(over_ms)")
 	return nil
 }
 
 // superseder is an instance that awaits the ends of those before it of this task, "" if there is
 // none. If there is, this one is not to start: it would be started only to be stopped, and
-// superseders would have to look for new victims all the time. A run with force is exempt. A person
-// can start a superseder between this look and the commit: then it finds this one among its victims.
+// superseders would have to look for more to supersede all the time. A run with force is exempt. A
+// person can start a superseder between this look and the commit: then it finds this one, too.
 func (c *change) superseder() (string, error) {
 	in := c.in()
 	if in.Force && in.Run > 0 {
@@ -98,9 +98,9 @@ func (c *change) overtaken() (bool, error) {
 		fmt.Sprintf("%s has started, and only the latest is wanted", n.Starter))
 }
 
-// victims supersedes all that an instance cancels, and returns the first that has not ended, "" if
+// supersedeAll supersedes all that an instance cancels, and returns the first that has not ended, "" if
 // all have. Runs that it replaces and that are in the bucket by now (a NotFound) have ended.
-func (p *pass) victims(ctx context.Context, by *Instance) (left string, err error) {
+func (p *pass) supersedeAll(ctx context.Context, by *Instance) (left string, err error) {
 	for _, task := range by.Cancels {
 		n, err := p.cancelTask(ctx, by, task)
 		if err != nil {
@@ -149,15 +149,15 @@ func (p *pass) cancelTask(ctx context.Context, by *Instance, task string) (left 
 // follows the superseder. Then none of the three would go on.
 func (in *Instance) forced() bool { return in.Force && in.Exec == "" }
 
-// supersede does to a victim what the rules say (workflow.Victim): one that has not started ends at
+// supersede does to an earlier instance what the rules say (workflow.CancelTarget): one that has not started ends at
 // once, one that runs is told to end, and one that is not to be interrupted is left alone. It
-// returns the victim as it is then. Completion wins a race: whichever of the two changes is
+// returns that instance as it is then. Completion wins a race: whichever of the two changes is
 // committed first decides, and the other finds it decided.
 func (p *pass) supersede(ctx context.Context, id string, by *Instance) (Instance, error) {
 	was, ended := "", 0
 	in, err := p.change(ctx, id, p.guard(), func(c *change) error {
 		in := c.in()
-		was, ended = in.Told, 0
+		was, ended = in.StopRequested, 0
 		if in.Force && in.Run > 0 {
 			return nil // a person wants just this one: it is waited for, once it has started
 		}
@@ -167,10 +167,10 @@ func (p *pass) supersede(ctx context.Context, id string, by *Instance) (Instance
 			return err
 		}
 
-		v := workflow.Victim{
+		v := workflow.CancelTarget{
 			State:           in.State,
-			Uninterruptible: in.Fixed,
-			Told:            in.Told != "",
+			Uninterruptible: in.Uninterruptible,
+			StopRequested:   in.StopRequested != "",
 			InRow:           n.InRow,
 		}
 
@@ -187,7 +187,7 @@ func (p *pass) supersede(ctx context.Context, id string, by *Instance) (Instance
 		return in, err
 	}
 
-	if was == "" && in.Told != "" {
+	if was == "" && in.StopRequested != "" {
 		p.tell(ctx, &in)
 	}
 
@@ -199,9 +199,9 @@ func (p *pass) supersede(ctx context.Context, id string, by *Instance) (Instance
 // ends it as it was told. It has until the end of the grace to end by itself.
 func (c *change) tell(end workflow.State, by, reason string) error {
 	in := c.in()
-	in.Told, in.By, in.Reason = string(end), by, reason
+	in.StopRequested, in.By, in.Reason = string(end), by, reason
 	in.Until = c.now + c.s.Times.Grace.Milliseconds()
-	return c.event("task.told", event.Success, Told{end, by, reason, in.Until})
+	return c.event("task.told", event.Success, StopRequest{end, by, reason, in.Until})
 }
 
 // tell tells the run itself, after the commit. What is lost is repaired by the end of the grace.
@@ -225,11 +225,11 @@ func (p *pass) force(ctx context.Context, id string) error {
 	in, err := p.change(ctx, id, p.guard(), func(c *change) error {
 		in := c.in()
 		e = Execution{}
-		if in.Told == "" || in.State.Over() || in.Until > c.now {
+		if in.StopRequested == "" || in.State.Over() || in.Until > c.now {
 			return nil
 		}
 		e = in.execution()
-		return c.to(workflow.State(in.Told), in.Reason+"; it did not end by itself")
+		return c.to(workflow.State(in.StopRequested), in.Reason+"; it did not end by itself")
 	})
 	if err != nil || e.Exec == "" {
 		return err
@@ -272,7 +272,7 @@ func (s *Store) Cancel(ctx context.Context, id string, by By) (Instance, error) 
 			return fault.New(fault.Conflict, "COMMIT cannot be cancelled; skip the revision")
 		case in.State.Over():
 			return fault.New(fault.Conflict, "the instance %s has ended: %s", id, in.State)
-		case in.Told != "":
+		case in.StopRequested != "":
 			return nil
 		case in.State.Started():
 			// The run is told after the commit, and only by the try that has succeeded.
@@ -382,7 +382,7 @@ func (p *pass) clearOne(ctx context.Context, id string) (Instance, error) {
 		told = false
 		reason := "its archive was deleted or begins anew"
 		switch {
-		case in.State.Over() || in.Told != "":
+		case in.State.Over() || in.StopRequested != "":
 			return nil
 		case in.State.Started():
 			told = true

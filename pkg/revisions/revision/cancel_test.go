@@ -15,12 +15,12 @@ import (
 // builds is a task of which only the latest result is wanted.
 const builds = "[{name: build, command: x, cancels: [PREV]%s}]"
 
-// TestVictims: what becomes of the earlier instance, by where it is when its superseder is ready.
-func TestVictims(t *testing.T) {
+// TestSuperseded: what becomes of the earlier instance, by where it is when its superseder is ready.
+func TestSuperseded(t *testing.T) {
 	for name, c := range map[string]struct {
 		with  string // of the definition
 		until func(w *world)
-		state workflow.State // of the victim, when the superseder has been ready for a grace
+		state workflow.State // of the earlier one, when the superseder has been ready for a grace
 		waits bool           // the superseder still does
 	}{
 		"queued":     {"", func(*world) {}, workflow.Superseded, false},
@@ -41,7 +41,7 @@ func TestVictims(t *testing.T) {
 			w.now = w.now.Add(revision.Default.Grace)
 			w.pass("maps")
 			if got := w.state("maps/1/build"); got != c.state {
-				t.Errorf("the victim is %s, want %s", got, c.state)
+				t.Errorf("the earlier instance is %s, want %s", got, c.state)
 			}
 			if got := w.state("maps/2/build"); (got == workflow.Awaiting) != c.waits {
 				t.Errorf("the superseder is %s", got)
@@ -191,7 +191,7 @@ func TestLimit(t *testing.T) {
 	w.want(w.running(), "maps/1/b", "maps/1/c", "maps/2/a")
 }
 
-// TestLateWrite: what a victim records after it was ended by force changes nothing.
+// TestLateWrite: what a superseded run records after it was ended by force changes nothing.
 func TestLateWrite(t *testing.T) {
 	w := newWorld(t)
 	w.archive("maps", (&repository{}).add(2, fmt.Sprintf(builds, "")), 1)

@@ -143,9 +143,9 @@ func (c *change) to(state workflow.State, reason string) error {
 	}
 
 	from := in.State
-	in.State, in.Since, in.Reason, in.Victim = state, c.now, reason, ""
+	in.State, in.Since, in.Reason, in.Superseding = state, c.now, reason, ""
 	d := in.moved(from)
-	if state != workflow.Waiting && !state.Started() && in.Told == "" {
+	if state != workflow.Waiting && !state.Started() && in.StopRequested == "" {
 		in.Until = 0
 	}
 
@@ -184,7 +184,7 @@ func (in *Instance) moved(from workflow.State) Moved {
 // row, and the revision of its last success. COMMIT is no task that anything is known of.
 func (c *change) over() error {
 	in := c.in()
-	in.Until, in.Parked, in.Told = 0, false, ""
+	in.Until, in.Parked, in.StopRequested = 0, false, ""
 	c.row.Over = c.now
 	if in.Task == workflow.Commit {
 		return nil

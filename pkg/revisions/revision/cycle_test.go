@@ -61,7 +61,7 @@ func TestNoCycle(t *testing.T) {
 			t.Fatalf("seed %d: %+v", seed, r.commits)
 		}
 	}
-	for _, kind := range []string{"edge", "edge on a later revision", "victim", "lock", "forced run"} {
+	for _, kind := range []string{"edge", "edge on a later revision", "superseded", "lock", "forced run"} {
 		if met[kind] == 0 {
 			t.Errorf("nothing waited in this way: %s", kind)
 		}
@@ -243,9 +243,9 @@ func (c *circles) waits(in revision.Instance, live []revision.Instance, holder s
 			}
 		}
 	case workflow.Awaiting:
-		if in.Victim != "" {
-			ids = append(ids, in.Victim)
-			c.met["victim"]++
+		if in.Superseding != "" {
+			ids = append(ids, in.Superseding)
+			c.met["superseded"]++
 		}
 	case workflow.Ready:
 		if in.Force {

@@ -30,9 +30,9 @@ type Known struct {
 	MadeBy      string `json:"madeBy,omitempty"`
 }
 
-// Fixed is the detail of revision.committed: what the revision's plan is. Tasks is how many
+// CommitDetail is the detail of revision.committed: what the revision's plan is. Tasks is how many
 // instances it has beside COMMIT.
-type Fixed struct {
+type CommitDetail struct {
 	State       string             `json:"state"`
 	Transaction string             `json:"transaction,omitempty"`
 	Definition  string             `json:"definition,omitempty"`
@@ -78,8 +78,8 @@ type Moved struct {
 	Parameters map[string]string `json:"parameters,omitempty"`
 }
 
-// Told is the detail of task.told: a run was asked to end. Its state does not change by that.
-type Told struct {
+// StopRequest is the detail of task.told: a run was asked to end. Its state does not change by that.
+type StopRequest struct {
 	End    workflow.State `json:"end"` // in which the instance is to end
 	By     string         `json:"by,omitempty"`
 	Reason string         `json:"reason,omitempty"`

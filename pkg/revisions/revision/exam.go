@@ -162,13 +162,13 @@ func (x *exam) exists(id string) (bool, error) {
 		return false, nil // it is no id
 	}
 	r, err := x.revisionRow(x.ctx, at.Ref, at.N)
-	return r.Kept > 0, err
+	return r.InBucket > 0, err
 }
 
 // inBucket reports whether instances of a revision are in the bucket.
 func (x *exam) inBucket(ref string, n int64) (bool, error) {
 	r, err := x.revisionRow(x.ctx, ref, n)
-	return r.Ends != nil || r.Kept > 0, err
+	return r.Ends != nil || r.InBucket > 0, err
 }
 
 // mostRuns is how many runs of a task are read one by one: each is a request.

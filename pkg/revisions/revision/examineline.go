@@ -72,7 +72,7 @@ func (x *exam) line(string) error {
 		return x.planned(row.Owner)
 	}
 
-	if strings.HasPrefix(x.SK, toKeep+"#") {
+	if strings.HasPrefix(x.SK, toBucket+"#") {
 		return x.keeps(row.Owner)
 	}
 

@@ -130,7 +130,7 @@ func (x *exam) counts(r *revisionRow) error {
 	right := *r
 	right.All, right.Over = countOf(all)
 	// What is in the bucket has ended.
-	right.All, right.Over = right.All+r.Kept, right.Over+r.Kept
+	right.All, right.Over = right.All+r.InBucket, right.Over+r.InBucket
 	x.add(ruleCounts, x.save(archiveOf(r.Archive),
 		func(tx *table.Tx) error { tx.Save(&right); return nil }),
 		"it counts %d instances, of which %d have ended; there are %d, and %d", r.All, r.Over,
@@ -143,7 +143,7 @@ func (x *exam) counts(r *revisionRow) error {
 // those that are in the bucket, and whether COMMIT is there.
 func (r *revisionRow) agrees(all []Instance) bool {
 	n, over := countOf(all)
-	return r.All == n+r.Kept && r.Over == over+r.Kept &&
+	return r.All == n+r.InBucket && r.Over == over+r.InBucket &&
 		slices.ContainsFunc(all, func(in Instance) bool {
 			return in.Task == workflow.Commit
 		})

@@ -36,7 +36,7 @@ func (x *exam) instance(id string) error {
 	}
 
 	x.attempt(in)
-	err = x.victim(in)
+	err = x.superseding(in)
 	if err != nil {
 		return err
 	}
@@ -70,21 +70,21 @@ func (x *exam) listed(in *instanceRow) {
 	}
 }
 
-// victim checks that the instance for whose end one waits that supersedes it has not ended, or is
+// superseding checks that the instance for whose end one waits that supersedes it has not ended, or is
 // settled later: else nobody tells it. The repair lets it look again.
-func (x *exam) victim(in *instanceRow) error {
-	if in.Victim == "" {
+func (x *exam) superseding(in *instanceRow) error {
+	if in.Superseding == "" {
 		return nil
 	}
-	v, found, err := x.awaited(in.Victim)
+	v, found, err := x.awaited(in.Superseding)
 	if err != nil {
 		return err
 	}
 
 	if !found || v.Settled {
 		x.add(ruleWaiter,
-			x.changing(in.ID, func(c *change) error { c.in().Victim = ""; return nil }),
-			"it waits for the end of %s, which is settled", in.Victim)
+			x.changing(in.ID, func(c *change) error { c.in().Superseding = ""; return nil }),
+			"it waits for the end of %s, which is settled", in.Superseding)
 	}
 	return nil
 }

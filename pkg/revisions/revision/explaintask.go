@@ -27,12 +27,12 @@ func (e *explainer) instance(id string) (explain.Part, error) {
 				Command: "archivist archive task rerun " + id + " --reason TEXT"}}
 		}
 		return st, err
-	case in.Told != "":
+	case in.StopRequested != "":
 		st.Waits, st.Until = explain.Grace, in.Until
 		st.Why = fmt.Sprintf(
 			"it was told to end (%s) and is to become %s; it is ended at %s at the latest",
 			in.Reason,
-			in.Told, clock(in.Until))
+			in.StopRequested, clock(in.Until))
 		return st, nil
 	}
 
@@ -174,7 +174,7 @@ func (e *explainer) blocked(in *Instance, st explain.Part) (explain.Part, error)
 // awaiting finds the first of those that an instance supersedes, and that has not ended: the one
 // that it waits for by its row, or else the first in the lines of their tasks.
 func (e *explainer) awaiting(in *Instance, st explain.Part) (explain.Part, error) {
-	victim := in.Victim
+	other := in.Superseding
 	for _, task := range in.Cancels {
 		id, err := e.first(e.ctx, table.Query{
 			PK:   livePK(in.Archive, task),
@@ -184,7 +184,7 @@ func (e *explainer) awaiting(in *Instance, st explain.Part) (explain.Part, error
 		if err != nil {
 			return st, err
 		}
-		victim = cmp.Or(victim, id)
+		other = cmp.Or(other, id)
 	}
 
 	for _, id := range in.Replaces {
@@ -193,36 +193,36 @@ func (e *explainer) awaiting(in *Instance, st explain.Part) (explain.Part, error
 			return st, err
 		}
 		if r.Rev > 0 && !r.State.Over() {
-			victim = cmp.Or(victim, id)
+			other = cmp.Or(other, id)
 		}
 	}
 
-	if victim == "" {
+	if other == "" {
 		return e.pass(st, "all that it supersedes has ended"), nil
 	}
 
-	v, err := e.Instance(e.ctx, victim)
+	v, err := e.Instance(e.ctx, other)
 	if err != nil {
 		return st, err
 	}
-	return e.victim(in, &v, st)
+	return e.superseded(in, &v, st)
 }
 
-// victim says why one that is superseded (v) has not ended, by the rules in the order in which a
+// superseded says why one that is superseded (v) has not ended, by the rules in the order in which a
 // pass applies them.
-func (e *explainer) victim(in, v *Instance, st explain.Part) (explain.Part, error) {
-	st.Waits, st.On = explain.Victim, v.ID
+func (e *explainer) superseded(in, v *Instance, st explain.Part) (explain.Part, error) {
+	st.Waits, st.On = explain.Superseded, v.ID
 	n, err := e.nameRow(e.ctx, v.Archive, v.Task)
 	switch {
 	case err != nil:
 		return st, err
-	case v.Told != "":
+	case v.StopRequested != "":
 		st.Waits = explain.Grace
 		st.Why = fmt.Sprintf("it supersedes %s, which was told to end and has until %s", v.ID,
 			clock(v.Until))
 	case v.Force && v.Run > 0:
 		st.Why = fmt.Sprintf("%s was started by hand with force: it is let finish", v.ID)
-	case v.Fixed && v.State.Started():
+	case v.Uninterruptible && v.State.Started():
 		st.Why = fmt.Sprintf(
 			"it supersedes %s, which is %s and not interruptible: it is let finish", v.ID, v.State)
 	case n.InRow >= workflow.Bound && v.State.Started():

@@ -24,8 +24,9 @@ func TestManyOutputs(t *testing.T) {
 	}
 	in, recorded, err := w.store.End(t.Context(), w.begin("maps/1/a"), res)
 	w.must(err)
-	if !recorded || in.State != workflow.Success || in.Last.Kept != 150 || len(in.Last.Outputs) < 10 {
-		t.Errorf("recorded %t, it is %s, with %d outputs of %d", recorded, in.State, len(in.Last.Outputs), in.Last.Kept)
+	if !recorded || in.State != workflow.Success || in.Last.OutputCount != 150 || len(in.Last.Outputs) < 10 {
+		t.Errorf("recorded %t, it is %s, with %d outputs of %d", recorded, in.State, len(in.Last.Outputs),
+			in.Last.OutputCount)
 	}
 }
 
@@ -87,7 +88,7 @@ func TestSkipInBackfill(t *testing.T) {
 	w.archive("maps", r, 0)
 	w.notify("maps", 5)
 	w.quiet("maps", runner.Succeeded)
-	_, err := w.store.Fill(t.Context(), "maps", 2, 4, anna)
+	_, err := w.store.Backfill(t.Context(), "maps", 2, 4, anna)
 	w.must(err)
 	r.fails = fault.New(fault.Invalid, "it is damaged")
 	w.quiet("maps", runner.Succeeded)

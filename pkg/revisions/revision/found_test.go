@@ -70,7 +70,7 @@ func TestLockBetweenAttempts(t *testing.T) {
 	w.archive("maps", (&repository{}).add(2, "[{name: a, command: x, lock: disk, retries: 2}]"), 2)
 	w.notify("maps", 2)
 	w.pass("maps")
-	_, err := w.store.Fill(t.Context(), "maps", 1, 1, anna)
+	_, err := w.store.Backfill(t.Context(), "maps", 1, 1, anna)
 	w.must(err)
 	w.pass("maps")
 	w.end("maps/2/a", runner.Failed)
@@ -203,12 +203,12 @@ func TestBackfillBehindFirst(t *testing.T) {
 	w := newWorld(t)
 	w.archive("maps", (&repository{}).add(3, "[{name: a, command: x}]"), 0)
 	w.notify("maps", 3)
-	_, err := w.store.Fill(t.Context(), "maps", 2, 2, anna)
+	_, err := w.store.Backfill(t.Context(), "maps", 2, 2, anna)
 	if !fault.Is(err, fault.Conflict) {
 		t.Fatalf("the first revision is not planned, and a back-fill is accepted: %v", err)
 	}
 	w.pass("maps")
-	_, err = w.store.Fill(t.Context(), "maps", 2, 2, anna)
+	_, err = w.store.Backfill(t.Context(), "maps", 2, 2, anna)
 	w.must(err)
 	set := settings("maps")
 	set.Baseline = 1
@@ -260,9 +260,9 @@ func TestFilterOfChangedHistory(t *testing.T) {
 	}
 }
 
-// TestVictimIsSettled: a superseder that has ended one victim, and waits for another, lets those go on that wait for
-// the first, in the same pass.
-func TestVictimIsSettled(t *testing.T) {
+// TestSupersededIsSettled: a superseder that has ended one instance, and waits for another, lets those go on that wait
+// for the first, in the same pass.
+func TestSupersededIsSettled(t *testing.T) {
 	w := newWorld(t)
 	w.archive("maps", (&repository{}).add(3, `
 - {name: build, command: x, cancels: [PREV], interruptible: false}
@@ -283,14 +283,14 @@ func TestVictimIsSettled(t *testing.T) {
 	})
 	w.pass("maps") // all but the superseding
 	if got := w.state("maps/2/build"); got != workflow.Awaiting {
-		t.Fatalf("the victim is %s already", got)
+		t.Fatalf("the superseded instance is %s already", got)
 	}
 	throttled = false
 	w.pass("maps")
 	in, err := w.store.Instance(t.Context(), "maps/2/build")
 	w.must(err)
 	if in.State != workflow.Superseded || !in.Settled {
-		t.Errorf("the victim is %s, settled: %t", in.State, in.Settled)
+		t.Errorf("the superseded instance is %s, settled: %t", in.State, in.Settled)
 	}
 	w.want(w.running(), "maps/1/build", "maps/2/publish")
 }

@@ -53,7 +53,7 @@ func (s *Store) Graph(ctx context.Context, archive string, n int64) (graph.Graph
 		d.others[r.ID] = r.Instance
 	}
 
-	err = s.keptAmong(ctx, d.related(), d.others)
+	err = s.addFromBucket(ctx, d.related(), d.others)
 	if err != nil {
 		return graph.Graph{}, err
 	}
@@ -185,10 +185,10 @@ func (d *drawing) links(in Instance) {
 
 	nearest := map[string]bool{}
 	for _, id := range d.candidates(in) {
-		victim, there := d.others[id]
+		other, there := d.others[id]
 		// Of each task the nearest, and all that this one has superseded.
-		if there && (!nearest[victim.Task] || victim.By == in.ID) {
-			nearest[victim.Task] = true
+		if there && (!nearest[other.Task] || other.By == in.ID) {
+			nearest[other.Task] = true
 			d.other(id, "")
 			d.link(graph.Link{From: in.ID, To: id, Kind: graph.Cancels, Label: "cancels"})
 		}

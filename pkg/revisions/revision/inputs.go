@@ -127,7 +127,7 @@ func (s *Store) handed(ctx context.Context, in *Instance) (all []runner.Input, e
 			return nil, err
 		case of.State == "":
 			return nil, fault.New(fault.Invalid, "the input %s is lost: there is no instance %s", i.Name, i.ID)
-		case of.Last == nil || of.Last.Kept == 0 || of.Last.Attempt != of.Attempt:
+		case of.Last == nil || of.Last.OutputCount == 0 || of.Last.Attempt != of.Attempt:
 			continue // its newest attempt has left nothing
 		case of.Last.List == "":
 			return nil, fault.New(fault.Invalid, "the input %s cannot be checked: %s has no digest of its outputs; "+
@@ -135,7 +135,7 @@ func (s *Store) handed(ctx context.Context, in *Instance) (all []runner.Input, e
 		}
 
 		e := &all[len(all)-1]
-		e.Prefix, e.Files, e.List = of.Prefix(), of.Last.Kept, of.Last.List
+		e.Prefix, e.Files, e.List = of.Prefix(), of.Last.OutputCount, of.Last.List
 	}
 	return all, nil
 }

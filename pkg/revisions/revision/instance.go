@@ -112,7 +112,7 @@ type Instance struct {
 	Follow bool   `json:"follow,omitempty"`
 
 	// Its definition says interruptible: false. A superseder waits while it runs.
-	Fixed bool `json:"uninterruptible,omitempty"`
+	Uninterruptible bool `json:"uninterruptible,omitempty"`
 
 	// Who is to start it, "" if nobody needs to; and who has: see gated.
 	Manual  string `json:"manual,omitempty"`
@@ -170,7 +170,7 @@ type Instance struct {
 
 	// The state that it is to end in, once a run was told to end. From then on, no result changes
 	// that.
-	Told string `json:"told,omitempty"`
+	StopRequested string `json:"told,omitempty"`
 
 	// It is not its turn of the lock. So it is not in the line of what can start, until the end of
 	// another lets it.
@@ -178,7 +178,7 @@ type Instance struct {
 
 	// The instance for whose end it waits, of those that it supersedes: the first that has not
 	// ended.
-	Victim string `json:"victim,omitempty"`
+	Superseding string `json:"victim,omitempty"`
 
 	// The revision after which changes count for it: see base. It is given to the run.
 	Base int64 `json:"base,omitempty"`
@@ -226,8 +226,8 @@ type Tried struct {
 	Outputs []Output `json:"outputs,omitempty"`
 
 	// The number of all outputs, and the digest of their list: see runner.ListDigest.
-	Kept int    `json:"kept,omitempty"`
-	List string `json:"list,omitempty"`
+	OutputCount int    `json:"kept,omitempty"`
+	List        string `json:"list,omitempty"`
 }
 
 // Output is a file that a run has left: Path is relative to its folder of outputs, Size is in

@@ -82,7 +82,7 @@ func TestNotLatestOnlyFilled(t *testing.T) {
 			w.archive("maps", (&repository{}).add(1, "[{name: build, command: x, cancels: [PREV]}]").add(1, text), 2)
 			w.notify("maps", 2)
 			w.quiet("maps", runner.Failed)
-			_, err := w.store.Fill(t.Context(), "maps", 1, 1, anna)
+			_, err := w.store.Backfill(t.Context(), "maps", 1, 1, anna)
 			w.must(err)
 			w.quiet("maps", runner.Succeeded)
 			if got := w.state("maps/1/build"); got != workflow.Superseded {

@@ -34,7 +34,7 @@ const (
 	running = "run"
 
 	// A revision or a run goes into the bucket, if it has ended for long: keep#{time}#{id}.
-	toKeep = "keep"
+	toBucket = "keep"
 
 	// Something is to be done with an instance at a time: due#{time}#{order}#{ref}. See due.
 	dueSK = "due"
@@ -48,18 +48,18 @@ const archivePlace = "revisions"
 // of an epoch that has ended is settled, too.
 func linePK(archive string) string { return "TASKLINE#" + archive }
 
-// livePK is the line of the instances of a task that have not ended. A superseder finds its victims
-// there.
+// livePK is the line of the instances of a task that have not ended. A superseder finds there
+// what it supersedes.
 func livePK(ref, task string) string { return "TASKLIVE#" + ref + "#" + task }
 
 // cancelPK is the line of those that wait for the ends of instances of a task, because they
 // supersede them. An instance that could start looks there first: see superseder.
 func cancelPK(ref, task string) string { return "TASKCANCEL#" + ref + "#" + task }
 
-// toKeepKey is the row that says when a revision or a run is to go into the bucket, if it has
+// toBucketKey is the row that says when a revision or a run is to go into the bucket, if it has
 // ended. at is in milliseconds since 1970.
-func toKeepKey(id string, at int64) table.Key {
-	return table.Key{PK: linePK(archiveOf(id)), SK: fmt.Sprintf("%s#%s#%s", toKeep, text(at), id)}
+func toBucketKey(id string, at int64) table.Key {
+	return table.Key{PK: linePK(archiveOf(id)), SK: fmt.Sprintf("%s#%s#%s", toBucket, text(at), id)}
 }
 
 // timedPK is the line of the runs of a task by schedule that have not ended.
@@ -128,8 +128,8 @@ func (in *Instance) rows() []table.Row { return table.OwnedAt(in.ID, in.places()
 // it supersedes.
 func (in *Instance) superseding(todo table.Key) []table.Key {
 	keys := []table.Key{todo}
-	if in.Victim != "" {
-		keys[0] = waiterKey(in.Victim, in.ID)
+	if in.Superseding != "" {
+		keys[0] = waiterKey(in.Superseding, in.ID)
 	}
 	for _, task := range slices.Compact(slices.Sorted(slices.Values(in.Cancels))) {
 		keys = append(keys, table.Key{PK: cancelPK(in.Archive, task), SK: in.Order})
@@ -137,10 +137,10 @@ func (in *Instance) superseding(todo table.Key) []table.Key {
 	return keys
 }
 
-// keepSoon puts the row toKeep into the transaction that writes a plan or a run, so that none is
+// moveLater puts the row toBucket into the transaction that writes a plan or a run, so that none is
 // ever forgotten.
-func (s *Store) keepSoon(tx *table.Tx, id string) {
-	tx.Insert(&lineRow{Head: headOf(toKeepKey(id, s.now()+s.Times.Keep.Milliseconds())), Owner: id})
+func (s *Store) moveLater(tx *table.Tx, id string) {
+	tx.Insert(&lineRow{Head: headOf(toBucketKey(id, s.now()+s.Times.Keep.Milliseconds())), Owner: id})
 }
 
 // linkObject puts into a transaction that an object is an archive, or is none any more. For other

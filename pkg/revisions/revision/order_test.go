@@ -278,7 +278,7 @@ func TestBound(t *testing.T) {
 			in, err := w.store.Instance(t.Context(), id)
 			w.must(err)
 			switch {
-			case in.Told != "":
+			case in.StopRequested != "":
 				w.stopped(id)
 			case second+1-begun[id] >= 30:
 				w.finish(id)

@@ -42,7 +42,7 @@ type pass struct {
 	// be reached.
 	later map[table.Key]bool
 
-	// Victims that were superseded before they had started: more may be possible by that.
+	// Instances that were superseded before they had started: more may be possible by that.
 	overtook int
 }
 

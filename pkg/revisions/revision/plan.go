@@ -18,7 +18,7 @@ import (
 // point. Its steps are transactions of their own:
 //
 //   - fix keeps which revision it is and its definition (Planning), or that it is Invalid;
-//   - plantAll writes the instances, which nobody sees yet;
+//   - insertPlan writes the instances, which nobody sees yet;
 //   - finish writes COMMIT, and raises the watermark.
 //
 // A Stale means that another pass has the lease, or that the archive has changed: the next round
@@ -49,7 +49,7 @@ func (p *pass) plan(ctx context.Context, a *archiveRow, r *revisionRow, fill boo
 		}
 	}
 
-	err := w.plantAll(ctx)
+	err := w.insertPlan(ctx)
 	if err != nil {
 		return err
 	}
@@ -242,18 +242,18 @@ func (w *planner) latest(ctx context.Context, task string) (int64, error) {
 		r.Before, n)
 }
 
-// plantAll writes the instances of the tasks, in order, as many at once as a transaction takes.
+// insertPlan writes the instances of the tasks, in order, as many at once as a transaction takes.
 // They are not seen until COMMIT is there: each waits for it. A task comes after those of its
 // revision that it waits for, since the definition is in topological order. After a Stale that is
 // not of the lease, what did not fit is decided again.
-func (w *planner) plantAll(ctx context.Context) error {
+func (w *planner) insertPlan(ctx context.Context) error {
 	tasks := slices.DeleteFunc(slices.Clone(w.def.Tasks),
 		func(t workflow.Task) bool { return !t.OnCommit })
 	for len(tasks) > 0 {
 		n := 0
 		// After a Stale, what one waits for has ended meanwhile: its edge is decided anew.
 		err := w.Table.AgainUnless(ctx, "the archive "+w.archive, w.lease.Lost, func() (err error) {
-			n, err = w.plant(ctx, tasks)
+			n, err = w.insertTasks(ctx, tasks)
 			return err
 		})
 		if err != nil {
@@ -312,7 +312,7 @@ func (w *planner) tryFinish(ctx context.Context, a *archiveRow, fill bool) error
 		return err
 	}
 
-	t := &planting{planner: w, tx: w.Table.Begin(w.NewID()), keys: map[table.Key]bool{}}
+	t := &planTx{planner: w, tx: w.Table.Begin(w.NewID()), keys: map[table.Key]bool{}}
 	err = t.insert(ctx, commit)
 	if err != nil {
 		return err
@@ -330,9 +330,9 @@ func (w *planner) tryFinish(ctx context.Context, a *archiveRow, fill bool) error
 		row.Over++
 	}
 
-	w.keepSoon(t.tx, revisionID(r.Archive, n))
+	w.moveLater(t.tx, revisionID(r.Archive, n))
 	err = row.event(t.tx, "revision.committed", w.now(), By{},
-		Fixed{row.State, row.Transaction, row.Definition,
+		CommitDetail{row.State, row.Transaction, row.Definition,
 			len(w.done), row.Problems, row.Reason})
 	if err != nil {
 		return err

@@ -43,13 +43,13 @@
 //
 // The doctor checks these and others with Examine, which computes from scratch what rows should say.
 //
-// What has ended for long goes into a bucket, from which it is shown as before: see kept.go and
-// keep.go. The rows of revisions stay.
+// What has ended for long goes into a bucket, from which it is shown as before: see bucket.go and
+// tobucket.go. The rows of revisions stay.
 //
 // The files, from the lowest: ids.go, instance.go, rows.go, events.go, line.go (keys and rows);
 // change.go (one change of an instance); notify.go, archives.go, runs.go (what others ask for);
-// plan.go, plant.go, settle.go, cancel.go, start.go, schedules.go, reconcile.go, keep.go (the steps
-// of a pass); round.go (their order); view.go, explain.go, graph.go (what is shown); exam.go and
+// plan.go, insertplan.go, settle.go, cancel.go, start.go, schedules.go, reconcile.go, tobucket.go
+// (the steps of a pass); round.go (their order); view.go, explain.go, graph.go (what is shown); exam.go and
 // examine*.go (the doctor's rules).
 package revision
 
@@ -270,8 +270,8 @@ type Store struct {
 	// row WAKE.
 	Wake func(ctx context.Context, archive string) error
 
-	// Kept, if it is set, gets what has ended for long. Without it, all rows stay in the table.
-	Kept Objects
+	// Bucket, if it is set, gets what has ended for long. Without it, all rows stay in the table.
+	Bucket Objects
 
 	// Metric, if it is set, counts what an operator should see. Log gets what is tried again.
 	Metric func(name string, value float64)

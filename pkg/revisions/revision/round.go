@@ -83,7 +83,7 @@ func (p *pass) round(ctx context.Context) (did bool, err error) {
 		p.clearAll}
 
 	if a.Archive.Mode == Active {
-		steps = append(steps, p.startAll, p.reconcile, p.planAll, p.backfill, p.fire, p.keepAll)
+		steps = append(steps, p.startAll, p.reconcile, p.planAll, p.backfill, p.fire, p.moveAllToBucket)
 	}
 
 	for _, step := range steps {
@@ -124,7 +124,7 @@ func (p *pass) filterAll(ctx context.Context, _ *archiveRow) (bool, error) {
 }
 
 // cancelAll goes through those that supersede others. One that still waits is not something done:
-// else the pass would not end. A victim that it has ended is: others wait for that.
+// else the pass would not end. One that was superseded is: others wait for that.
 func (p *pass) cancelAll(ctx context.Context, _ *archiveRow) (did bool, err error) {
 	ended := p.overtook
 	_, err = p.each(ctx, kind(p.archive, toCancel), func(id string) error {
@@ -383,8 +383,8 @@ func (p *pass) next(ctx context.Context, a *archiveRow) (next int64, err error) 
 		return next, err
 	}
 
-	if p.Kept != nil {
-		err = first(toKeep)
+	if p.Bucket != nil {
+		err = first(toBucket)
 	}
 
 	if err != nil {

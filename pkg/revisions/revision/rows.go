@@ -237,7 +237,7 @@ type revisionRow struct {
 	Over int64 `dynamo:"over_n"`
 
 	// Of these, those that are in the bucket and not in the table.
-	Kept int64 `dynamo:"kept_n,omitempty"`
+	InBucket int64 `dynamo:"kept_n,omitempty"`
 
 	Revision `dynamo:"-"`
 }

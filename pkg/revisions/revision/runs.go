@@ -353,7 +353,7 @@ func (s *Store) insertRun(ctx context.Context, tx *table.Tx, in *Instance, by By
 
 	tx.Insert(row)
 	tx.Derive(in.ID, nil, in.rows())
-	s.keepSoon(tx, in.ID)
+	s.moveLater(tx, in.ID)
 	if in.Lock != "" {
 		l, err := s.lockRow(ctx, in.Archive, in.Lock)
 		if err != nil {

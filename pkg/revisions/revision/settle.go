@@ -84,12 +84,12 @@ func (p *pass) unpark(ctx context.Context, ref, lock string) error {
 }
 
 // judge decides the edges of the instance on one that has ended, and lets it go on if that was the
-// last. It also is how a superseder hears of the end of the victim that it waits for: then it looks
-// at all of its victims again. An instance that has ended itself only loses its row.
+// last. It also is how a superseder hears of the end of what it waits for: then it looks
+// at all that it supersedes again. An instance that has ended itself only loses its row.
 func (c *change) judge(ended *Instance) error {
 	in := c.in()
-	if in.Victim == ended.ID {
-		in.Victim = "" // the row of the waiter goes with it: it is one of its places
+	if in.Superseding == ended.ID {
+		in.Superseding = "" // the row of the waiter goes with it: it is one of its places
 		return nil
 	}
 

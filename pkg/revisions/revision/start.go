@@ -192,13 +192,13 @@ func (s *Store) Begin(ctx context.Context,
 	in, err = s.change(ctx, e.Instance, guard{}, func(c *change) error {
 		in := c.in()
 		proceed = in.Exec == e.Exec && in.State.Started()
-		if !proceed || in.State == workflow.Running && in.Told == "" {
+		if !proceed || in.State == workflow.Running && in.StopRequested == "" {
 			return nil
 		}
 
-		if in.Told != "" {
+		if in.StopRequested != "" {
 			proceed = false
-			return c.to(workflow.State(in.Told), in.Reason)
+			return c.to(workflow.State(in.StopRequested), in.Reason)
 		}
 
 		// By then the attempt has ended in any case, or its execution is lost.
@@ -245,16 +245,16 @@ func (s *Store) End(ctx context.Context, e Execution,
 // bucket.
 func tried(attempt int, res runner.Result) *Tried {
 	t := &Tried{
-		Attempt: attempt,
-		End:     res.End,
-		Exit:    res.Exit,
-		Reason:  definition.Clip(res.Reason, keptText),
-		Kept:    len(res.Outputs),
+		Attempt:     attempt,
+		End:         res.End,
+		Exit:        res.Exit,
+		Reason:      definition.Clip(res.Reason, keptText),
+		OutputCount: len(res.Outputs),
 
 		Unstarted: res.Unstarted,
 	}
 
-	if t.Kept > 0 {
+	if t.OutputCount > 0 {
 		t.List = runner.ListDigest(res.Outputs)
 	}
 
@@ -281,12 +281,12 @@ func tried(attempt int, res runner.Result) *Tried {
 func (c *change) end(t *Tried) error {
 	in := c.in()
 	in.Last = t
-	if in.Told != "" {
+	if in.StopRequested != "" {
 		reason := in.Reason
 		if t.End == runner.Succeeded {
 			reason += "; it succeeded after that"
 		}
-		return c.to(workflow.State(in.Told), reason)
+		return c.to(workflow.State(in.StopRequested), reason)
 	}
 
 	if t.End == runner.Succeeded {
@@ -370,7 +370,7 @@ func (p *pass) due(ctx context.Context, id string) error {
 	}
 
 	switch {
-	case r.Told != "":
+	case r.StopRequested != "":
 		return p.force(ctx, id)
 	case r.State == workflow.Waiting:
 		return p.retry(ctx, id)
@@ -415,7 +415,7 @@ func (p *pass) resend(ctx context.Context, in *Instance) error {
 	_, err = p.change(ctx, in.ID, p.guard(), func(c *change) error {
 		in := c.in()
 		switch {
-		case in.State != workflow.Dispatched || in.Exec != exec || in.Told != "":
+		case in.State != workflow.Dispatched || in.Exec != exec || in.StopRequested != "":
 			return nil
 		case !ended && c.now < in.Latest:
 			in.Until = c.now + c.s.Times.Resend.Milliseconds()
@@ -441,7 +441,7 @@ func (p *pass) lost(ctx context.Context, id string) error {
 	in, err := p.change(ctx, id, p.guard(), func(c *change) error {
 		in := c.in()
 		e = Execution{}
-		if in.State != workflow.Running || in.Until > c.now || in.Told != "" {
+		if in.State != workflow.Running || in.Until > c.now || in.StopRequested != "" {
 			return nil
 		}
 

@@ -52,7 +52,7 @@ func (w *world) trouble() int64 {
 // cannot be read, the back-fill goes on.
 func TestTroubleOfAnother(t *testing.T) {
 	fill := func(w *world) {
-		_, err := w.store.Fill(t.Context(), "maps", 1, 1, anna)
+		_, err := w.store.Backfill(t.Context(), "maps", 1, 1, anna)
 		w.must(err)
 	}
 	next := func(w *world) { w.notify("maps", 4) }

@@ -103,8 +103,8 @@ func (s *Store) Archives(ctx context.Context,
 	return page, next, err
 }
 
-// Numbered is a revision with the numbers of its instances, runs included.
-type Numbered struct {
+// WithCounts is a revision with the numbers of its instances, runs included.
+type WithCounts struct {
 	Revision
 	Instances int64 // all
 	Ended     int64 // of them
@@ -113,7 +113,7 @@ type Numbered struct {
 // Revisions lists the revisions of an archive, the newest first, also those that are only notified.
 // The archive is named as in Explain. cursor is "" at first, and next is "" at the end.
 func (s *Store) Revisions(ctx context.Context, archive,
-	cursor string) (page []Numbered, next string, err error) {
+	cursor string) (page []WithCounts, next string, err error) {
 	_, at, err := s.locate(ctx, archive)
 	if err != nil {
 		return nil, "", err
@@ -126,14 +126,14 @@ func (s *Store) Revisions(ctx context.Context, archive,
 		if err != nil {
 			return nil, "", err
 		}
-		page = append(page, Numbered{r.Revision, r.All, r.Over})
+		page = append(page, WithCounts{r.Revision, r.All, r.Over})
 	}
 	return page, next, err
 }
 
 // Plan is a revision with its instances in their order.
 type Plan struct {
-	Numbered
+	WithCounts
 	Tasks []Instance // none until the revision is planned
 	More  bool       // there are more runs by hand and by schedule: list them
 }
@@ -156,17 +156,17 @@ func (s *Store) Plan(ctx context.Context, archive string, n int64) (p Plan, err 
 		return p, fault.New(fault.NotFound, "there is no revision %d of %s", n, archive)
 	}
 
-	p.Numbered = Numbered{r.Revision, r.All, r.Over}
+	p.WithCounts = WithCounts{r.Revision, r.All, r.Over}
 	if r.Planned == 0 {
 		return p, nil
 	}
 
 	err = s.planRows(ctx, &p)
-	if err != nil || s.Kept == nil || p.More || int64(len(p.Tasks)) >= r.All {
+	if err != nil || s.Bucket == nil || p.More || int64(len(p.Tasks)) >= r.All {
 		return p, err
 	}
 
-	err = s.planKept(ctx, r, &p)
+	err = s.addBucketTasks(ctx, r, &p)
 	return p, err
 }
 
@@ -247,8 +247,8 @@ func (s *Store) Instances(ctx context.Context, archive string, f Filter,
 		return nil, "", err
 	}
 
-	if f.Revision > 0 && strings.HasPrefix(cursor, keptCursor) {
-		return s.instancesKept(ctx, at, f, cursor)
+	if f.Revision > 0 && strings.HasPrefix(cursor, bucketCursor) {
+		return s.instancesInBucket(ctx, at, f, cursor)
 	}
 
 	q := table.Query{PK: "TASKS#" + at, Desc: true, Cursor: cursor}
@@ -262,7 +262,7 @@ func (s *Store) Instances(ctx context.Context, archive string, f Filter,
 		return page, next, err
 	}
 
-	next, err = s.keptNext(ctx, at, f.Revision)
+	next, err = s.nextInBucket(ctx, at, f.Revision)
 	return page, next, err
 }
 
@@ -303,16 +303,16 @@ func (a *archiveRow) shows(ref string, n int64) bool {
 // Attempt is one execution of an instance, by its events. Times are milliseconds since 1970, 0 if
 // there is none.
 type Attempt struct {
-	Number  int
-	Exec    string
-	Asked   int64 // when its execution was started
-	Began   int64 // when that began
-	Ended   int64
-	End     string // as in package runner, or the state in which the instance ended
-	Exit    int    // -1: it was ended by a signal, or none is known
-	Reason  string
-	Outputs []Output // the first ones
-	Kept    int      // of all outputs
+	Number      int
+	Exec        string
+	Asked       int64 // when its execution was started
+	Began       int64 // when that began
+	Ended       int64
+	End         string // as in package runner, or the state in which the instance ended
+	Exit        int    // -1: it was ended by a signal, or none is known
+	Reason      string
+	Outputs     []Output // the first ones
+	OutputCount int      // of all outputs
 }
 
 // Attempts are the attempts of an instance, the oldest first, as its events say: the row has only
@@ -365,8 +365,8 @@ func (a *Attempt) moved(m Moved, at int64) {
 	case m.From.Started():
 		a.Ended, a.End, a.Reason = at, string(m.To), m.Reason
 		if m.Tried != nil && m.Tried.Attempt == a.Number {
-			a.End, a.Exit, a.Outputs, a.Kept = m.Tried.End, m.Tried.Exit, m.Tried.Outputs,
-				m.Tried.Kept
+			a.End, a.Exit, a.Outputs, a.OutputCount = m.Tried.End, m.Tried.Exit, m.Tried.Outputs,
+				m.Tried.OutputCount
 		}
 	}
 }

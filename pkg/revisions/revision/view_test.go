@@ -77,8 +77,8 @@ func TestExplain(t *testing.T) {
 	w.explain("maps/1", explain.Grace, "maps/1/pdf", "")
 }
 
-// TestExplainLimit: the limit of runs, a victim that is let finish, a definition that is invalid, and a revision
-// before the first.
+// TestExplainLimit: the limit of runs, a superseded run that is let finish, a definition that is invalid, and a
+// revision before the first.
 func TestExplainLimit(t *testing.T) {
 	w := newWorld(t)
 	r := (&repository{}).add(1, "[{name: a, command: x}]").add(2,
@@ -101,7 +101,7 @@ func TestExplainLimit(t *testing.T) {
 	w.notify("fixed", 2)
 	w.pass("fixed")
 	x := w.explain("fixed/2/b", explain.Worker, "fixed/1/b", "")
-	if x.Waits != explain.Victim || !strings.Contains(x.Why, "not interruptible") {
+	if x.Waits != explain.Superseded || !strings.Contains(x.Why, "not interruptible") {
 		t.Errorf("the superseder waits for %+v", x.Link)
 	}
 	for _, id := range []string{"maps", "maps/0", "maps/x", "Maps/1", "maps@1/1/a", "maps/1/a/0", "maps/1/a/1/1",

@@ -156,7 +156,7 @@ func newWorld(t *testing.T) *world {
 	tab := tabletest.Table(w.fake)
 	tab.Wait = func(context.Context, time.Duration) error { return nil }
 	now, id := func() time.Time { return w.now }, func() string { w.ids++; return fmt.Sprintf("x%06d", w.ids) }
-	w.store = &revision.Store{Table: tab, Kept: &w.kept, Now: now, NewID: id, Times: revision.Default,
+	w.store = &revision.Store{Table: tab, Bucket: &w.kept, Now: now, NewID: id, Times: revision.Default,
 		Leases: &lease.Store{Table: tab, Now: now, NewID: id}, Secret: func() string { return "secret" + id() },
 		Open: func(_ context.Context, l archive.Location) (archive.Source, error) { return w.repos[l.URL], nil },
 		Start: func(_ context.Context, e revision.Execution) error {

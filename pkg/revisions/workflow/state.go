@@ -89,16 +89,16 @@ func (e Edge) Judge(end State) Verdict {
 	return Impossible
 }
 
-// Victim is what a superseder needs to know of an earlier instance of a task that it cancels.
+// CancelTarget is what a superseder needs to know of an earlier instance of a task that it cancels.
 // Cancel decides by it alone.
-type Victim struct {
+type CancelTarget struct {
 	State           State
 	Uninterruptible bool
-	Told            bool // it was asked to stop already
+	StopRequested   bool // it was asked to stop already
 	InRow           int  // how many of its task were superseded in a row, without a success
 }
 
-// Action is what a superseder does to a victim.
+// Action is what a superseder does to an earlier instance.
 type Action string
 
 // The actions.
@@ -109,17 +109,17 @@ const (
 	Let       Action = "let"       // it is let finish; the superseder waits
 )
 
-// Cancel says what becomes of a victim. One that runs is let finish if its definition says so, or
+// Cancel says what becomes of an earlier instance. One that runs is let finish if its definition says so, or
 // if so many were superseded in a row that none would ever end (Bound). One that has not started is
 // superseded in any case, also then: of those that wait behind one that is let finish, only the
 // newest is left.
-func (v Victim) Cancel() Action {
+func (t CancelTarget) Cancel() Action {
 	switch {
-	case v.State.Over() || v.Told:
+	case t.State.Over() || t.StopRequested:
 		return NoAction
-	case !v.State.Started():
+	case !t.State.Started():
 		return Supersede
-	case v.Uninterruptible || v.InRow >= Bound:
+	case t.Uninterruptible || t.InRow >= Bound:
 		return Let
 	}
 	return Stop

@@ -36,24 +36,24 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestCancelOfVictim: what becomes of an earlier instance, by its state, and by how often its task was superseded.
-func TestCancelOfVictim(t *testing.T) {
+// TestCancelTarget: what becomes of an earlier instance, by its state, and by how often its task was superseded.
+func TestCancelTarget(t *testing.T) {
 	for _, c := range []struct {
-		victim workflow.Victim
+		target workflow.CancelTarget
 		want   workflow.Action
 	}{
-		{workflow.Victim{State: workflow.Blocked}, workflow.Supersede},
-		{workflow.Victim{State: workflow.Ready, Uninterruptible: true}, workflow.Supersede},
-		{workflow.Victim{State: workflow.Waiting, InRow: 100}, workflow.Supersede},
-		{workflow.Victim{State: workflow.Running}, workflow.Stop},
-		{workflow.Victim{State: workflow.Dispatched, InRow: 9}, workflow.Stop},
-		{workflow.Victim{State: workflow.Running, InRow: 10}, workflow.Let},
-		{workflow.Victim{State: workflow.Running, Uninterruptible: true}, workflow.Let},
-		{workflow.Victim{State: workflow.Running, Told: true}, workflow.NoAction},
-		{workflow.Victim{State: workflow.Success}, workflow.NoAction},
+		{workflow.CancelTarget{State: workflow.Blocked}, workflow.Supersede},
+		{workflow.CancelTarget{State: workflow.Ready, Uninterruptible: true}, workflow.Supersede},
+		{workflow.CancelTarget{State: workflow.Waiting, InRow: 100}, workflow.Supersede},
+		{workflow.CancelTarget{State: workflow.Running}, workflow.Stop},
+		{workflow.CancelTarget{State: workflow.Dispatched, InRow: 9}, workflow.Stop},
+		{workflow.CancelTarget{State: workflow.Running, InRow: 10}, workflow.Let},
+		{workflow.CancelTarget{State: workflow.Running, Uninterruptible: true}, workflow.Let},
+		{workflow.CancelTarget{State: workflow.Running, StopRequested: true}, workflow.NoAction},
+		{workflow.CancelTarget{State: workflow.Success}, workflow.NoAction},
 	} {
-		if got := c.victim.Cancel(); got != c.want {
-			t.Errorf("%+v: %q, expected %q", c.victim, got, c.want)
+		if got := c.target.Cancel(); got != c.want {
+			t.Errorf("%+v: %q, expected %q", c.target, got, c.want)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func Definition() consumer.Definition {
 		Target:      consumer.Target{Handler: Name},
 		MaxDepth:    consumer.AnyDepth,
 		Order:       consumer.OrderSubject,
-		Coalesce:    &consumer.Merge{},
+		Coalesce:    &consumer.Coalesce{},
 		Batch:       50,
 		Concurrency: 4,
 		Start:       consumer.StartHorizon,

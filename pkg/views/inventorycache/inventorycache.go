@@ -31,7 +31,7 @@ var Definition = consumer.Definition{
 	Target:      consumer.Target{Handler: Name},
 	MaxDepth:    consumer.AnyDepth,
 	Order:       consumer.OrderSubject,
-	Coalesce:    &consumer.Merge{},
+	Coalesce:    &consumer.Coalesce{},
 	Start:       consumer.StartHorizon,
 }
 

@@ -40,7 +40,7 @@ var Definition = consumer.Definition{
 	Target:      consumer.Target{Handler: Name},
 	MaxDepth:    consumer.AnyDepth,
 	Order:       consumer.OrderSubject,
-	Coalesce:    &consumer.Merge{Quiet: 60, Most: 15 * 60},
+	Coalesce:    &consumer.Coalesce{Debounce: 60, MaxWait: 15 * 60},
 	Start:       consumer.StartHorizon,
 }
 

@@ -26,7 +26,7 @@ func Definition() consumer.Definition {
 		Target:      consumer.Target{Handler: Name},
 		MaxDepth:    consumer.AnyDepth,
 		Order:       consumer.OrderSubject,
-		Coalesce:    &consumer.Merge{},
+		Coalesce:    &consumer.Coalesce{},
 		Batch:       maxBatch,
 		Concurrency: 1,
 		OnFailure:   consumer.Block,

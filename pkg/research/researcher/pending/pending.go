@@ -1,7 +1,7 @@
 // Package pending receives work items from the SQS queue of pending work of a project, by long
 // polling: faster than by asking the API, for a researcher that has credentials for the queue.
 //
-//	source, err := pending.New(ctx, "https://sqs.eu-west-1.amazonaws.com/123456789012/pending-work-x", archive, log)
+//	source, err := pending.New(ctx, "https://sqs.eu-west-1.amazonaws.com/123456789012/pending-work-x", server, log)
 package pending
 
 import (
@@ -26,10 +26,10 @@ const polling = 20
 // Queue is a queue of pending work. Acceptance is by the API: a message alone gives no right to its
 // pairs. It can be used by several goroutines, each with tokens of its own.
 type Queue struct {
-	client  *sqs.Client
-	url     string             // of the queue
-	archive researcher.Archive // accepts
-	log     *slog.Logger
+	client *sqs.Client
+	url    string            // of the queue
+	server researcher.Server // accepts
+	log    *slog.Logger
 
 	mu      sync.Mutex
 	pending map[string]types.Message // by the token of the acceptance, until that was answered
@@ -37,7 +37,7 @@ type Queue struct {
 
 // New uses the credentials of the environment (AWS SDK, "Configuration"). It is an Invalid if they
 // cannot be read; whether they allow the queue is found out by Next.
-func New(ctx context.Context, url string, archive researcher.Archive,
+func New(ctx context.Context, url string, server researcher.Server,
 	log *slog.Logger) (*Queue, error) {
 	cfg, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func New(ctx context.Context, url string, archive researcher.Archive,
 	return &Queue{
 		client:  sqs.NewFromConfig(cfg),
 		url:     url,
-		archive: archive,
+		server:  server,
 		log:     log,
 		pending: map[string]types.Message{},
 	}, nil
@@ -153,5 +153,5 @@ func (q *Queue) accept(ctx context.Context, m *types.Message,
 		return nil, fault.New(fault.NotFound, "the message %s is no work item",
 			aws.ToString(m.MessageId))
 	}
-	return q.archive.Accept(ctx, item.Lease, token)
+	return q.server.Accept(ctx, item.Lease, token)
 }

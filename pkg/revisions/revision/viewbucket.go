@@ -8,15 +8,15 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// keptCursor begins the cursor of a list that goes on in the bucket, behind a key.
-const keptCursor = "kept:"
+// bucketCursor begins the cursor of a list that goes on in the bucket, behind a key.
+const bucketCursor = "kept:"
 
-// planKept adds what is in the bucket to a plan, in the order of instances. One that is in both,
+// addBucketTasks adds what is in the bucket to a plan, in the order of instances. One that is in both,
 // because its row is not removed yet, is there once. It stops at plannedMost.
-func (s *Store) planKept(ctx context.Context, r *revisionRow, p *Plan) error {
+func (s *Store) addBucketTasks(ctx context.Context, r *revisionRow, p *Plan) error {
 	// Some may have gone there since it was read.
 	r, err := s.revisionRow(ctx, r.Archive, r.Revision.Number)
-	if err != nil || r.Kept == 0 {
+	if err != nil || r.InBucket == 0 {
 		return err
 	}
 
@@ -27,7 +27,7 @@ func (s *Store) planKept(ctx context.Context, r *revisionRow, p *Plan) error {
 
 	after := ""
 	for {
-		page, next, err := s.keptOf(ctx, r, after)
+		page, next, err := s.bucketInstances(ctx, r, after)
 		if err != nil {
 			return err
 		}
@@ -51,27 +51,27 @@ func (s *Store) planKept(ctx context.Context, r *revisionRow, p *Plan) error {
 	return nil
 }
 
-// keptNext is the cursor behind the last instance of a revision that is in the table: "" if nothing
+// nextInBucket is the cursor behind the last instance of a revision that is in the table: "" if nothing
 // is in the bucket.
-func (s *Store) keptNext(ctx context.Context, ref string, n int64) (string, error) {
+func (s *Store) nextInBucket(ctx context.Context, ref string, n int64) (string, error) {
 	r, err := s.revisionRow(ctx, ref, n)
-	if err != nil || r.Kept == 0 || s.Kept == nil {
+	if err != nil || r.InBucket == 0 || s.Bucket == nil {
 		return "", err
 	}
-	return keptCursor, nil
+	return bucketCursor, nil
 }
 
-// instancesKept is a page of Instances from the bucket. Those whose rows are still in the table
+// instancesInBucket is a page of Instances from the bucket. Those whose rows are still in the table
 // were listed already, and are left out.
-func (s *Store) instancesKept(ctx context.Context, ref string, f Filter,
+func (s *Store) instancesInBucket(ctx context.Context, ref string, f Filter,
 	cursor string) (page []Instance, next string,
 	err error) {
 	r, err := s.revisionRow(ctx, ref, f.Revision)
-	if err != nil || r.Kept == 0 || s.Kept == nil {
+	if err != nil || r.InBucket == 0 || s.Bucket == nil {
 		return nil, "", err
 	}
 
-	all, next, err := s.keptOf(ctx, r, strings.TrimPrefix(cursor, keptCursor))
+	all, next, err := s.bucketInstances(ctx, r, strings.TrimPrefix(cursor, bucketCursor))
 	if err != nil {
 		return nil, "", err
 	}
@@ -90,7 +90,7 @@ func (s *Store) instancesKept(ctx context.Context, ref string, f Filter,
 	}
 
 	if next != "" {
-		next = keptCursor + next
+		next = bucketCursor + next
 	}
 	return page, next, err
 }

@@ -11,10 +11,10 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// Pass is what the archivist of pending work does when it is started: it ends what has expired,
-// sends again what was perhaps not sent, and adds work items to the queue as the requirement says
-// ("Work Assignment Process"). One pass at a time works on a project. It starts nothing after
-// until.
+// Pass is what the assigner (in the requirement: the archivist of pending work) does when it is
+// started: it ends what has expired, sends again what was perhaps not sent, and adds work items to
+// the queue as the requirement says ("Work Assignment Process"). One pass at a time works on a
+// project. It starts nothing after until.
 //
 // Another pass that is at work is no error (Passed.Busy), nor is a project that was not applied
 // yet. After an error what was done stays done, and the next pass goes on from there. A pass can
@@ -86,15 +86,15 @@ func (p *pass) begin(ctx context.Context) error {
 }
 
 // sample keeps the number of researched pairs, if the newest sample is old enough. Samples of an earlier
-// round are dropped.
+// generation are dropped.
 func (p *pass) sample(ctx context.Context, row *projectRow, kept *sampleRow) error {
-	if n := len(kept.Times); kept.Round == row.Round && n > 0 &&
+	if n := len(kept.Times); kept.Generation == row.Generation && n > 0 &&
 		p.now() < kept.Times[n-1]+sampleEvery.Milliseconds() {
 		return nil
 	}
 
 	pairs, _, err := p.sums(ctx, row)
-	if err != nil || !kept.add(row.Round, p.now(), pairs) {
+	if err != nil || !kept.add(row.Generation, p.now(), pairs) {
 		return err
 	}
 
@@ -135,7 +135,7 @@ func (p *pass) assignAll(ctx context.Context) error {
 			return err
 		}
 
-		_, add := Position(present, len(waiting))
+		_, add := CapacitySurplus(present, len(waiting))
 		if !add {
 			return nil
 		}
@@ -153,7 +153,7 @@ func (p *pass) assignAll(ctx context.Context) error {
 
 		// The next turn would read all again to find this out. Who comes or accepts meanwhile wakes
 		// a pass, or waits for the one of the next minute.
-		_, add = Position(present, len(waiting)+1)
+		_, add = CapacitySurplus(present, len(waiting)+1)
 		if !add {
 			return nil
 		}

@@ -154,7 +154,7 @@ func TestKeep(t *testing.T) {
 	if len(w.kept.data) != 3 {
 		t.Errorf("there are %d objects", len(w.kept.data))
 	}
-	var k revision.Kept
+	var k revision.BucketObject
 	w.must(json.Unmarshal(w.kept.data["revisions/maps/1/report/000000001.json"], &k))
 	if len(k.Instances) != 1 || len(k.Events) != 4 || k.Events[3].Type != "task.state" || k.Revision.Number != 1 {
 		t.Errorf("the object of a run has %d instances, and the events %+v", len(k.Instances), k.Events)
@@ -373,7 +373,7 @@ func TestRunOfKept(t *testing.T) {
 		p, err := w.store.Plan(t.Context(), "maps", 1)
 		w.must(err)
 		if len(p.Tasks) != 4+int(n) || p.Instances != 4+n || p.Ended != 4+n || p.More {
-			t.Errorf("the plan has %d instances: %+v", len(p.Tasks), p.Numbered)
+			t.Errorf("the plan has %d instances: %+v", len(p.Tasks), p.WithCounts)
 		}
 		w.later()
 		w.pass("maps")

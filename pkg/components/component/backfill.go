@@ -15,12 +15,12 @@ import (
 // atEnd is the cursor of a part of the list of items that is done.
 const atEnd = "end"
 
-// fillPage is how many items of each part a back-fill looks at between two checkpoints: what a
+// backfillPage is how many items of each part a back-fill looks at between two checkpoints: what a
 // crash repeats.
-const fillPage = 50
+const backfillPage = 50
 
 // parts is how many parts of the list of items are done, of shards.
-func (f *fillRow) parts() (n int) {
+func (f *backfillRow) parts() (n int) {
 	for _, c := range f.Cursors {
 		if c == atEnd {
 			n++
@@ -29,14 +29,14 @@ func (f *fillRow) parts() (n int) {
 	return n
 }
 
-// Fill goes on with the back-fill, and with components that are being deleted, until there is
+// Backfill goes on with the back-fill, and with components that are being deleted, until there is
 // nothing left to do or the time is over: then more is true. Each call makes some progress. It can
 // be repeated from any point of a crash, and by two callers at once.
 //
 // One back-fill is for all components: it decides the places of all items by the present
 // definitions. An item whose row or events are damaged is counted, and the others go on; Reconcile
 // says which it is.
-func (s *Store) Fill(ctx context.Context, until time.Time) (more bool, err error) {
+func (s *Store) Backfill(ctx context.Context, until time.Time) (more bool, err error) {
 	rows, err := s.definitionRows(ctx)
 	if err != nil {
 		return false, err
@@ -52,12 +52,12 @@ func (s *Store) Fill(ctx context.Context, until time.Time) (more bool, err error
 	}
 
 	for {
-		f, err := s.filling(ctx)
+		f, err := s.backfillState(ctx)
 		if err != nil || f.Done == f.Want {
 			return false, err
 		}
 
-		err = s.fillStep(ctx, &f)
+		err = s.backfillStep(ctx, &f)
 		if lostRace(err) != nil {
 			return true, err
 		}
@@ -68,11 +68,11 @@ func (s *Store) Fill(ctx context.Context, until time.Time) (more bool, err error
 	}
 }
 
-// fillStep decides the next items of each part, and saves how far it came. The parts are done at
+// backfillStep decides the next items of each part, and saves how far it came. The parts are done at
 // once: items of different parts change different counts. A Stale means that another call has
 // saved, or that a change began the back-fill anew: then what this step decided is decided again,
 // which changes nothing.
-func (s *Store) fillStep(ctx context.Context, f *fillRow) error {
+func (s *Store) backfillStep(ctx context.Context, f *backfillRow) error {
 	var looked, failed atomic.Int64
 	g, calls := errgroup.WithContext(ctx)
 	cursors := slices.Clone(f.Cursors)
@@ -81,7 +81,7 @@ func (s *Store) fillStep(ctx context.Context, f *fillRow) error {
 			continue
 		}
 		g.Go(func() error {
-			ids, next, err := s.items(calls, uint32(i), cursors[i], fillPage)
+			ids, next, err := s.items(calls, uint32(i), cursors[i], backfillPage)
 			if err != nil {
 				return err
 			}

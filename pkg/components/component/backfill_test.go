@@ -10,7 +10,7 @@ import (
 	"archivist/pkg/kernel/table/tabletest"
 )
 
-// received makes free items that were received.
+// received makes custom items that were received.
 func received(t *testing.T, s *Store, n int) (ids []string) {
 	t.Helper()
 	for i := range n {
@@ -42,10 +42,10 @@ func record(t *testing.T, s *Store, id string, events ...string) {
 	}
 }
 
-// fill does the whole back-fill.
-func fill(t *testing.T, s *Store) {
+// backfill does the whole back-fill.
+func backfill(t *testing.T, s *Store) {
 	t.Helper()
-	if more, err := s.Fill(t.Context(), s.Now()); more || err != nil {
+	if more, err := s.Backfill(t.Context(), s.Now()); more || err != nil {
 		t.Fatal(more, err)
 	}
 }
@@ -69,8 +69,8 @@ func TestFill(t *testing.T) {
 	if c := counted(t, s, "check"); c.Ready != 0 {
 		t.Errorf("before the back-fill: %+v", c)
 	}
-	fill(t, s)
-	if c, err := s.Get(ctx, "check"); err != nil || c.Fill != nil || counted(t, s, "check").Ready != 40 {
+	backfill(t, s)
+	if c, err := s.Get(ctx, "check"); err != nil || c.Backfill != nil || counted(t, s, "check").Ready != 40 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	d := checker("check", "Checked")
@@ -80,10 +80,10 @@ func TestFill(t *testing.T) {
 		return nil
 	}
 	define(t, s, d)
-	if c, err := s.Get(ctx, "check"); err != nil || c.Fill == nil {
+	if c, err := s.Get(ctx, "check"); err != nil || c.Backfill == nil {
 		t.Errorf("%+v, %v", c, err)
 	}
-	fill(t, s)
+	backfill(t, s)
 	if c := counted(t, s, "check"); c != (Counts{Ready: 1, Oldest: 1_000_000}) {
 		t.Errorf("of one item: %+v", c)
 	}
@@ -94,14 +94,14 @@ func TestFill(t *testing.T) {
 		}
 		define(t, s, checker("check", "Checked"))
 		record(t, s, "item:d0003", "Counted") // its row has a place of the deleted component
-		fill(t, s)
+		backfill(t, s)
 		if c := counted(t, s, "check"); c.Ready != 40 {
 			t.Errorf("made again: %+v", c)
 		}
 	}
 	d.Items, d.MaxItems = nil, 3
 	define(t, s, d) // only what decides places opens a back-fill
-	if c, err := s.Get(ctx, "check"); err != nil || c.Fill != nil || c.MaxItems != 3 {
+	if c, err := s.Get(ctx, "check"); err != nil || c.Backfill != nil || c.MaxItems != 3 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -111,7 +111,7 @@ func TestFill(t *testing.T) {
 func TestFillIsBounded(t *testing.T) {
 	s, ctx := newStore(t), t.Context()
 	all := int64(len(received(t, s, 10)))
-	for i := 0; all < 2*fillPage+30; i++ { // one part has most items
+	for i := 0; all < 2*backfillPage+30; i++ { // one part has most items
 		if id := fmt.Sprintf("item:s%d", i); shard(id) == 3 {
 			record(t, s, id, "Received")
 			all++
@@ -121,7 +121,7 @@ func TestFillIsBounded(t *testing.T) {
 	now := time.UnixMilli(2_000_000)
 	s.Now = func() time.Time { now = now.Add(time.Second); return now }
 	step := func() bool {
-		more, err := s.Fill(ctx, now)
+		more, err := s.Backfill(ctx, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,16 +131,17 @@ func TestFillIsBounded(t *testing.T) {
 		t.Fatal("all was done in one step")
 	}
 	c, err := s.Get(ctx, "check")
-	if err != nil || c.Fill == nil || c.Fill.Items < fillPage || c.Fill.Items >= all || c.Fill.Shard != 15 {
-		t.Fatalf("%+v, %v", c.Fill, err)
+	if err != nil || c.Backfill == nil || c.Backfill.Items < backfillPage || c.Backfill.Items >= all ||
+		c.Backfill.Shard != 15 {
+		t.Fatalf("%+v, %v", c.Backfill, err)
 	}
 	define(t, s, checker("other", "Other"))
-	if c, err := s.Get(ctx, "check"); err != nil || c.Fill == nil || c.Fill.Items != 0 {
-		t.Fatalf("%+v, %v", c.Fill, err)
+	if c, err := s.Get(ctx, "check"); err != nil || c.Backfill == nil || c.Backfill.Items != 0 {
+		t.Fatalf("%+v, %v", c.Backfill, err)
 	}
 	steps := 1
 	for ; step(); steps++ {
-		if c, err := s.Get(ctx, "other"); err != nil || c.Fill == nil {
+		if c, err := s.Get(ctx, "other"); err != nil || c.Backfill == nil {
 			t.Fatalf("it says that it is done: %+v, %v", c, err)
 		}
 	}
@@ -157,7 +158,7 @@ func TestFillGoesOnPastDamage(t *testing.T) {
 	ids := received(t, s, 10)
 	damage(t, s, ids[4])
 	define(t, s, checker("check", "Checked"))
-	fill(t, s)
+	backfill(t, s)
 	if c := counted(t, s, "check"); c.Ready != 9 {
 		t.Errorf("%+v", c)
 	}
@@ -186,7 +187,7 @@ func TestLateChange(t *testing.T) {
 	s, ctx := newStore(t), t.Context()
 	define(t, s, checker("check", "Checked"))
 	record(t, s, "item:d1")
-	fill(t, s)
+	backfill(t, s)
 	tries := 0
 	_, err := s.change(ctx, "item:d1", func(c *change) error {
 		tries++
@@ -205,7 +206,7 @@ func TestLateChange(t *testing.T) {
 	if err != nil || tries != 2 {
 		t.Fatal(tries, err)
 	}
-	fill(t, s)
+	backfill(t, s)
 	if c := counted(t, s, "check"); c.Ready != 1 {
 		t.Errorf("%+v", c)
 	}
@@ -267,13 +268,14 @@ func TestNewItemByNewestDefinitions(t *testing.T) {
 				if op == "TransactWriteItems" && !added {
 					added = true
 					define(t, s, once("other", "Other"))
-					fill(t, s)
+					backfill(t, s)
 				}
 				return call()
 			}}))
 		writer.Table.Rows = writer.Table.DB.Table(s.Table.Rows.Name())
 		by := By{Actor: "ada", Reason: "a delivery"}
-		if _, err := writer.Create(t.Context(), "item:new", Free{Types: []string{"Crate"}}, by); err != nil || !added {
+		_, err := writer.Create(t.Context(), "item:new", CustomItem{Types: []string{"Crate"}}, by)
+		if err != nil || !added {
 			t.Fatal(added, err)
 		}
 		for _, name := range []string{"check", "other"} {

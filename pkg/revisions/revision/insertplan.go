@@ -29,8 +29,8 @@ type planner struct {
 	done map[string]workflow.State
 }
 
-// planting is one transaction of plantAll, or that of finish.
-type planting struct {
+// planTx is one transaction of insertPlan, or that of finish.
+type planTx struct {
 	*planner
 	tx *table.Tx
 
@@ -44,11 +44,11 @@ type planting struct {
 	fresh int
 }
 
-// plant writes the first tasks, as many as fit into a transaction, and returns how many: at least
+// insertTasks writes the first tasks, as many as fit into a transaction, and returns how many: at least
 // one, if there are any. A Stale means that something that one waits for has ended meanwhile, or
 // that another pass has the lease.
-func (w *planner) plant(ctx context.Context, tasks []workflow.Task) (int, error) {
-	t := &planting{planner: w, tx: w.Table.Begin(w.NewID()), keys: map[table.Key]bool{}}
+func (w *planner) insertTasks(ctx context.Context, tasks []workflow.Task) (int, error) {
+	t := &planTx{planner: w, tx: w.Table.Begin(w.NewID()), keys: map[table.Key]bool{}}
 	n := 0
 	for i := range tasks {
 		fits, err := t.add(ctx, &tasks[i])
@@ -74,7 +74,7 @@ func (w *planner) plant(ctx context.Context, tasks []workflow.Task) (int, error)
 // before the rows are made: two for each edge (the row of a waiter, and what it requires), its
 // places, its row, its event, the name's row and the lock. A task that makes a loop is planned as
 // skipped, and waits for nothing.
-func (t *planting) add(ctx context.Context, task *workflow.Task) (fits bool, err error) {
+func (t *planTx) add(ctx context.Context, task *workflow.Task) (fits bool, err error) {
 	in := instanceOf(t.row, t.def, task, ByCommit, 0)
 	names, err := t.nameRow(ctx, in.Archive, task.Name)
 	if err != nil {
@@ -165,21 +165,21 @@ func instanceOf(r *revisionRow, d *workflow.Definition, t *workflow.Task, trigge
 	run int64) Instance {
 	n := r.Revision.Number
 	in := Instance{
-		ID:         instanceID(r.Archive, n, t.Name, run),
-		Archive:    r.Archive,
-		Revision:   n,
-		Task:       t.Name,
-		Run:        run,
-		Trigger:    trigger,
-		Definition: r.Definition,
-		Order:      order(n, placeOf(t), t.Name, run),
-		State:      workflow.Blocked,
-		Lock:       t.Lock,
-		Cancels:    slices.Clone(t.Cancels),
-		LatestOnly: t.LatestOnly(),
-		Follow:     t.Follow,
-		Was:        t.Was,
-		Fixed:      t.Uninterruptible,
+		ID:              instanceID(r.Archive, n, t.Name, run),
+		Archive:         r.Archive,
+		Revision:        n,
+		Task:            t.Name,
+		Run:             run,
+		Trigger:         trigger,
+		Definition:      r.Definition,
+		Order:           order(n, placeOf(t), t.Name, run),
+		State:           workflow.Blocked,
+		Lock:            t.Lock,
+		Cancels:         slices.Clone(t.Cancels),
+		LatestOnly:      t.LatestOnly(),
+		Follow:          t.Follow,
+		Was:             t.Was,
+		Uninterruptible: t.Uninterruptible,
 
 		AllowFailure: t.AllowFailure,
 		Filtered:     len(t.Paths) > 0,
@@ -297,7 +297,7 @@ func (w *planner) endOf(ctx context.Context, n int64, task string) (workflow.Sta
 // insert puts a new instance into the transaction, with its places, its event, and a row at each
 // instance that it waits for. The transaction fails if one of these has ended meanwhile: then the
 // edge is to be decided again.
-func (t *planting) insert(ctx context.Context, in Instance) error {
+func (t *planTx) insert(ctx context.Context, in Instance) error {
 	row := &instanceRow{Head: headOf(taskSubject(in.ID).Key()), Instance: in, Number: 1}
 	row.ListPK, row.ListSK = "TASKS#"+in.Archive, in.Order
 	if in.State.Over() {
@@ -338,7 +338,7 @@ func (t *planting) insert(ctx context.Context, in Instance) error {
 // await puts the row of a waiter into the transaction. One of an earlier revision must not have
 // ended: else nobody would look for the row. Those of this revision cannot have: their COMMIT is
 // not there yet.
-func (t *planting) await(in Instance, e Awaits) {
+func (t *planTx) await(in Instance, e Awaits) {
 	k := waiterKey(e.ID, in.ID)
 	t.tx.Insert(&lineRow{Head: headOf(k), Owner: in.ID})
 	t.rows++
@@ -352,7 +352,7 @@ func (t *planting) await(in Instance, e Awaits) {
 
 // bump writes the lock of the instance, because its line has a new row: a start that has read the
 // line before fails. Each lock is written once in a transaction.
-func (t *planting) bump(ctx context.Context, in Instance) error {
+func (t *planTx) bump(ctx context.Context, in Instance) error {
 	if in.Lock == "" || in.State.Over() || in.gated() {
 		return nil
 	}

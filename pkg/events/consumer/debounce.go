@@ -42,7 +42,7 @@ func (n *run) flush(ctx context.Context) (next, error) {
 // flushAll reports whether keys wait no longer: the partition gets no more events, or the
 // definition does not let them wait any more.
 func (n *run) flushAll() bool {
-	return n.c.Coalesce == nil || n.c.Coalesce.Quiet == 0 || n.part.Closed &&
+	return n.c.Coalesce == nil || n.c.Coalesce.Debounce == 0 || n.part.Closed &&
 		n.cur.Seq >= n.part.Head
 }
 
@@ -51,7 +51,7 @@ func (n *run) flushAll() bool {
 func (n *run) dueKeys(ctx context.Context, all bool, now int64) (rows []*pendingRow, err error) {
 	q := table.Query{
 		Index: "work",
-		PK:    quietPlace(n.c.Name, n.part.Name),
+		PK:    debouncePlace(n.c.Name, n.part.Name),
 		From:  dueText(0),
 		To:    dueText(now),
 		Limit: maxFlushed,
@@ -101,7 +101,7 @@ func (n *run) earliest(ctx context.Context, now int64) (int64, error) {
 	var first []table.Head
 	q := table.Query{
 		Index: "work",
-		PK:    quietPlace(n.c.Name, n.part.Name),
+		PK:    debouncePlace(n.c.Name, n.part.Name),
 		From:  dueText(now + 1),
 		To:    "9",
 		Limit: 1,
@@ -186,7 +186,7 @@ func (n *run) unitsOf(ctx context.Context,
 	}
 
 	if n.c.Coalesce != nil {
-		units = merged(n.c, units)
+		units = coalesced(n.c, units)
 	}
 	return units, of, nil
 }

@@ -7,13 +7,13 @@ import (
 	"archivist/pkg/events/envelope"
 )
 
-// maxMerged is how many events are coalesced into one, at most: a row names all of them, and one
+// maxCoalesced is how many events are coalesced into one, at most: a row names all of them, and one
 // transaction writes many such rows.
-const maxMerged = 100
+const maxCoalesced = 100
 
-// merged makes one item of the events of each unit, and keeps the order of units. Units whose
+// coalesced makes one item of the events of each unit, and keeps the order of units. Units whose
 // events cancel out are left out, if the consumer wants that: they count as handled.
-func merged(c Consumer, all []*unit) []*unit {
+func coalesced(c Consumer, all []*unit) []*unit {
 	kept := all[:0:0]
 	for _, u := range all {
 		if c.Coalesce.Cancel {

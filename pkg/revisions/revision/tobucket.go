@@ -18,30 +18,30 @@ import (
 // Bounds of what a round brings into the bucket.
 const (
 	// Revisions and runs of a round: the archive goes on in between.
-	keptAtOnce = 10
+	movedAtOnce = 10
 
 	// Until one that has not ended is looked at again, at most.
-	keptRetry = 24 * time.Hour
+	moveRetry = 24 * time.Hour
 )
 
-// keepAll brings what has ended for long into the bucket. What has changed meanwhile is put off to
+// moveAllToBucket brings what has ended for long into the bucket. What has changed meanwhile is put off to
 // the next pass, like what cannot be reached: it is never urgent, and must not keep the pass from
 // ending.
-func (p *pass) keepAll(ctx context.Context, _ *archiveRow) (did bool, err error) {
-	if p.Kept == nil {
+func (p *pass) moveAllToBucket(ctx context.Context, _ *archiveRow) (did bool, err error) {
+	if p.Bucket == nil {
 		return false, nil
 	}
 
 	q := table.Query{
 		PK:   linePK(p.archive),
-		From: toKeep + "#",
-		To:   toKeep + "#" + text(p.now()) + last,
+		From: toBucket + "#",
+		To:   toBucket + "#" + text(p.now()) + last,
 	}
 
 	n := 0
 	err = p.owners(ctx, q, func(r lineRow) (bool, error) {
 		done, err := p.one(r, func(string) error {
-			err := p.keep(ctx, r)
+			err := p.moveToBucket(ctx, r)
 			if fault.Is(err, fault.Stale) && !p.lease.Lost(err) {
 				// Or an answer was lost.
 				err = fault.New(fault.Unavailable, "it has changed meanwhile: %w", err)
@@ -50,16 +50,16 @@ func (p *pass) keepAll(ctx context.Context, _ *archiveRow) (did bool, err error)
 		})
 		did = did || done
 		n++
-		return n < keptAtOnce && !p.over(), err
+		return n < movedAtOnce && !p.over(), err
 	})
 	return did, err
 }
 
-// keep brings what a revision has planned, or one run, into the bucket, if it has ended for long;
+// moveToBucket brings what a revision has planned, or one run, into the bucket, if it has ended for long;
 // else it is looked at again later. It can be called again after a crash at any point: what has
 // ended does not change, the object is written before its rows are removed, and the row of the line
 // goes with the last of them.
-func (p *pass) keep(ctx context.Context, line lineRow) error {
+func (p *pass) moveToBucket(ctx context.Context, line lineRow) error {
 	id, err := ParseID(line.Owner)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (p *pass) keep(ctx context.Context, line lineRow) error {
 	// It moves to a later place of the line.
 	if again > 0 {
 		tx := p.Table.Begin(p.NewID())
-		tx.Derive(line.Owner, []table.Row{&line}, table.OwnedAt(line.Owner, toKeepKey(line.Owner, again)))
+		tx.Derive(line.Owner, []table.Row{&line}, table.OwnedAt(line.Owner, toBucketKey(line.Owner, again)))
 		p.lease.Guard(tx)
 		return tx.Commit(ctx)
 	}
@@ -105,7 +105,7 @@ func (p *pass) ended(ctx context.Context, r *revisionRow,
 		return nil, 0, err
 	}
 
-	later := p.now() + min(keptRetry, p.Times.Keep).Milliseconds()
+	later := p.now() + min(moveRetry, p.Times.Keep).Milliseconds()
 	for _, one := range ids {
 		row, err := p.instanceRow(ctx, one)
 		switch {
@@ -169,7 +169,7 @@ func (p *pass) store(ctx context.Context, r *revisionRow, id ID, rows []*instanc
 		return nil
 	}
 
-	k := Kept{Revision: r.Revision}
+	k := BucketObject{Revision: r.Revision}
 	ends := map[string]string{}
 	for _, row := range rows {
 		events, err := p.events(ctx, row.ID)
@@ -185,9 +185,9 @@ func (p *pass) store(ctx context.Context, r *revisionRow, id ID, rows []*instanc
 		return err
 	}
 
-	err = p.Kept.Write(ctx, KeptKey(id), data)
+	err = p.Bucket.Write(ctx, BucketKey(id), data)
 	if err != nil {
-		return fault.New(fault.Unavailable, "the object %s cannot be written: %w", KeptKey(id), err)
+		return fault.New(fault.Unavailable, "the object %s cannot be written: %w", BucketKey(id), err)
 	}
 
 	if id.Task != "" {
@@ -231,7 +231,7 @@ func (s *Store) events(ctx context.Context, id string) (all []envelope.Event, er
 }
 
 // remove removes the rows of instances that are in the bucket, each only if it is as it was stored,
-// and then the row of the line. Each transaction counts at the revision what it removes (Kept): so
+// and then the row of the line. Each transaction counts at the revision what it removes (InBucket): so
 // a reader that misses a row knows that it has to look into the bucket.
 func (p *pass) remove(ctx context.Context, r *revisionRow, rows []*instanceRow,
 	line lineRow) error {

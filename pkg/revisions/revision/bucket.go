@@ -22,8 +22,8 @@ import (
 //	revisions/{ref}/{n}.json               a revision, and the instances that it has planned
 //	revisions/{ref}/{n}/{task}/{run}.json  a run
 
-// KeptPrefix begins the keys of revisions and runs in the bucket.
-const KeptPrefix = "revisions/"
+// BucketPrefix begins the keys of revisions and runs in the bucket.
+const BucketPrefix = "revisions/"
 
 // Objects is where revisions and runs go that have ended for long. An error without a kind is taken
 // for one that may pass.
@@ -36,22 +36,22 @@ type Objects interface {
 	List(ctx context.Context, prefix, after string) (keys []string, more bool, err error)
 }
 
-// InBucket are Objects in a bucket, which must not expire: nothing else has what they contain.
-type InBucket struct{ Bucket bucket.Bucket }
+// BucketObjects are Objects in a bucket, which must not expire: nothing else has what they contain.
+type BucketObjects struct{ Bucket bucket.Bucket }
 
 // Write writes an object.
-func (b InBucket) Write(ctx context.Context, key string, data []byte) error {
+func (b BucketObjects) Write(ctx context.Context, key string, data []byte) error {
 	return b.Bucket.Put(ctx, key, data, bucket.Condition{})
 }
 
 // Read reads an object.
-func (b InBucket) Read(ctx context.Context, key string) ([]byte, error) {
+func (b BucketObjects) Read(ctx context.Context, key string) ([]byte, error) {
 	data, _, err := b.Bucket.Read(ctx, key)
 	return data, err
 }
 
 // List lists keys.
-func (b InBucket) List(ctx context.Context, prefix,
+func (b BucketObjects) List(ctx context.Context, prefix,
 	after string) (keys []string, more bool, err error) {
 	page, next, err := b.Bucket.ListAfter(ctx, prefix, after)
 	for _, o := range page {
@@ -60,26 +60,26 @@ func (b InBucket) List(ctx context.Context, prefix,
 	return keys, next != "", err
 }
 
-// Kept is the content of an object, as JSON: a revision with the instances that its commit has
+// BucketObject is the content of an object, as JSON: a revision with the instances that its commit has
 // planned, or with one run. It does not change when it is there.
-type Kept struct {
+type BucketObject struct {
 	// As it was when the object was written.
 	Revision  Revision         `json:"revision"`
 	Instances []Instance       `json:"instances"` // in their order
 	Events    []envelope.Event `json:"events"`    // of each, in their order
 }
 
-// keptRuns begins the keys of the runs of a revision. It ends in a slash, so it is no beginning of
+// bucketRuns begins the keys of the runs of a revision. It ends in a slash, so it is no beginning of
 // the key of the revision itself.
-func keptRuns(ref string, n int64) string { return KeptPrefix + revisionID(ref, n) + "/" }
+func bucketRuns(ref string, n int64) string { return BucketPrefix + revisionID(ref, n) + "/" }
 
-// KeptKey is the key of what a revision has planned, or of a run. Numbers of runs have leading
+// BucketKey is the key of what a revision has planned, or of a run. Numbers of runs have leading
 // zeros, so that they are listed in their order.
-func KeptKey(id ID) string {
+func BucketKey(id ID) string {
 	if id.Run == 0 {
-		return KeptPrefix + revisionID(id.Ref, id.N) + ".json"
+		return BucketPrefix + revisionID(id.Ref, id.N) + ".json"
 	}
-	return fmt.Sprintf("%s%s/%09d.json", keptRuns(id.Ref, id.N), id.Task, id.Run)
+	return fmt.Sprintf("%s%s/%09d.json", bucketRuns(id.Ref, id.N), id.Task, id.Run)
 }
 
 // runsRead is how many runs are read from the bucket for one page: each is a request, one after the
@@ -89,8 +89,8 @@ const runsRead = 50
 // read reads an object of the bucket. A missing one is a NotFound, what may pass an Unavailable;
 // one that is damaged is an error without a kind, since nobody can do anything about it but a
 // person.
-func (s *Store) read(ctx context.Context, key string) (k Kept, err error) {
-	data, err := s.Kept.Read(ctx, key)
+func (s *Store) read(ctx context.Context, key string) (k BucketObject, err error) {
+	data, err := s.Bucket.Read(ctx, key)
 	if fault.Is(err, fault.NotFound) {
 		return k, err
 	}
@@ -110,7 +110,7 @@ func (s *Store) read(ctx context.Context, key string) (k Kept, err error) {
 // not has the rev 0 and an empty state.
 func (s *Store) found(ctx context.Context, id string) (*instanceRow, error) {
 	row, err := s.instanceRow(ctx, id)
-	if err != nil || row.Rev > 0 || s.Kept == nil {
+	if err != nil || row.Rev > 0 || s.Bucket == nil {
 		return row, err
 	}
 
@@ -120,24 +120,24 @@ func (s *Store) found(ctx context.Context, id string) (*instanceRow, error) {
 	}
 
 	r, err := s.revisionRow(ctx, at.Ref, at.N)
-	if err != nil || r.Kept == 0 {
+	if err != nil || r.InBucket == 0 {
 		return row, err
 	}
 
-	row.Instance, err = s.keptInstance(ctx, r, at, row.Instance)
+	row.Instance, err = s.bucketInstance(ctx, r, at, row.Instance)
 	return row, err
 }
 
-// keptInstance reads an instance of a revision from the bucket. If it is not there, none is
+// bucketInstance reads an instance of a revision from the bucket. If it is not there, none is
 // returned. That a revision's object is missing although its row says that it is there is an error
 // without a kind: it is lost.
-func (s *Store) keptInstance(ctx context.Context, r *revisionRow, at ID,
+func (s *Store) bucketInstance(ctx context.Context, r *revisionRow, at ID,
 	none Instance) (Instance, error) {
 	if at.Run == 0 && r.Ends[at.Task] == "" {
 		return none, nil
 	}
 
-	k, err := s.read(ctx, KeptKey(at))
+	k, err := s.read(ctx, BucketKey(at))
 	switch {
 	case fault.Is(err, fault.NotFound) && at.Run > 0:
 		return none, nil
@@ -171,16 +171,16 @@ func (s *Store) stateOf(ctx context.Context, ref string, n int64,
 		ref, task)
 }
 
-// keptAmong adds those that are in the bucket to the known ones (by id), of instances that
+// addFromBucket adds those that are in the bucket to the known ones (by id), of instances that
 // revisions have planned. It reads an object for each of these revisions, once.
-func (s *Store) keptAmong(ctx context.Context, rows []table.Key, known map[string]Instance) error {
+func (s *Store) addFromBucket(ctx context.Context, rows []table.Key, known map[string]Instance) error {
 	looked := map[string]bool{}
 	for _, k := range rows {
 		_, id, _ := strings.Cut(k.PK, "#")
 		at, err := ParseID(id)
 		_, have := known[id]
 		revision := revisionID(at.Ref, at.N)
-		if err != nil || have || looked[revision] || s.Kept == nil {
+		if err != nil || have || looked[revision] || s.Bucket == nil {
 			continue
 		}
 
@@ -194,7 +194,7 @@ func (s *Store) keptAmong(ctx context.Context, rows []table.Key, known map[strin
 			continue
 		}
 
-		err = s.addKept(ctx, ID{Ref: at.Ref, N: at.N}, known)
+		err = s.addRevisionFromBucket(ctx, ID{Ref: at.Ref, N: at.N}, known)
 		if err != nil {
 			return err
 		}
@@ -202,10 +202,10 @@ func (s *Store) keptAmong(ctx context.Context, rows []table.Key, known map[strin
 	return nil
 }
 
-// addKept adds what a revision has planned, from the bucket. What is known already stays: a row is
+// addRevisionFromBucket adds what a revision has planned, from the bucket. What is known already stays: a row is
 // newer than an object.
-func (s *Store) addKept(ctx context.Context, id ID, known map[string]Instance) error {
-	k, err := s.read(ctx, KeptKey(id))
+func (s *Store) addRevisionFromBucket(ctx context.Context, id ID, known map[string]Instance) error {
+	k, err := s.read(ctx, BucketKey(id))
 	for _, in := range k.Instances {
 		_, have := known[in.ID]
 		if !have {
@@ -215,19 +215,19 @@ func (s *Store) addKept(ctx context.Context, id ID, known map[string]Instance) e
 	return err
 }
 
-// keptOf reads instances of a revision from the bucket: at first those that it has planned, and
+// bucketInstances reads instances of a revision from the bucket: at first those that it has planned, and
 // then runs. after is "" at first, then the next of the page before; next is "" at the end. Runs
 // are of each task in its own order.
-func (s *Store) keptOf(ctx context.Context, r *revisionRow,
+func (s *Store) bucketInstances(ctx context.Context, r *revisionRow,
 	after string) (page []Instance, next string, err error) {
 	n := r.Revision.Number
-	runs := keptRuns(r.Archive, n)
+	runs := bucketRuns(r.Archive, n)
 	if after == "" && r.Ends != nil {
-		k, err := s.read(ctx, KeptKey(ID{Ref: r.Archive, N: n}))
+		k, err := s.read(ctx, BucketKey(ID{Ref: r.Archive, N: n}))
 		return k.Instances, runs, err
 	}
 
-	keys, more, err := s.Kept.List(ctx, runs, max(after, runs))
+	keys, more, err := s.Bucket.List(ctx, runs, max(after, runs))
 	if err != nil {
 		return nil, "", fault.New(fault.Unavailable, "the objects below %s cannot be listed: %w",
 			runs, err)

@@ -16,8 +16,8 @@ import (
 	"archivist/pkg/kernel/table/tabletest"
 )
 
-// plant is where robots work, in tests: a store, and executions that the test runs.
-type plant struct {
+// workshop is where robots work, in tests: a store, and executions that the test runs.
+type workshop struct {
 	*testing.T
 	fake    *tabletest.Fake
 	now     time.Time
@@ -32,15 +32,15 @@ type plant struct {
 	*Runner
 }
 
-func newPlant(t *testing.T) *plant {
-	p := &plant{T: t, fake: tabletest.New(), now: time.UnixMilli(1_800_000_000_000), metrics: map[string]float64{}}
+func newWorkshop(t *testing.T) *workshop {
+	p := &workshop{T: t, fake: tabletest.New(), now: time.UnixMilli(1_800_000_000_000), metrics: map[string]float64{}}
 	p.work = func(context.Context, Work) (Result, error) { return Result{}, nil }
 	p.Runner = p.runner(nil)
 	return p
 }
 
 // runner is a process. do, if set, is asked at each call of the table and of Step Functions.
-func (p *plant) runner(do func(op string, call func() error) error) *Runner {
+func (p *workshop) runner(do func(op string, call func() error) error) *Runner {
 	if do == nil {
 		do = through
 	}
@@ -61,7 +61,7 @@ type function func(ctx context.Context, w Work) (Result, error)
 func (f function) Run(ctx context.Context, w Work) (Result, error) { return f(ctx, w) }
 
 type executions struct {
-	p  *plant
+	p  *workshop
 	do func(op string, call func() error) error
 }
 
@@ -86,7 +86,7 @@ func (e *executions) Stop(_ context.Context, name, _ string) error {
 }
 
 // receive makes items that have the event Received.
-func (p *plant) receive(n int, from int) {
+func (p *workshop) receive(n int, from int) {
 	p.Helper()
 	for i := range n {
 		_, err := p.Store.change(p.Context(), fmt.Sprintf("item:%06d", from+i), func(c *change) error {
@@ -123,7 +123,7 @@ func execute(ctx context.Context, r *Runner, ref RunRef) error {
 }
 
 // settle runs all executions.
-func (p *plant) settleAll() {
+func (p *workshop) settleAll() {
 	p.Helper()
 	for len(p.queue) > 0 {
 		in := p.queue[0]
@@ -135,7 +135,7 @@ func (p *plant) settleAll() {
 }
 
 // tick is a minute of the scheduler, with all that follows.
-func (p *plant) tick() {
+func (p *workshop) tick() {
 	p.Helper()
 	p.now = p.now.Add(time.Minute)
 	if err := p.Tick(p.Context(), p.now.Add(time.Minute)); err != nil {
@@ -145,7 +145,7 @@ func (p *plant) tick() {
 }
 
 // line is how many items are in each class of a component's line.
-func (p *plant) line(component string) string {
+func (p *workshop) line(component string) string {
 	p.Helper()
 	var out []string
 	for _, class := range []string{Ready, Later, Running, Failed} {
@@ -161,7 +161,7 @@ func (p *plant) line(component string) string {
 	return strings.Join(out, ", ")
 }
 
-func (p *plant) item(id string) *Item {
+func (p *workshop) item(id string) *Item {
 	p.Helper()
 	row, err := p.Store.row(p.Context(), id)
 	if err != nil {
@@ -171,7 +171,7 @@ func (p *plant) item(id string) *Item {
 }
 
 // runs are the runs of a component, the oldest first.
-func (p *plant) runs(component string) []Run {
+func (p *workshop) runs(component string) []Run {
 	p.Helper()
 	runs, _, err := p.Runs(p.Context(), component, "", 100)
 	if err != nil {
@@ -181,7 +181,7 @@ func (p *plant) runs(component string) []Run {
 	return runs
 }
 
-func (p *plant) status(component, run string) Run {
+func (p *workshop) status(component, run string) Run {
 	p.Helper()
 	got, _, err := p.RunStatus(p.Context(), component, run, "", 1000)
 	if err != nil {
