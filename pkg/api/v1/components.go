@@ -1,10 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-	"net/url"
-)
+import "context"
 
 // ComponentItems selects items: exactly one field is set.
 type ComponentItems struct {
@@ -211,20 +207,17 @@ type ComponentGraph struct {
 
 // Components lists the components by name.
 func (c *Client) Components(ctx context.Context) ([]Component, error) {
-	return list[Component](ctx, c, "/v1/components", Filter{})
+	return list[Component](ctx, c, "/v1/components", 0)
 }
 
 // Component returns one component.
 func (c *Client) Component(ctx context.Context, name string) (Component, error) {
-	return get[Component](ctx, c, componentPath(name))
+	return get[Component](ctx, c, at("components", name))
 }
 
 // ApplyComponent creates or replaces a component's definition.
-func (c *Client) ApplyComponent(ctx context.Context, d ComponentDefinition, reason,
-	key string) (Component, error) {
-	var out ComponentApplied
-	err := c.Call(ctx, http.MethodPut, componentPath(d.Name)+query("reason", reason), d, &out,
-		"Idempotency-Key", key)
+func (c *Client) ApplyComponent(ctx context.Context, d ComponentDefinition, reason, key string) (Component, error) {
+	out, err := put[ComponentApplied](ctx, c, at("components", d.Name)+query("reason", reason), d, key)
 	if err != nil || out.Component == nil {
 		return Component{}, err
 	}
@@ -233,36 +226,27 @@ func (c *Client) ApplyComponent(ctx context.Context, d ComponentDefinition, reas
 
 // TryComponent returns a page of the items that a component with this definition could work on now. It
 // changes nothing.
-func (c *Client) TryComponent(ctx context.Context, d ComponentDefinition,
-	cursor string) (out ComponentApplied,
-	err error) {
-	path := componentPath(d.Name) + query("dryRun", "true", "cursor", cursor)
-	err = c.Call(ctx, http.MethodPut, path, d, &out)
-	return out, err
+func (c *Client) TryComponent(ctx context.Context, d ComponentDefinition, cursor string) (ComponentApplied, error) {
+	return put[ComponentApplied](ctx, c, at("components", d.Name)+query("dryRun", "true", "cursor", cursor), d)
 }
 
 // ActOnComponent acts on a component. A repeated request with the same key does nothing more.
 func (c *Client) ActOnComponent(ctx context.Context, name string, in ComponentAction,
 	key string) (ComponentOutcome, error) {
-	var out ComponentOutcome
-	err := c.Call(ctx, http.MethodPost, componentPath(name)+"/actions", in, &out,
-		"Idempotency-Key", key)
-	return out, err
+	return post[ComponentOutcome](ctx, c, at("components", name, "actions"), in, key)
 }
 
 // ComponentEvents lists the changes of a component by persons, oldest first.
 func (c *Client) ComponentEvents(ctx context.Context, name string) ([]Event, error) {
-	return list[Event](ctx, c, componentPath(name)+"/events", Filter{})
+	return list[Event](ctx, c, at("components", name, "events"), 0)
 }
 
 // Line lists the items of a class in a component's line, the first to be worked on first.
 func (c *Client) Line(ctx context.Context, name, class string, limit int) ([]LineItem, error) {
-	return pages[LineItem](ctx, c, componentPath(name)+"/line", limit, "class", class)
+	return list[LineItem](ctx, c, at("components", name, "line"), limit, "class", class)
 }
 
 // ComponentGraph returns the assembly line of all components.
 func (c *Client) ComponentGraph(ctx context.Context) (ComponentGraph, error) {
 	return get[ComponentGraph](ctx, c, "/v1/component-graph")
 }
-
-func componentPath(name string) string { return "/v1/components/" + url.PathEscape(name) }

@@ -1,10 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-	"net/url"
-)
+import "context"
 
 // ConsumerTarget is what handles the events of a consumer. Exactly one field is set.
 type ConsumerTarget struct {
@@ -199,33 +195,28 @@ type ConsumerOutcome struct {
 
 // Consumers lists the consumers by name.
 func (c *Client) Consumers(ctx context.Context) ([]Consumer, error) {
-	return list[Consumer](ctx, c, "/v1/consumers", Filter{})
+	return list[Consumer](ctx, c, "/v1/consumers", 0)
 }
 
 // Consumer returns one consumer, with its place in each partition of the log.
 func (c *Client) Consumer(ctx context.Context, name string) (Consumer, error) {
-	return get[Consumer](ctx, c, consumerPath(name))
+	return get[Consumer](ctx, c, at("consumers", name))
 }
 
 // ApplyConsumer creates or replaces a consumer's definition.
-func (c *Client) ApplyConsumer(ctx context.Context, d ConsumerDefinition,
-	reason string) (out Consumer, err error) {
-	err = c.Call(ctx, http.MethodPut, consumerPath(d.Name)+query("reason", reason), d, &out)
-	return out, err
+func (c *Client) ApplyConsumer(ctx context.Context, d ConsumerDefinition, reason string) (Consumer, error) {
+	return put[Consumer](ctx, c, at("consumers", d.Name)+query("reason", reason), d)
 }
 
 // Parked lists the parked events of a consumer, in the order in which they will be handled.
 func (c *Client) Parked(ctx context.Context, name string, limit int) ([]ParkedEvent, error) {
-	return list[ParkedEvent](ctx, c, consumerPath(name)+"/parked", Filter{Limit: limit})
+	return list[ParkedEvent](ctx, c, at("consumers", name, "parked"), limit)
 }
 
 // ActOnConsumer acts on a consumer. A repeated request with the same key does nothing more.
 func (c *Client) ActOnConsumer(ctx context.Context, name string, in ConsumerAction,
 	key string) (ConsumerOutcome, error) {
-	var out ConsumerOutcome
-	err := c.Call(ctx, http.MethodPost, consumerPath(name)+"/actions", in, &out,
-		"Idempotency-Key", key)
-	return out, err
+	return post[ConsumerOutcome](ctx, c, at("consumers", name, "actions"), in, key)
 }
 
 // FilterTrial asks what a filter would select of the past log.
@@ -272,9 +263,6 @@ type SelectedEvent struct {
 }
 
 // TryFilter applies a filter to the past log, and changes nothing.
-func (c *Client) TryFilter(ctx context.Context, in FilterTrial) (out FilterTrialResult, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/filters", in, &out)
-	return out, err
+func (c *Client) TryFilter(ctx context.Context, in FilterTrial) (FilterTrialResult, error) {
+	return post[FilterTrialResult](ctx, c, "/v1/filters", in)
 }
-
-func consumerPath(name string) string { return "/v1/consumers/" + url.PathEscape(name) }

@@ -171,12 +171,10 @@ func (c *Client) LogEvents(ctx context.Context,
 
 // LogEvent returns the event of a version of a subject, which is named by its type, a colon and its id.
 func (c *Client) LogEvent(ctx context.Context, subject string, version int64) (LogEvent, error) {
-	return get[LogEvent](ctx, c, "/v1/event"+
-		query("subject", subject, "version", strconv.FormatInt(version, 10)))
+	return get[LogEvent](ctx, c, "/v1/event"+query("subject", subject, "version", strconv.FormatInt(version, 10)))
 }
 
 // LogPartitions lists the partitions of the log of events.
 func (c *Client) LogPartitions(ctx context.Context) ([]LogPartition, error) {
-	page, err := get[List[LogPartition]](ctx, c, "/v1/partitions")
-	return page.Items, err
+	return list[LogPartition](ctx, c, "/v1/partitions", 0)
 }
