@@ -20,7 +20,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -140,15 +139,4 @@ func timestamp(ms int64) string {
 		return ""
 	}
 	return ingest.Timestamp(ms)
-}
-
-// convert converts between a definition and its wire form: both have the same JSON. It is for
-// definitions, which users write and read in the form in which they are stored. to is a pointer. An
-// error has no kind.
-func convert(from, to any) error {
-	text, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, to)
 }

@@ -150,9 +150,10 @@ func (a *API) counted(ctx context.Context, c component.Component) (v1.Component,
 	}
 
 	out := v1.Component{
-		Created:     timestamp(c.Created),
-		Changed:     timestamp(c.Changed),
-		OldestReady: timestamp(n.Oldest),
+		ComponentDefinition: v1.ComponentDefinition(c.Definition),
+		Created:             timestamp(c.Created),
+		Changed:             timestamp(c.Changed),
+		OldestReady:         timestamp(n.Oldest),
 		Counts: v1.ComponentCounts{
 			Ready:   n.Ready,
 			Later:   n.Later,
@@ -171,7 +172,7 @@ func (a *API) counted(ctx context.Context, c component.Component) (v1.Component,
 			Since:  timestamp(f.Since),
 		}
 	}
-	return out, convert(c.Definition, &out.ComponentDefinition)
+	return out, nil
 }
 
 // tried is how many items a dry run lists in one response, at most.
@@ -188,11 +189,7 @@ func (a *API) putComponent(ctx context.Context,
 	}
 
 	in.Body.Name = in.Name
-	var d component.Definition
-	if err := convert(in.Body, &d); err != nil {
-		return out, err
-	}
-
+	d := component.Definition(in.Body)
 	if in.DryRun {
 		out.Ready, out.Cursor, err = a.Components.DryRun(ctx, d, in.Cursor, tried)
 		return out, err

@@ -2,9 +2,10 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -125,16 +126,17 @@ func (a *API) consumer(ctx context.Context, name string) (v1.Consumer, error) {
 // cursor has stopped at an event.
 func wireConsumer(st consumer.Status) (v1.Consumer, error) {
 	out := v1.Consumer{
-		Created:    timestamp(st.Created),
-		Changed:    timestamp(st.Changed),
-		Behind:     st.Behind,
-		LagSeconds: st.LagSeconds,
-		Parked:     st.Parked,
-		Waiting:    st.Waiting,
-		NextRun:    timestamp(st.NextRun),
-		Rebuild:    st.Rebuild,
-		Resets:     st.Resets,
-		Partitions: []v1.ConsumerPartition{},
+		ConsumerDefinition: v1.ConsumerDefinition(st.Definition),
+		Created:            timestamp(st.Created),
+		Changed:            timestamp(st.Changed),
+		Behind:             st.Behind,
+		LagSeconds:         st.LagSeconds,
+		Parked:             st.Parked,
+		Waiting:            st.Waiting,
+		NextRun:            timestamp(st.NextRun),
+		Rebuild:            st.Rebuild,
+		Resets:             st.Resets,
+		Partitions:         []v1.ConsumerPartition{},
 	}
 
 	f, err := filter.Compile(st.Definition.Filter)
@@ -163,7 +165,7 @@ func wireConsumer(st consumer.Status) (v1.Consumer, error) {
 
 		out.Partitions = append(out.Partitions, place)
 	}
-	return out, convert(st.Definition, &out.ConsumerDefinition)
+	return out, nil
 }
 
 // putConsumer creates or replaces a definition. The name in the body may be left out; if it is there,
@@ -179,12 +181,7 @@ func (a *API) putConsumer(ctx context.Context, in *PutConsumer) (out v1.Consumer
 	}
 
 	in.Body.Name = in.Name
-	var d consumer.Definition
-	if err := convert(in.Body, &d); err != nil {
-		return out, err
-	}
-
-	if _, err := a.Consumers.Apply(ctx, d, by); err != nil {
+	if _, err := a.Consumers.Apply(ctx, consumer.Definition(in.Body), by); err != nil {
 		return out, err
 	}
 	return a.consumer(ctx, in.Name)
@@ -293,21 +290,13 @@ func chosen(b v1.ConsumerAction) consumer.Selection {
 }
 
 // only refuses fields of a request that its action does not have: what they ask for would not be done.
-// A field counts as given if it is in the JSON of b, so the fields of an action have omitempty. The
-// error is an Invalid that names one of the fields.
+// A field counts as given if it is not zero. The error is an Invalid that names the first of the fields.
 func only(b any, action string, fields []string) error {
-	allowed := map[string]bool{"action": true, "reason": true}
-	for _, f := range fields {
-		allowed[f] = true
-	}
-
-	var set map[string]json.RawMessage
-	if err := convert(b, &set); err != nil {
-		return err
-	}
-
-	for name := range set {
-		if !allowed[name] {
+	given := reflect.ValueOf(b)
+	for _, f := range reflect.VisibleFields(given.Type()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		allowed := name == "action" || name == "reason" || slices.Contains(fields, name)
+		if !allowed && !given.FieldByIndex(f.Index).IsZero() {
 			return fault.New(fault.Invalid, "%s: %s has no such field; it has: %s", name, action,
 				strings.Join(append([]string{"reason"}, fields...), ", "))
 		}

@@ -181,28 +181,24 @@ func (a *API) listProjects(ctx context.Context,
 	all, err := a.Research.All(ctx)
 	out.Items = []v1.ResearchProject{}
 	for _, p := range all {
-		w, err := wireProject(p)
-		if err != nil {
-			return out, err
-		}
-		out.Items = append(out.Items, w)
+		out.Items = append(out.Items, wireProject(p))
 	}
 	return out, err
 }
 
-// wireProject is the wire form of a project. Its definition has the same JSON in both forms.
-func wireProject(p research.ProjectState) (v1.ResearchProject, error) {
-	out := v1.ResearchProject{Round: p.Round, Paused: p.Paused}
-	return out, convert(p.Project, &out.ResearchDefinition)
+// wireProject is the wire form of a project.
+func wireProject(p research.ProjectState) v1.ResearchProject {
+	return v1.ResearchProject{
+		ResearchDefinition: v1.ResearchDefinition(p.Project),
+		Round:              p.Round,
+		Paused:             p.Paused,
+	}
 }
 
 // project is a project, a NotFound if there is none of that name.
 func (a *API) project(ctx context.Context, name string) (v1.ResearchProject, error) {
 	p, err := a.Research.Project(ctx, name)
-	if err != nil {
-		return v1.ResearchProject{}, err
-	}
-	return wireProject(p)
+	return wireProject(p), err
 }
 
 // putProject creates or replaces a definition. The name in the body may be left out; if it is there, it
@@ -214,18 +210,12 @@ func (a *API) putProject(ctx context.Context, in *PutProject) (out v1.ResearchPr
 	}
 
 	in.Body.Name = in.Project
-	var p research.Project
-	err = convert(in.Body, &p)
-	if err != nil {
-		return out, err
-	}
-
 	by, err := in.by(in.Reason)
 	if err != nil {
 		return out, err
 	}
 
-	if err := a.Research.Apply(ctx, p, by); err != nil {
+	if err := a.Research.Apply(ctx, research.Project(in.Body), by); err != nil {
 		return out, err
 	}
 	return a.project(ctx, in.Project)
@@ -431,7 +421,5 @@ func (a *API) results(ctx context.Context, kind research.Kind,
 
 // wireResult is the wire form of a stored result: the report as it was sent, and when it was stored.
 func wireResult(r research.Result) v1.ResearchResult {
-	out := v1.ResearchResult{At: timestamp(r.At)}
-	_ = convert(r.Report, &out.ResearchReport) // cannot fail: the fields are the same
-	return out
+	return v1.ResearchResult{ResearchReport: v1.ResearchReport(r.Report), At: timestamp(r.At)}
 }

@@ -82,8 +82,8 @@ func (a *API) researchers(h huma.API) {
 		case w == nil:
 			return &perhapsWork{Status: http.StatusNoContent}, nil
 		}
-		out, err := wireWork(*w)
-		return &perhapsWork{http.StatusOK, &out}, err
+		out := wireWork(*w)
+		return &perhapsWork{http.StatusOK, &out}, nil
 	})
 
 	register(a, h, post("accept", "acceptWork", "Accept a work item"), a.acceptWork)
@@ -132,20 +132,17 @@ func (a *API) acceptWork(ctx context.Context, in *ResearcherAccept) (v1.Research
 		Researcher: in.Body.Researcher,
 		Token:      in.Body.Token,
 	})
-	if err != nil {
-		return v1.ResearchWork{}, err
-	}
-	return wireWork(w)
+	return wireWork(w), err
 }
 
 // wireWork is the wire form of a work item: what to look for, in which recording, by which analysis.
-func wireWork(w research.Work) (v1.ResearchWork, error) {
-	out := v1.ResearchWork{
-		Lease:   wireLease(w.Lease),
-		Episode: wireRecording(w.Episode),
-		Clips:   each(w.Clips, wireRecording),
+func wireWork(w research.Work) v1.ResearchWork {
+	return v1.ResearchWork{
+		Lease:    wireLease(w.Lease),
+		Analysis: w.Analysis,
+		Episode:  wireRecording(w.Episode),
+		Clips:    each(w.Clips, wireRecording),
 	}
-	return out, convert(w.Analysis, &out.Analysis)
 }
 
 func wireRecording(s research.Subject) v1.ResearchRecording {
@@ -170,11 +167,7 @@ func (a *API) reportWork(ctx context.Context,
 
 	all := make([]research.Report, len(in.Body.Reports))
 	for i, r := range in.Body.Reports {
-		err = convert(r, &all[i])
-		if err != nil {
-			return out, err
-		}
-
+		all[i] = research.Report(r)
 		if err := checkReport(all[i], in.Project); err != nil {
 			return out, fault.New(fault.Invalid, "reports[%d].%w", i, err)
 		}

@@ -345,6 +345,6 @@ func wireOffset(f research.Found) v1.ResearchOffset {
 		Clip:        f.Clip,
 		Title:       f.ClipTitle,
 		At:          timestamp(f.At),
-		ResearchHit: v1.ResearchHit{Offset: f.Offset, Length: f.Length, Score: f.Score},
+		ResearchHit: f.Hit,
 	}
 }

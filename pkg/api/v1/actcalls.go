@@ -9,12 +9,14 @@ import (
 
 // ActOnJob acts on a job. A repeated request with the same key, if it has one, does nothing
 // more and has the same result.
-func (c *Client) ActOnJob(ctx context.Context, job string, in Action, key string) (JobActionResult, error) {
+func (c *Client) ActOnJob(ctx context.Context, job string, in Action,
+	key string) (JobActionResult, error) {
 	return post[JobActionResult](ctx, c, at("jobs", job, "actions"), in, key)
 }
 
 // Act acts on a target of any kind. The key is as for ActOnJob.
-func (c *Client) Act(ctx context.Context, on ingest.Target, in Action, key string) (ActionResult, error) {
+func (c *Client) Act(ctx context.Context, on ingest.Target, in Action,
+	key string) (ActionResult, error) {
 	path := ""
 	switch on.Kind {
 	case ingest.TargetJob:
@@ -68,7 +70,8 @@ func (c *Client) Findings(ctx context.Context, id string, limit int) ([]Finding,
 }
 
 // ActOnOperation interrupts or continues an operation.
-func (c *Client) ActOnOperation(ctx context.Context, id string, in OperationAction) (Operation, error) {
+func (c *Client) ActOnOperation(ctx context.Context, id string,
+	in OperationAction) (Operation, error) {
 	return post[Operation](ctx, c, at("operations", id, "actions"), in)
 }
 

@@ -30,7 +30,8 @@ func (c *Client) Archive(ctx context.Context, name string) (ArchiveStatus, error
 }
 
 // PutArchive registers an archive, or changes its settings.
-func (c *Client) PutArchive(ctx context.Context, name string, d ArchiveDefinition) (Archive, error) {
+func (c *Client) PutArchive(ctx context.Context, name string,
+	d ArchiveDefinition) (Archive, error) {
 	return put[Archive](ctx, c, at("archives", name), d)
 }
 
@@ -47,12 +48,14 @@ func (c *Client) ArchiveEvents(ctx context.Context, name string) ([]Event, error
 // NotifyRevision says that a revision was committed. run is the token of the run that made it, "" for none.
 func (c *Client) NotifyRevision(ctx context.Context, archive string, in RevisionNotice,
 	run string) (out ArchiveRevision, err error) {
-	err = c.Call(ctx, http.MethodPost, at("archives", archive, "revisions"), in, &out, RunHeader, run)
+	err = c.Call(ctx, http.MethodPost, at("archives", archive, "revisions"), in, &out,
+		RunHeader, run)
 	return out, err
 }
 
 // Revisions lists the revisions of an archive, the newest first, all if the limit is 0.
-func (c *Client) Revisions(ctx context.Context, archive string, limit int) ([]ArchiveRevision, error) {
+func (c *Client) Revisions(ctx context.Context, archive string,
+	limit int) ([]ArchiveRevision, error) {
 	return list[ArchiveRevision](ctx, c, at("archives", archive, "revisions"), limit)
 }
 
@@ -71,7 +74,8 @@ func (c *Client) RevisionPlan(ctx context.Context, archive string, n int64,
 }
 
 // RevisionGraph returns a revision as a graph.
-func (c *Client) RevisionGraph(ctx context.Context, archive string, n int64) (RevisionGraph, error) {
+func (c *Client) RevisionGraph(ctx context.Context, archive string,
+	n int64) (RevisionGraph, error) {
 	return get[RevisionGraph](ctx, c, revisionPath(archive, n)+"/graph")
 }
 
@@ -81,8 +85,10 @@ func (c *Client) RevisionEvents(ctx context.Context, archive string, n int64) ([
 }
 
 // PreviewRevision says what a revision would plan; 0 is the newest one.
-func (c *Client) PreviewRevision(ctx context.Context, archive string, n int64) (RevisionPreview, error) {
-	return get[RevisionPreview](ctx, c, at("archives", archive, "preview")+query("revision", number(n)))
+func (c *Client) PreviewRevision(ctx context.Context, archive string,
+	n int64) (RevisionPreview, error) {
+	return get[RevisionPreview](ctx, c, at("archives", archive, "preview")+
+		query("revision", number(n)))
 }
 
 // number is a number as text, "" for 0.
@@ -103,8 +109,8 @@ type TaskFilter struct {
 
 // Tasks lists the tasks of an archive, those of the newest revision first.
 func (c *Client) Tasks(ctx context.Context, archive string, f TaskFilter) ([]Task, error) {
-	return list[Task](ctx, c, at("archives", archive, "tasks"), f.Limit, "revision", number(f.Revision), "task",
-		f.Task, "state", f.State)
+	return list[Task](ctx, c, at("archives", archive, "tasks"), f.Limit,
+		"revision", number(f.Revision), "task", f.Task, "state", f.State)
 }
 
 // Task returns a task with its attempts.
@@ -118,26 +124,32 @@ func (c *Client) TaskEvents(ctx context.Context, id string) ([]Event, error) {
 }
 
 // TaskLog returns a page of the output of an attempt; 0 is the newest. from is that of the page before, "" at first.
-func (c *Client) TaskLog(ctx context.Context, id string, attempt int, from string) (TaskLog, error) {
-	return get[TaskLog](ctx, c, taskPath("/log", id, "attempt", number(int64(attempt)), "from", from))
+func (c *Client) TaskLog(ctx context.Context, id string, attempt int,
+	from string) (TaskLog, error) {
+	return get[TaskLog](ctx, c,
+		taskPath("/log", id, "attempt", number(int64(attempt)), "from", from))
 }
 
 // TaskOutputs lists the files that an attempt has left; 0 is the newest.
 func (c *Client) TaskOutputs(ctx context.Context, id string, attempt int) ([]TaskOutput, error) {
-	return list[TaskOutput](ctx, c, "/v1/task/outputs", 0, "id", id, "attempt", number(int64(attempt)))
+	return list[TaskOutput](ctx, c, "/v1/task/outputs", 0, "id", id, "attempt",
+		number(int64(attempt)))
 }
 
 // TaskOutput streams a file that an attempt has left.
-func (c *Client) TaskOutput(ctx context.Context, id string, attempt int, path string) (io.ReadCloser, error) {
+func (c *Client) TaskOutput(ctx context.Context, id string, attempt int,
+	path string) (io.ReadCloser, error) {
 	return c.stream(ctx, taskPath("/output", id, "attempt", number(int64(attempt)), "path", path))
 }
 
 // StartTask runs a task by hand. The same key with the same request gives the same run.
-func (c *Client) StartTask(ctx context.Context, archive, task string, in TaskRun, key string) (Task, error) {
+func (c *Client) StartTask(ctx context.Context, archive, task string, in TaskRun,
+	key string) (Task, error) {
 	return post[Task](ctx, c, at("archives", archive, "tasks", task, "runs"), in, key)
 }
 
 // ActOnTask cancels a task, starts it, or runs it again. It returns the task, or the new run.
-func (c *Client) ActOnTask(ctx context.Context, id string, in TaskAction, key string) (Task, error) {
+func (c *Client) ActOnTask(ctx context.Context, id string, in TaskAction,
+	key string) (Task, error) {
 	return post[Task](ctx, c, taskPath("/actions", id), in, key)
 }

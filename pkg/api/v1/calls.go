@@ -99,7 +99,8 @@ func (c *Client) Files(ctx context.Context, ark string, version int) ([]File, er
 }
 
 // Content streams a file of a stored version.
-func (c *Client) Content(ctx context.Context, ark string, version int, path string) (io.ReadCloser, error) {
+func (c *Client) Content(ctx context.Context, ark string, version int,
+	path string) (io.ReadCloser, error) {
 	return c.stream(ctx, versionPath(ark, version)+"/content"+query("path", path))
 }
 
@@ -124,7 +125,8 @@ type ReindexRequest struct {
 // Reindex rebuilds missing rows of stored objects for some seconds. If the response
 // has a cursor, call it again with that cursor.
 func (c *Client) Reindex(ctx context.Context, in ReindexRequest) (Reindexed, error) {
-	return post[Reindexed](ctx, c, "/v1/reindex"+query("ark", in.ARK, "cursor", in.Cursor, "to", in.To), nil)
+	return post[Reindexed](ctx, c, "/v1/reindex"+
+		query("ark", in.ARK, "cursor", in.Cursor, "to", in.To), nil)
 }
 
 // Filter limits a list: batches by Collection and State, jobs by Collection or Batch
@@ -144,13 +146,15 @@ func get[T any](ctx context.Context, c *Client, path string) (out T, err error) 
 }
 
 // post asks for something to be done. A repeated request with the same key, if it has one, does nothing more.
-func post[T any](ctx context.Context, c *Client, path string, in any, key ...string) (out T, err error) {
+func post[T any](ctx context.Context, c *Client, path string, in any,
+	key ...string) (out T, err error) {
 	err = c.Call(ctx, http.MethodPost, path, in, &out, "Idempotency-Key", strings.Join(key, ""))
 	return out, err
 }
 
 // put creates or replaces the resource at a path. The key is as for post.
-func put[T any](ctx context.Context, c *Client, path string, in any, key ...string) (out T, err error) {
+func put[T any](ctx context.Context, c *Client, path string, in any,
+	key ...string) (out T, err error) {
 	err = c.Call(ctx, http.MethodPut, path, in, &out, "Idempotency-Key", strings.Join(key, ""))
 	return out, err
 }
@@ -162,7 +166,8 @@ func (f Filter) query() []string {
 
 // list reads the pages of a list with these names and values in its query, up to a limit; 0 = all. The result may be
 // empty, but is never nil.
-func list[T any](ctx context.Context, c *Client, path string, limit int, pairs ...string) ([]T, error) {
+func list[T any](ctx context.Context, c *Client, path string, limit int,
+	pairs ...string) ([]T, error) {
 	all := []T{}
 	err := eachPage(ctx, c, path, pairs, func(page []T) (more bool) {
 		all = append(all, page...)

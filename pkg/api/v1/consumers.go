@@ -1,26 +1,18 @@
 package v1
 
-import "context"
+import (
+	"context"
 
-// ConsumerTarget is what handles the events of a consumer. Exactly one field is set.
-type ConsumerTarget struct {
-	// The name of a handler that is part of the system.
-	Handler string `json:"handler,omitempty" maxLength:"100" example:"search"`
-	// The ARN of a Lambda function. It must be one of the targets that the deployment allows.
-	Lambda string `json:"lambda,omitempty" maxLength:"300" example:"arn:aws:lambda:us-east-1:123456789012:function:f"`
-	// The URL of an SQS queue. It must be one of the targets that the deployment allows.
-	Queue string `json:"queue,omitempty" maxLength:"300" example:"https://sqs.us-east-1.amazonaws.com/123456789012/q"`
-}
+	"archivist/pkg/kernel/definition"
+)
 
-// ConsumerCoalescing says how the events of one order key become one.
-type ConsumerCoalescing struct {
-	// A key waits until it had no event for so many seconds. 0: only the events of one step of a run are coalesced.
-	QuietSeconds int `json:"quietSeconds,omitempty" minimum:"0" example:"60"`
-	// It waits at most so many seconds.
-	MostSeconds int `json:"mostSeconds,omitempty" minimum:"0" example:"600"`
-	// Whether a create and a delete of one subject cancel out.
-	Cancel bool `json:"cancel,omitempty"`
-}
+// Parts of a definition, as package definition has them.
+type (
+	// ConsumerTarget is what handles the events of a consumer. Exactly one field is set.
+	ConsumerTarget = definition.ConsumerTarget
+	// ConsumerCoalescing says how the events of one order key become one.
+	ConsumerCoalescing = definition.ConsumerCoalescing
+)
 
 // ConsumerDefinition is a consumer as it is configured. A field that is left out has its default.
 type ConsumerDefinition struct {
@@ -204,7 +196,8 @@ func (c *Client) Consumer(ctx context.Context, name string) (Consumer, error) {
 }
 
 // ApplyConsumer creates or replaces a consumer's definition.
-func (c *Client) ApplyConsumer(ctx context.Context, d ConsumerDefinition, reason string) (Consumer, error) {
+func (c *Client) ApplyConsumer(ctx context.Context, d ConsumerDefinition,
+	reason string) (Consumer, error) {
 	return put[Consumer](ctx, c, at("consumers", d.Name)+query("reason", reason), d)
 }
 

@@ -32,6 +32,7 @@ type CorrectionRequest struct {
 }
 
 // Correct makes a batch of one job that corrects an object. The same key with the same request gives the same batch.
-func (c *Client) Correct(ctx context.Context, ark string, in CorrectionRequest, key string) (Accepted, error) {
+func (c *Client) Correct(ctx context.Context, ark string, in CorrectionRequest,
+	key string) (Accepted, error) {
 	return post[Accepted](ctx, c, ObjectPath(ark)+"/corrections", in, key)
 }

@@ -21,6 +21,7 @@ type EventLogOutcome struct {
 }
 
 // ActOnEventLog acts on the log of events. A repeated request with the same key does nothing more.
-func (c *Client) ActOnEventLog(ctx context.Context, in EventLogAction, key string) (EventLogOutcome, error) {
+func (c *Client) ActOnEventLog(ctx context.Context, in EventLogAction,
+	key string) (EventLogOutcome, error) {
 	return post[EventLogOutcome](ctx, c, "/v1/events/actions", in, key)
 }

@@ -171,7 +171,8 @@ func (c *Client) LogEvents(ctx context.Context,
 
 // LogEvent returns the event of a version of a subject, which is named by its type, a colon and its id.
 func (c *Client) LogEvent(ctx context.Context, subject string, version int64) (LogEvent, error) {
-	return get[LogEvent](ctx, c, "/v1/event"+query("subject", subject, "version", strconv.FormatInt(version, 10)))
+	return get[LogEvent](ctx, c, "/v1/event"+
+		query("subject", subject, "version", strconv.FormatInt(version, 10)))
 }
 
 // LogPartitions lists the partitions of the log of events.

@@ -150,7 +150,8 @@ func (c *Client) CreateItem(ctx context.Context, in ItemRequest, key string) (It
 }
 
 // ActOnItem acts on an item. A repeated request with the same key does nothing more.
-func (c *Client) ActOnItem(ctx context.Context, id string, in ItemAction, key string) (ItemOutcome, error) {
+func (c *Client) ActOnItem(ctx context.Context, id string, in ItemAction,
+	key string) (ItemOutcome, error) {
 	return post[ItemOutcome](ctx, c, "/v1/item/actions"+query("id", id), in, key)
 }
 

@@ -58,7 +58,8 @@ type PREMISRefusal struct {
 
 // ImportPREMIS imports the events of a PREMIS document into an item. The same document again changes
 // nothing.
-func (c *Client) ImportPREMIS(ctx context.Context, item string, in PREMISImport) (PREMISImported, error) {
+func (c *Client) ImportPREMIS(ctx context.Context, item string,
+	in PREMISImport) (PREMISImported, error) {
 	return post[PREMISImported](ctx, c, "/v1/item/premis"+query("id", item), in)
 }
 

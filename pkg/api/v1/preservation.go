@@ -151,6 +151,7 @@ func (c *Client) ProposeRepair(ctx context.Context, ark string, in RepairRequest
 }
 
 // ConfirmRepair lets a planned repair be done.
-func (c *Client) ConfirmRepair(ctx context.Context, ark, id string, in RepairConfirmation) (Repair, error) {
+func (c *Client) ConfirmRepair(ctx context.Context, ark, id string,
+	in RepairConfirmation) (Repair, error) {
 	return post[Repair](ctx, c, ObjectPath(ark)+"/repairs/"+id+"/confirm", in)
 }

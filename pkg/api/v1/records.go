@@ -97,8 +97,10 @@ func (c *Client) Statistics(ctx context.Context, collection string) ([]Statistic
 
 // StatisticsOf returns the counts of a collection with those of the days from one to another,
 // e.g. "2026-11-22".
-func (c *Client) StatisticsOf(ctx context.Context, collection, from, to string) (Statistics, error) {
-	all, err := list[Statistics](ctx, c, "/v1/statistics", 1, "collection", collection, "from", from, "to", to)
+func (c *Client) StatisticsOf(ctx context.Context, collection, from,
+	to string) (Statistics, error) {
+	all, err := list[Statistics](ctx, c, "/v1/statistics", 1, "collection", collection, "from",
+		from, "to", to)
 	if err != nil || len(all) == 0 {
 		return Statistics{}, err
 	}

@@ -96,7 +96,8 @@ type ReplayAction struct {
 }
 
 // StartReplay starts a replay for a consumer. The same key again is the same replay.
-func (c *Client) StartReplay(ctx context.Context, consumer string, in ReplayRequest, key string) (Replay, error) {
+func (c *Client) StartReplay(ctx context.Context, consumer string, in ReplayRequest,
+	key string) (Replay, error) {
 	return post[Replay](ctx, c, at("consumers", consumer, "replays"), in, key)
 }
 
@@ -111,6 +112,7 @@ func (c *Client) Replay(ctx context.Context, id string) (Replay, error) {
 }
 
 // ActOnReplay acts on a replay.
-func (c *Client) ActOnReplay(ctx context.Context, id string, in ReplayAction, key string) (Replay, error) {
+func (c *Client) ActOnReplay(ctx context.Context, id string, in ReplayAction,
+	key string) (Replay, error) {
 	return post[Replay](ctx, c, at("replays", id, "actions"), in, key)
 }

@@ -23,12 +23,14 @@ func (c *Client) ResearchProject(ctx context.Context, project string) (ResearchP
 }
 
 // ApplyResearch creates or replaces the definition of a research project.
-func (c *Client) ApplyResearch(ctx context.Context, d ResearchDefinition, reason string) (ResearchProject, error) {
+func (c *Client) ApplyResearch(ctx context.Context, d ResearchDefinition,
+	reason string) (ResearchProject, error) {
 	return put[ResearchProject](ctx, c, at("research", d.Name)+query("reason", reason), d)
 }
 
 // ActOnResearch pauses or resumes a research project.
-func (c *Client) ActOnResearch(ctx context.Context, project string, in ResearchAction) (ResearchProject, error) {
+func (c *Client) ActOnResearch(ctx context.Context, project string,
+	in ResearchAction) (ResearchProject, error) {
 	return post[ResearchProject](ctx, c, at("research", project, "actions"), in)
 }
 
@@ -40,32 +42,39 @@ func (c *Client) ResearchStatus(ctx context.Context, project string) (ResearchSt
 // Curate adds 1 to 100 records of episodes or clips. The answer has an entry for each.
 func (c *Client) Curate(ctx context.Context, project, kind string,
 	records []ResearchRecord) ([]ResearchRecorded, error) {
-	out, err := put[List[ResearchRecorded]](ctx, c, at("research", project, kind), ResearchRecords{records})
+	out, err := put[List[ResearchRecorded]](ctx, c, at("research", project, kind),
+		ResearchRecords{records})
 	return out.Items, err
 }
 
 // ResearchMedia lists episodes or clips: those in a state, or all, up to a limit.
-func (c *Client) ResearchMedia(ctx context.Context, project, kind, state string, limit int) ([]ResearchMedia, error) {
+func (c *Client) ResearchMedia(ctx context.Context, project, kind, state string,
+	limit int) ([]ResearchMedia, error) {
 	return list[ResearchMedia](ctx, c, at("research", project, kind), limit, "state", state)
 }
 
 // ResearchMediaOf returns an episode or a clip.
-func (c *Client) ResearchMediaOf(ctx context.Context, project, kind, key string) (ResearchMedia, error) {
+func (c *Client) ResearchMediaOf(ctx context.Context, project, kind,
+	key string) (ResearchMedia, error) {
 	return get[ResearchMedia](ctx, c, at("research", project, kind, key))
 }
 
 // RetryResearch makes an episode or clip researchable again that was set aside or deferred.
-func (c *Client) RetryResearch(ctx context.Context, project, kind, key, reason string) (ResearchMedia, error) {
-	return post[ResearchMedia](ctx, c, at("research", project, kind, key, "actions"), ResearchRetry{"retry", reason})
+func (c *Client) RetryResearch(ctx context.Context, project, kind, key,
+	reason string) (ResearchMedia, error) {
+	return post[ResearchMedia](ctx, c, at("research", project, kind, key, "actions"),
+		ResearchRetry{"retry", reason})
 }
 
 // ResearchResults lists the results of an episode, or those of a clip that have hits or a problem.
-func (c *Client) ResearchResults(ctx context.Context, project, kind, key string, limit int) ([]ResearchResult, error) {
+func (c *Client) ResearchResults(ctx context.Context, project, kind, key string,
+	limit int) ([]ResearchResult, error) {
 	return list[ResearchResult](ctx, c, at("research", project, kind, key, "results"), limit)
 }
 
 // ResearchLeases lists the leases that have not ended, the oldest first.
-func (c *Client) ResearchLeases(ctx context.Context, project string, limit int) ([]ResearchLease, error) {
+func (c *Client) ResearchLeases(ctx context.Context, project string,
+	limit int) ([]ResearchLease, error) {
 	return list[ResearchLease](ctx, c, at("research", project, "leases"), limit)
 }
 
@@ -75,7 +84,8 @@ func (c *Client) ResearchLease(ctx context.Context, project, lease string) (Rese
 }
 
 // RevokeLease ends a lease.
-func (c *Client) RevokeLease(ctx context.Context, project, lease, reason string) (ResearchLease, error) {
+func (c *Client) RevokeLease(ctx context.Context, project, lease,
+	reason string) (ResearchLease, error) {
 	return post[ResearchLease](ctx, c, at("research", project, "leases", lease, "actions"),
 		ResearchRevocation{"revoke", reason})
 }
@@ -91,7 +101,8 @@ func (c *Client) ResearchDifferences(ctx context.Context, project string, limit 
 }
 
 // DecidePair ends the wait of a pair for a person, or for another researcher.
-func (c *Client) DecidePair(ctx context.Context, project string, d ResearchDecision) (Explanation, error) {
+func (c *Client) DecidePair(ctx context.Context, project string,
+	d ResearchDecision) (Explanation, error) {
 	d.Action = "decide"
 	return post[Explanation](ctx, c, at("research", project, "differences", "actions"), d)
 }
@@ -112,7 +123,8 @@ func (c *Client) ResearchOffsets(ctx context.Context, project, episode string,
 
 // ResearchEvents lists what happened to a part of a project, oldest first: to "", the project itself, or to
 // e.g. "episodes/KEY", "clips/KEY" or "leases/ID".
-func (c *Client) ResearchEvents(ctx context.Context, project, part string, limit int) ([]Event, error) {
+func (c *Client) ResearchEvents(ctx context.Context, project, part string,
+	limit int) ([]Event, error) {
 	path := at("research", project)
 	if part != "" {
 		path += "/" + part
@@ -121,27 +133,32 @@ func (c *Client) ResearchEvents(ctx context.Context, project, part string, limit
 }
 
 // Hello says that a researcher is present.
-func (c *Client) Hello(ctx context.Context, project string, in ResearchHello) (ResearchWelcome, error) {
+func (c *Client) Hello(ctx context.Context, project string,
+	in ResearchHello) (ResearchWelcome, error) {
 	return post[ResearchWelcome](ctx, c, at("research", project, "hello"), in)
 }
 
 // Bye says that a researcher leaves.
 func (c *Client) Bye(ctx context.Context, project, researcher string) error {
-	return c.Call(ctx, http.MethodPost, at("research", project, "bye"), ResearchBye{researcher}, nil)
+	return c.Call(ctx, http.MethodPost, at("research", project, "bye"),
+		ResearchBye{researcher}, nil)
 }
 
 // NextWork gives a researcher the next work item, nil if none waits. The same request again gives the same.
-func (c *Client) NextWork(ctx context.Context, project string, in ResearchNext) (*ResearchWork, error) {
+func (c *Client) NextWork(ctx context.Context, project string,
+	in ResearchNext) (*ResearchWork, error) {
 	return post[*ResearchWork](ctx, c, at("research", project, "next"), in)
 }
 
 // AcceptWork accepts a work item that was received from the queue. It returns a Conflict or a NotFound if it
 // is no longer valid: then its message is to be deleted. The same request again gives the same work item.
-func (c *Client) AcceptWork(ctx context.Context, project string, in ResearchAccept) (ResearchWork, error) {
+func (c *Client) AcceptWork(ctx context.Context, project string,
+	in ResearchAccept) (ResearchWork, error) {
 	return post[ResearchWork](ctx, c, at("research", project, "accept"), in)
 }
 
 // ReportWork reports 1 to 10 results. The same report may be sent again.
 func (c *Client) ReportWork(ctx context.Context, project string, reports ...ResearchReport) error {
-	return c.Call(ctx, http.MethodPost, at("research", project, "reports"), ResearchReports{reports}, nil)
+	return c.Call(ctx, http.MethodPost, at("research", project, "reports"),
+		ResearchReports{reports}, nil)
 }

@@ -61,5 +61,6 @@ func (c *Client) ResearchFeeds(ctx context.Context, project string) ([]ResearchF
 
 // LookAtFeed makes a feed due, whatever it waits for.
 func (c *Client) LookAtFeed(ctx context.Context, project, key string) error {
-	return c.Call(ctx, http.MethodPost, at("research", project, "feeds", key, "actions"), ResearchLook{"look"}, nil)
+	return c.Call(ctx, http.MethodPost, at("research", project, "feeds", key, "actions"),
+		ResearchLook{"look"}, nil)
 }

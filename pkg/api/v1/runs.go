@@ -92,6 +92,7 @@ func (c *Client) Run(ctx context.Context, name, run string) (ComponentRun, error
 }
 
 // StartRun runs a component. If it is running, it runs once more afterwards.
-func (c *Client) StartRun(ctx context.Context, name string, in ComponentRunRequest, key string) (ComponentRun, error) {
+func (c *Client) StartRun(ctx context.Context, name string, in ComponentRunRequest,
+	key string) (ComponentRun, error) {
 	return post[ComponentRun](ctx, c, at("components", name, "runs"), in, key)
 }

@@ -65,6 +65,8 @@ func (c *Client) Search(ctx context.Context, text, order string, limit int) (out
 
 // Browse reads the list of all objects by title, date, creator or collection: from a value
 // on, or only that of one collection.
-func (c *Client) Browse(ctx context.Context, by, from, collection string, limit int) ([]BrowseEntry, error) {
-	return list[BrowseEntry](ctx, c, "/v1/browse", limit, "by", by, "from", from, "collection", collection)
+func (c *Client) Browse(ctx context.Context, by, from, collection string,
+	limit int) ([]BrowseEntry, error) {
+	return list[BrowseEntry](ctx, c, "/v1/browse", limit, "by", by, "from", from, "collection",
+		collection)
 }

@@ -116,43 +116,24 @@ type Definition struct {
 
 // Items selects items: those of an explicit set, or those that a filter of package filter selects,
 // whatever actions it names.
-type Items struct {
-	IDs    []string `json:"ids,omitempty"`
-	Filter string   `json:"filter,omitempty"`
-}
+type Items = definition.ComponentItems
 
 // Timeout ends work that takes too long, in seconds: on an item, which is then a failure, and of a
 // run, which takes no more items.
-type Timeout struct {
-	Item int `json:"itemSeconds,omitempty"`
-	Run  int `json:"runSeconds,omitempty"`
-}
+type Timeout = definition.ComponentTimeout
 
 // Runnable is what does the work: exactly one is set.
-type Runnable struct {
-	Function string `json:"function,omitempty"` // the name of one that is part of the system
-	Lambda   string `json:"lambda,omitempty"`   // an ARN
-	Task     *Task  `json:"task,omitempty"`
-}
+type Runnable = definition.ComponentRunnable
 
 // Task is a container of Amazon ECS on Fargate. It gets the Work as JSON in the environment
 // variable ARCHIVIST_WORK, and answers with SendTaskSuccess: a Result of at most 100 KB, for the
 // token in ARCHIVIST_TOKEN. A larger one, with what the execution knows of the item, exceeds what
 // an execution may pass on, 256 KB, and ends the run ("Step Functions service quotas").
-type Task struct {
-	Cluster    string   `json:"cluster"`        // an ARN
-	Definition string   `json:"taskDefinition"` // an ARN
-	Container  string   `json:"container"`      // its name
-	Subnets    []string `json:"subnets"`
-	Groups     []string `json:"securityGroups,omitempty"`
-}
+type Task = definition.ComponentTask
 
 // Retry says how often an item that failed is tried again, and when: after the backoff, which
 // doubles each time.
-type Retry struct {
-	Max     int `json:"max"`
-	Backoff int `json:"backoffSeconds,omitempty"`
-}
+type Retry = definition.ComponentRetry
 
 // Defaults of a definition.
 const (
@@ -184,8 +165,7 @@ func Parse(data []byte) (Definition, error) {
 func (d *Definition) Check() error {
 	d.setDefaults()
 	return definition.Check(d.checkTexts, d.checkNames, d.checkEnd, d.checkItems, d.checkNumbers,
-		d.checkSchedule,
-		d.Runnable.check)
+		d.checkSchedule, d.checkRunnable)
 }
 
 // setDefaults sets the fields that are zero. What is behind a pointer is replaced, not changed: a
@@ -417,9 +397,9 @@ func (d *Definition) checkSchedule() error {
 	return nil
 }
 
-// check checks the form of a runnable.
-func (r *Runnable) check() error {
-	set := 0
+// checkRunnable checks the form of what does the work.
+func (d *Definition) checkRunnable() error {
+	r, set := d.Runnable, 0
 	for _, is := range []bool{r.Function != "", r.Lambda != "", r.Task != nil} {
 		if is {
 			set++
@@ -434,7 +414,7 @@ func (r *Runnable) check() error {
 		return fault.New(fault.Invalid, "runnable.lambda: %q: expected the ARN of a function",
 			definition.Clip(r.Lambda, 200))
 	case r.Task != nil:
-		return r.Task.check()
+		return checkTask(r.Task)
 	}
 	return nil
 }
@@ -442,9 +422,9 @@ func (r *Runnable) check() error {
 // awsNames are names of containers, and ids of subnets and security groups.
 var awsNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
 
-// check checks the form of what a task names. The limits of 16 subnets and 5 security groups are
+// checkTask checks the form of what a task names. The limits of 16 subnets and 5 security groups are
 // those of awsvpc ("AwsVpcConfiguration", Amazon ECS API reference).
-func (t *Task) check() error {
+func checkTask(t *Task) error {
 	switch {
 	case !arns.MatchString(t.Cluster) || !strings.Contains(t.Cluster, ":cluster/"):
 		return fault.New(fault.Invalid, "runnable.task.cluster: %q: expected the ARN of a cluster",

@@ -63,8 +63,7 @@ func Parse(data []byte) (Definition, error) {
 func (d *Definition) Check() error {
 	d.setDefaults()
 	return definition.Check(d.checkTexts, d.checkChoices, d.checkNumbers, d.checkSchedule,
-		d.checkStart, d.checkMerge,
-		d.Target.check)
+		d.checkStart, d.checkMerge, d.checkTarget)
 }
 
 // setDefaults sets the fields that are zero. Retries of 0 are the default, so there is NoRetries.
@@ -193,10 +192,10 @@ func (d *Definition) checkMerge() error {
 	return definition.Within("coalesce.mostSeconds", m.Most, m.Quiet, MaxMost)
 }
 
-// check refuses a target that is not exactly one thing, and ARNs and URLs that cannot be called.
+// checkTarget refuses a target that is not exactly one thing, and ARNs and URLs that cannot be called.
 // Whether the deployment may call it is checked by the Store.
-func (t Target) check() error {
-	set := 0
+func (d *Definition) checkTarget() error {
+	t, set := d.Target, 0
 	for _, s := range []string{t.Handler, t.Lambda, t.Queue} {
 		if s != "" {
 			set++
