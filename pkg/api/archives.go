@@ -163,8 +163,8 @@ func wireArchive(x revision.Archive) v1.Archive {
 	return out
 }
 
-// mostSeconds is the longest time between two looks at an archive: 30 days.
-const mostSeconds = 30 * 24 * 3600
+// mostSeconds is the longest time between two looks at an archive.
+const mostSeconds = revision.MaxReconcile / 1000
 
 // never is the time between two looks at an archive that is never looked at.
 const never = -1

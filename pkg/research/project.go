@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"unicode/utf8"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/definition"
@@ -52,8 +51,6 @@ func (p *Project) Check() error {
 		return fault.New(fault.Invalid,
 			"name: found %q; expected lower-case letters, digits and hyphens, at most 40, "+
 				"beginning with a letter", definition.Clip(p.Name, 60))
-	case utf8.RuneCountInString(p.Description) > 1000:
-		return fault.New(fault.Invalid, "description has more than 1000 characters")
 	case !Names.MatchString(p.Analysis.Name):
 		return fault.New(fault.Invalid, "analysis.name: found %q; expected the name of an analysis",
 			definition.Clip(p.Analysis.Name, 60))
@@ -65,7 +62,8 @@ func (p *Project) Check() error {
 		return fault.New(fault.Invalid, "feeds: found %d; at most %d are possible", len(p.Feeds), MaxFeeds)
 	}
 
-	err := cmp.Or(definition.Within("maxClips", p.MaxClips, 1, MaxMaxClips),
+	err := cmp.Or(definition.CheckDescription(p.Description),
+		definition.Within("maxClips", p.MaxClips, 1, MaxMaxClips),
 		definition.Within("quorum", p.Quorum, 0, MaxQuorum))
 	if p.Quorum == 1 {
 		p.Quorum = 0 // as it is stored

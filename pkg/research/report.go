@@ -32,9 +32,9 @@ func (r *Report) Check() error {
 			definition.Clip(r.Episode, 60)),
 		invalidIf(!oneLine("lease", r.Lease, 60), "lease: found %q; expected the id of the lease",
 			definition.Clip(r.Lease, 60)),
-		invalidIf(!oneLine("researcher", r.Researcher, maxResearcher),
+		invalidIf(!oneLine("researcher", r.Researcher, MaxResearcher),
 			"researcher: found %q; expected a name of at most %d "+
-				"bytes", definition.Clip(r.Researcher, 60), maxResearcher),
+				"bytes", definition.Clip(r.Researcher, 60), MaxResearcher),
 		r.checkNumbers())
 
 	switch {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/filter"
@@ -17,8 +16,6 @@ import (
 // Limits of a definition, each with its reason.
 const (
 	MaxDefinition = 32 << 10
-	// MaxDescription is in characters; it is shown in lists.
-	MaxDescription = 1000
 	// MaxNames is of events in a list: all are looked at for each item.
 	MaxNames = 20
 	// MaxIDs is of items of an explicit set: they are part of the definition.
@@ -37,6 +34,9 @@ const (
 	MaxBackoff     = 24 * 3600
 	MaxMaxResults  = 1000
 	MaxEveryDays   = 100 * 365
+	// MaxSubnets and MaxGroups, of security, are those of awsvpc ("AwsVpcConfiguration", Amazon ECS API reference).
+	MaxSubnets = 16
+	MaxGroups  = 5
 	// MaxMaxDepth: an item's row names the components of the chains.
 	MaxMaxDepth = 30
 	// AnyDepth is the MaxDepth of a component that ships and changes no item's content: no circle goes through it,
@@ -199,14 +199,11 @@ func (d *Definition) checkTexts() error {
 		return fault.New(fault.Invalid,
 			"name: %q: expected 1 to 50 small letters, digits and hyphens, "+
 				"beginning with a letter", definition.Clip(d.Name, 60))
-	case utf8.RuneCountInString(d.Description) > MaxDescription:
-		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted",
-			utf8.RuneCountInString(d.Description), MaxDescription)
 	case d.Event == Stopped:
 		return fault.New(fault.Invalid,
 			"event: %s is what a person records to stop work on an item", Stopped)
 	}
-	return CheckEventName("event", d.Event)
+	return cmp.Or(definition.CheckDescription(d.Description), CheckEventName("event", d.Event))
 }
 
 // CheckEventName refuses what cannot be the name of an event of a component, or of a person.
@@ -422,8 +419,7 @@ func (d *Definition) checkRunnable() error {
 // awsNames are names of containers, and ids of subnets and security groups.
 var awsNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
 
-// checkTask checks the form of what a task names. The limits of 16 subnets and 5 security groups are
-// those of awsvpc ("AwsVpcConfiguration", Amazon ECS API reference).
+// checkTask checks the form of what a task names.
 func checkTask(t *Task) error {
 	switch {
 	case !arns.MatchString(t.Cluster) || !strings.Contains(t.Cluster, ":cluster/"):
@@ -437,9 +433,10 @@ func checkTask(t *Task) error {
 		return fault.New(fault.Invalid,
 			"runnable.task.container: %q: expected the name of a container",
 			definition.Clip(t.Container, 60))
-	case len(t.Subnets) == 0 || len(t.Subnets) > 16 || len(t.Groups) > 5:
+	case len(t.Subnets) == 0 || len(t.Subnets) > MaxSubnets || len(t.Groups) > MaxGroups:
 		return fault.New(fault.Invalid,
-			"runnable.task: expected 1 to 16 subnets and at most 5 security groups")
+			"runnable.task: expected 1 to %d subnets and at most %d security groups",
+			MaxSubnets, MaxGroups)
 	}
 
 	for _, name := range append(slices.Clone(t.Subnets), t.Groups...) {

@@ -17,8 +17,6 @@ import (
 const (
 	// MaxDefinition is in bytes of its file.
 	MaxDefinition = 32 << 10
-	// MaxDescription is in characters; it is shown in lists.
-	MaxDescription = 1000
 	// MaxFilter is in characters; it is evaluated for every event.
 	MaxFilter = 4096
 	// MaxBatch is the number of events of one call: those that one transaction can park.
@@ -91,16 +89,13 @@ func (d *Definition) checkTexts() error {
 		return fault.New(fault.Invalid,
 			"name: %q: expected 1 to 50 small letters, digits and hyphens, "+
 				"beginning with a letter", definition.Clip(d.Name, 60))
-	case utf8.RuneCountInString(d.Description) > MaxDescription:
-		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted",
-			utf8.RuneCountInString(d.Description), MaxDescription)
 	case strings.TrimSpace(d.Filter) == "":
 		return fault.New(fault.Invalid, "filter: empty; *+* selects all events")
 	case utf8.RuneCountInString(d.Filter) > MaxFilter:
 		return fault.New(fault.Invalid, "filter: %d characters; at most %d are accepted",
 			utf8.RuneCountInString(d.Filter), MaxFilter)
 	}
-	return nil
+	return definition.CheckDescription(d.Description)
 }
 
 func (d *Definition) checkChoices() error {

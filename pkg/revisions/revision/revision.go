@@ -79,8 +79,11 @@ const (
 	// events.
 	MaxTransaction = 200
 
-	// In bytes: a reason is part of rows, of events, and of the object that tells a run to end.
-	MaxReason = 500
+	// Of an archive, in bytes.
+	MaxTitle = 300
+
+	// Between two looks at an archive, in milliseconds: 30 days.
+	MaxReconcile = 30 * 24 * 3600_000
 
 	// Instances of an archive that run at once, unless it sets another limit.
 	MaxRunning = 20
