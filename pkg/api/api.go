@@ -4,7 +4,7 @@
 //	a := &api.API{Queue: q, Inventory: objects, Collections: profiles, Root: root, Work: work, Log: log}
 //	err := http.ListenAndServe("127.0.0.1:8080", a.Handler())
 //
-// A route is one call of get, register or redirect, and one entry in operations, which adds
+// A route is one call of get, post, put, register or redirect, and one entry in operations, which adds
 // to the OpenAPI document what the types do not express. The wire types are those of package v1;
 // their comments are the descriptions of the fields, in go doc and in the document alike.
 // A test fails for a route, a field or a refusal that is not described.

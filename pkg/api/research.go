@@ -91,20 +91,9 @@ func (a *API) research(h huma.API) {
 			return a.project(ctx, in.Project)
 		})
 
-	register(a, h, huma.Operation{
-		Method:      http.MethodPut,
-		Path:        project,
-		OperationID: "putResearchProject",
-		Summary:     "Create or change a research project",
-	}, a.putProject)
-
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        project + "/actions",
-		OperationID: "actOnResearchProject",
-		Summary:     "Pause or resume a research project",
-	}, a.actOnProject)
-
+	put(a, h, project, "putResearchProject", "Create or change a research project", a.putProject)
+	post(a, h, project+"/actions", "actOnResearchProject", "Pause or resume a research project",
+		a.actOnProject)
 	get(a, h, project+"/events", "listResearchProjectEvents",
 		"List the events of a research project",
 		func(ctx context.Context, in *ProjectCursor) (v1.List[v1.Event], error) {
@@ -145,12 +134,7 @@ func (a *API) researchMedia(h huma.API, path, name, one string, kind research.Ki
 			return a.media(ctx, kind, in)
 		})
 
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/{key}/actions",
-		OperationID: "retry" + name,
-		Summary:     "Research " + one + " again",
-	},
+	post(a, h, path+"/{key}/actions", "retry"+name, "Research "+one+" again",
 		func(ctx context.Context, in *RetryRequest) (v1.ResearchMedia, error) {
 			by, err := in.by(in.Body.Reason)
 			if err != nil {
@@ -179,10 +163,7 @@ func (a *API) researchMedia(h huma.API, path, name, one string, kind research.Ki
 func (a *API) listProjects(ctx context.Context,
 	_ *struct{}) (out v1.List[v1.ResearchProject], err error) {
 	all, err := a.Research.All(ctx)
-	out.Items = []v1.ResearchProject{}
-	for _, p := range all {
-		out.Items = append(out.Items, wireProject(p))
-	}
+	out.Items = each(all, wireProject)
 	return out, err
 }
 

@@ -54,17 +54,9 @@ type perhapsWork struct {
 // researchers registers what researchers call. The name of a researcher is not verified: whoever has a
 // key for the project can have any. An answer may be lost, so each of these requests can be repeated.
 func (a *API) researchers(h huma.API) {
-	post := func(name, id, summary string) huma.Operation {
-		return huma.Operation{
-			Method:      http.MethodPost,
-			Path:        researchProject + "/" + name,
-			OperationID: id,
-			Summary:     summary,
-		}
-	}
-
-	register(a, h, post("hello", "helloResearcher", "Say that a researcher is present"), a.hello)
-	bye := post("bye", "byeResearcher", "Say that a researcher leaves")
+	const project = researchProject
+	post(a, h, project+"/hello", "helloResearcher", "Say that a researcher is present", a.hello)
+	bye := operationAt(http.MethodPost, project+"/bye", "byeResearcher", "Say that a researcher leaves")
 	bye.DefaultStatus = http.StatusNoContent
 	huma.Register(h, bye, func(ctx context.Context, in *ResearcherBye) (*struct{}, error) {
 		if err := a.bye(ctx, in); err != nil {
@@ -73,7 +65,7 @@ func (a *API) researchers(h huma.API) {
 		return nil, nil
 	})
 
-	next := post("next", "nextWork", "Get the next work item")
+	next := operationAt(http.MethodPost, project+"/next", "nextWork", "Get the next work item")
 	huma.Register(h, next, func(ctx context.Context, in *ResearcherNext) (*perhapsWork, error) {
 		w, err := a.Research.Next(ctx, in.Project, in.Body.Researcher, in.Body.Token, a.PendingWork)
 		switch {
@@ -86,8 +78,8 @@ func (a *API) researchers(h huma.API) {
 		return &perhapsWork{http.StatusOK, &out}, nil
 	})
 
-	register(a, h, post("accept", "acceptWork", "Accept a work item"), a.acceptWork)
-	reports := post("reports", "reportWork", "Report results")
+	post(a, h, project+"/accept", "acceptWork", "Accept a work item", a.acceptWork)
+	reports := operationAt(http.MethodPost, project+"/reports", "reportWork", "Report results")
 	reports.DefaultStatus, reports.MaxBodyBytes = http.StatusAccepted, maxReports
 	register(a, h, reports, a.reportWork)
 }
