@@ -219,8 +219,8 @@ func schemaOf(k envelope.Kind) node {
 
 // reflected is the schema of the JSON of a type.
 func reflected(t reflect.Type) node {
-	if t == reflect.TypeFor[json.RawMessage]() {
-		return node{}
+	if t == reflect.TypeFor[json.RawMessage]() || t == reflect.TypeFor[map[string]any]() {
+		return node{} // whatever it has
 	}
 	if t.Implements(reflect.TypeFor[json.Marshaler]()) {
 		panic("what is the JSON of " + t.String() + "?")

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -42,25 +41,15 @@ type PauseAction struct {
 // actions registers the routes that act on one thing each. All of them lead to act; bulk has the
 // actions on many jobs.
 func (a *API) actions(h huma.API) {
-	post := func(path, id, summary string) huma.Operation {
-		return huma.Operation{
-			Method:      http.MethodPost,
-			Path:        path + "/actions",
-			OperationID: id,
-			Summary:     summary,
-		}
-	}
-
-	register(a, h, post("/v1/jobs/{id}", "actOnJob", "Act on a job"), a.actOnJob)
-	register(a, h, post("/v1/batches/{id}", "actOnBatch", "Act on a batch"),
+	post(a, h, "/v1/jobs/{id}/actions", "actOnJob", "Act on a job", a.actOnJob)
+	post(a, h, "/v1/batches/{id}/actions", "actOnBatch", "Act on a batch",
 		func(ctx context.Context, in *BatchAction) (v1.ActionResult, error) {
 			b := in.Body
 			return a.act(ctx, ingest.Target{Kind: ingest.TargetBatch, ID: in.ID}, in.Acting,
 				asked(b.Action, b.ActionOptions, b.Until, nil))
 		})
 
-	register(a, h, post("/v1/collections/{name}", "actOnCollection",
-		"Hold or release a collection"),
+	post(a, h, "/v1/collections/{name}/actions", "actOnCollection", "Hold or release a collection",
 		func(ctx context.Context, in *CollectionAction) (v1.ActionResult, error) {
 			b := in.Body
 			return a.act(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: in.Name}, in.Acting,
@@ -76,9 +65,9 @@ func (a *API) actions(h huma.API) {
 		}
 	}
 
-	register(a, h, post("/v1/queue", "actOnQueue", "Pause or resume the queue"),
+	post(a, h, "/v1/queue/actions", "actOnQueue", "Pause or resume the queue",
 		pauses(ingest.TargetQueue))
-	register(a, h, post("/v1/storage", "actOnStorage", "Pause or resume the storage"),
+	post(a, h, "/v1/storage/actions", "actOnStorage", "Pause or resume the storage",
 		pauses(ingest.TargetStorage))
 }
 

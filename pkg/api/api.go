@@ -4,7 +4,7 @@
 //	a := &api.API{Queue: q, Inventory: objects, Collections: profiles, Root: root, Work: work, Log: log}
 //	err := http.ListenAndServe("127.0.0.1:8080", a.Handler())
 //
-// A route is one call of get, register or redirect, and one entry in operations, which adds
+// A route is one call of get, post, put, register or redirect, and one entry in operations, which adds
 // to the OpenAPI document what the types do not express. The wire types are those of package v1;
 // their comments are the descriptions of the fields, in go doc and in the document alike.
 // A test fails for a route, a field or a refusal that is not described.
@@ -20,7 +20,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -140,15 +139,4 @@ func timestamp(ms int64) string {
 		return ""
 	}
 	return ingest.Timestamp(ms)
-}
-
-// convert converts between a definition and its wire form: both have the same JSON. It is for
-// definitions, which users write and read in the form in which they are stored. to is a pointer. An
-// error has no kind.
-func convert(from, to any) error {
-	text, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, to)
 }

@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
-	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -57,25 +55,12 @@ func (a *API) archives(h huma.API) {
 		})
 
 	get(a, h, one, "getArchive", "Get an archive", a.archive)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPut,
-		Path:        one,
-		OperationID: "putArchive",
-		Summary:     "Register an archive, or change its settings",
-	}, a.putArchive)
-
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        one + "/actions",
-		OperationID: "actOnArchive",
-		Summary:     "Act on an archive",
-	}, a.actOnArchive)
-
+	put(a, h, one, "putArchive", "Register an archive, or change its settings", a.putArchive)
+	post(a, h, one+"/actions", "actOnArchive", "Act on an archive", a.actOnArchive)
 	get(a, h, one+"/events", "listArchiveEvents", "List the events of an archive",
 		func(ctx context.Context, in *ArchiveCursor) (v1.List[v1.Event], error) {
 			return a.events(event.Archive)(ctx, &IDCursor{ID: in.Archive, Cursor: in.Cursor})
 		})
-
 }
 
 // archive is the status of an archive: its settings, how far it is, and what runs now.
@@ -163,8 +148,8 @@ func wireArchive(x revision.Archive) v1.Archive {
 	return out
 }
 
-// mostSeconds is the longest time between two looks at an archive: 30 days.
-const mostSeconds = 30 * 24 * 3600
+// mostSeconds is the longest time between two looks at an archive.
+const mostSeconds = revision.MaxReconcile / 1000
 
 // never is the time between two looks at an archive that is never looked at.
 const never = -1
@@ -218,22 +203,16 @@ func (a *API) putArchive(ctx context.Context, in *PutArchive) (v1.Archive, error
 var fieldsOf = map[string][]string{"resume": {"restart"}, "skip": {"revision"},
 	"backfill": {"from", "to"}}
 
-// checkFields refuses fields that an action does not have, and requires those that it needs. A field
-// that its action does not have is refused, not ignored: a person who names a revision expects that it
-// has an effect. Restart may be missing: then a stopped archive goes on as it was.
+// checkFields refuses fields that an action does not have, and requires those that it needs. Restart may
+// be missing: then a stopped archive goes on as it was.
 func checkFields(in v1.ArchiveAction) error {
-	given := map[string]int64{"restart": in.Restart, "revision": in.Revision, "from": in.From,
-		"to": in.To}
-	for _, name := range []string{"restart", "revision", "from", "to"} {
-		has := slices.Contains(fieldsOf[in.Action], name)
-		if given[name] != 0 && !has {
-			return fault.New(fault.Invalid, "%s: the action %s has no such field", name, in.Action)
-		}
-		if given[name] == 0 && has && name != "restart" {
+	given := map[string]int64{"revision": in.Revision, "from": in.From, "to": in.To}
+	for _, name := range fieldsOf[in.Action] {
+		if given[name] == 0 && name != "restart" {
 			return fault.New(fault.Invalid, "%s: the action %s needs it", name, in.Action)
 		}
 	}
-	return nil
+	return only(in, in.Action, fieldsOf[in.Action])
 }
 
 // actOnArchive acts on an archive, and answers with the archive after it.

@@ -82,13 +82,8 @@ func (a *API) bulk(h huma.API) {
 
 	get(a, h, path+"/{id}/events", "listOperationEvents", "List the events of a bulk operation",
 		a.events(event.Operation))
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/{id}/actions",
-		OperationID: "actOnOperation",
-		Summary:     "Interrupt or continue a bulk operation",
-	}, a.actOnOperation)
-
+	post(a, h, path+"/{id}/actions", "actOnOperation", "Interrupt or continue a bulk operation",
+		a.actOnOperation)
 	get(a, h, "/v1/holds", "listHolds", "List the holds and pauses",
 		func(ctx context.Context, _ *struct{}) (v1.List[v1.Hold], error) {
 			all, err := a.Queue.Holds(ctx)

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -50,9 +52,27 @@ func (c Caller) actor() (string, error) {
 	return fmt.Sprintf("%s (unverified: %q)", who, c.User), nil
 }
 
+// keyHeader is the header with the key of a request that can be repeated.
+const keyHeader = "Idempotency-Key"
+
 // Repeatable is a request that can be repeated safely with the same key.
 type Repeatable struct {
 	Key string `header:"Idempotency-Key" maxLength:"190"`
+}
+
+// Resolve refuses a blank key. huma calls it when the request is read.
+func (Repeatable) Resolve(ctx huma.Context) []error { return blankKey(ctx) }
+
+// blankKey refuses an Idempotency-Key that is there and blank, as a template whose value is missing sends it: who sends
+// one relies on it, and the request would be done again when it is repeated.
+func blankKey(ctx huma.Context) (out []error) {
+	ctx.EachHeader(func(name, value string) {
+		if http.CanonicalHeaderKey(name) == keyHeader && strings.TrimSpace(value) == "" {
+			out = []error{&huma.ErrorDetail{Location: "header." + keyHeader,
+				Message: "expected a key, found a blank; leave the header out if the request has none"}}
+		}
+	})
+	return out
 }
 
 // request is the id of the request, "" without a key. The prefix keeps it apart from the ids of
@@ -62,7 +82,7 @@ func (r Repeatable) request() (string, error) {
 	if r.Key == "" {
 		return "", nil
 	}
-	return "api:" + r.Key, ingest.CheckText("Idempotency-Key", r.Key, 190)
+	return "api:" + r.Key, ingest.CheckText(keyHeader, r.Key, 190)
 }
 
 // Asking is what all requests have whose body a person writes. RawBody is filled by huma beside the typed body; Resolve

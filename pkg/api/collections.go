@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -39,12 +38,7 @@ func (a *API) collections(h huma.API) {
 	get(a, h, path, "getCollection", "Get a collection's profile", a.collection)
 	get(a, h, path+"/events", "listCollectionEvents", "List a collection's events",
 		a.collectionEvents)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPut,
-		Path:        path,
-		OperationID: "putCollection",
-		Summary:     "Put a collection's profile",
-	}, a.putCollection)
+	put(a, h, path, "putCollection", "Put a collection's profile", a.putCollection)
 }
 
 // listCollections lists the names of all collections, in their order: those that submissions have named, and

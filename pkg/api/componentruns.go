@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -28,12 +27,7 @@ func (a *API) componentRuns(h huma.API) {
 	const path = "/v1/components/{name}/runs"
 	get(a, h, path, "listRuns", "List the runs of a component", a.listRuns)
 	get(a, h, path+"/{run}", "getRun", "Get a run of a component", a.getRun)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path,
-		OperationID: "startRun",
-		Summary:     "Run a component",
-	}, a.startRun)
+	post(a, h, path, "startRun", "Run a component", a.startRun)
 }
 
 // listRuns lists the runs of a component, the newest first, 20 to a page, without their items. The
@@ -44,10 +38,7 @@ func (a *API) listRuns(ctx context.Context,
 		return out, err
 	}
 	runs, next, err := a.Runs.Runs(ctx, in.Name, in.Cursor, 20)
-	out.Items, out.Cursor = []v1.ComponentRun{}, next
-	for _, r := range runs {
-		out.Items = append(out.Items, wireRun(r))
-	}
+	out.Items, out.Cursor = each(runs, wireRun), next
 	return out, err
 }
 
@@ -75,7 +66,6 @@ func (a *API) startRun(ctx context.Context, in *RunRequest) (v1.ComponentRun, er
 
 // wireRun is the wire form of a run, with those of its items that were read.
 func wireRun(r component.Run) v1.ComponentRun {
-	n := r.Counts
 	out := v1.ComponentRun{
 		ID:         r.ID,
 		Component:  r.Component,
@@ -90,14 +80,7 @@ func wireRun(r component.Run) v1.ComponentRun {
 		MaxItems:   r.MaxItems,
 		Broken:     r.Broken,
 		Items:      []v1.RunItem{},
-		Counts: v1.RunCounts{
-			Done:   n.Done,
-			Failed: n.Failed,
-			NotYet: n.NotYet,
-			Again:  n.Again,
-			Passed: n.Passed,
-			Broken: n.Broken,
-		},
+		Counts:     v1.RunCounts(r.Counts),
 	}
 
 	for _, i := range r.Items {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -70,19 +69,8 @@ func (a *API) components(h huma.API) {
 	get(a, h, path+"/{name}/line", "listLine", "List the items of a component", a.line)
 	get(a, h, "/v1/component-graph", "getComponentGraph", "Get the assembly line as a graph",
 		a.componentGraph)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPut,
-		Path:        path + "/{name}",
-		OperationID: "putComponent",
-		Summary:     "Create or change a component",
-	}, a.putComponent)
-
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/{name}/actions",
-		OperationID: "actOnComponent",
-		Summary:     "Act on a component",
-	}, a.actOnComponent)
+	put(a, h, path+"/{name}", "putComponent", "Create or change a component", a.putComponent)
+	post(a, h, path+"/{name}/actions", "actOnComponent", "Act on a component", a.actOnComponent)
 }
 
 // componentsAtOnce is how many components are counted at once: each costs some calls of the table.
@@ -135,10 +123,11 @@ func (a *API) component(ctx context.Context, name string) (v1.Component, error) 
 	}
 
 	out, err := a.counted(ctx, c)
-	out.Warnings = component.Doubts(c.Definition, each(all,
-		func(c component.Component) component.Definition { return c.Definition }))
+	out.Warnings = component.Doubts(c.Definition, each(all, definitionOf))
 	return out, err
 }
+
+func definitionOf(c component.Component) component.Definition { return c.Definition }
 
 // counted is the wire form of a component, with the counts of its items. The counts are read after the
 // definition. Filling is how far the lines are made anew after a change of the definition; it is nil
@@ -150,9 +139,10 @@ func (a *API) counted(ctx context.Context, c component.Component) (v1.Component,
 	}
 
 	out := v1.Component{
-		Created:     timestamp(c.Created),
-		Changed:     timestamp(c.Changed),
-		OldestReady: timestamp(n.Oldest),
+		ComponentDefinition: v1.ComponentDefinition(c.Definition),
+		Created:             timestamp(c.Created),
+		Changed:             timestamp(c.Changed),
+		OldestReady:         timestamp(n.Oldest),
 		Counts: v1.ComponentCounts{
 			Ready:   n.Ready,
 			Later:   n.Later,
@@ -171,7 +161,7 @@ func (a *API) counted(ctx context.Context, c component.Component) (v1.Component,
 			Since:  timestamp(f.Since),
 		}
 	}
-	return out, convert(c.Definition, &out.ComponentDefinition)
+	return out, nil
 }
 
 // tried is how many items a dry run lists in one response, at most.
@@ -188,11 +178,7 @@ func (a *API) putComponent(ctx context.Context,
 	}
 
 	in.Body.Name = in.Name
-	var d component.Definition
-	if err := convert(in.Body, &d); err != nil {
-		return out, err
-	}
-
+	d := component.Definition(in.Body)
 	if in.DryRun {
 		out.Ready, out.Cursor, err = a.Components.DryRun(ctx, d, in.Cursor, tried)
 		return out, err
@@ -274,10 +260,6 @@ func (a *API) line(ctx context.Context, in *LineInput) (out v1.List[v1.LineItem]
 // languages.
 func (a *API) componentGraph(ctx context.Context, _ *struct{}) (v1.ComponentGraph, error) {
 	all, err := a.Components.List(ctx)
-	definitions := make([]component.Definition, len(all))
-	for i, c := range all {
-		definitions[i] = c.Definition
-	}
-	g := component.Graph(definitions)
+	g := component.Graph(each(all, definitionOf))
 	return v1.ComponentGraph{DOT: g.DOT(), Mermaid: g.Mermaid()}, err
 }

@@ -37,7 +37,7 @@ func TestComponents(t *testing.T) {
 		t.Errorf("a dry run made one: %+v, %v", list, err)
 	}
 	made, err := c.ApplyComponent(ctx, counting, "new", "")
-	if err != nil || made.Version != 1 || made.MaxItems != 1000 || made.Timeout.ItemSeconds != 60 {
+	if err != nil || made.Version != 1 || made.MaxItems != 1000 || made.Timeout.Item != 60 {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	if again, err := c.ApplyComponent(ctx, counting, "twice", ""); err != nil || again.Version != 1 {

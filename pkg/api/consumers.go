@@ -1,10 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -71,26 +72,9 @@ func (a *API) consumers(h huma.API) {
 			return a.events(event.Consumer)(ctx, &IDCursor{ID: in.Name, Cursor: in.Cursor})
 		})
 
-	register(a, h, huma.Operation{
-		Method:      http.MethodPut,
-		Path:        path + "/{name}",
-		OperationID: "putConsumer",
-		Summary:     "Create or change a consumer",
-	}, a.putConsumer)
-
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/{name}/actions",
-		OperationID: "actOnConsumer",
-		Summary:     "Act on a consumer",
-	}, a.actOnConsumer)
-
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        "/v1/filters",
-		OperationID: "tryFilter",
-		Summary:     "Try a filter on the past log",
-	}, a.tryFilter)
+	put(a, h, path+"/{name}", "putConsumer", "Create or change a consumer", a.putConsumer)
+	post(a, h, path+"/{name}/actions", "actOnConsumer", "Act on a consumer", a.actOnConsumer)
+	post(a, h, "/v1/filters", "tryFilter", "Try a filter on the past log", a.tryFilter)
 }
 
 // listConsumers lists all consumers; there are few enough for one page. Each is read with its state,
@@ -125,16 +109,17 @@ func (a *API) consumer(ctx context.Context, name string) (v1.Consumer, error) {
 // cursor has stopped at an event.
 func wireConsumer(st consumer.Status) (v1.Consumer, error) {
 	out := v1.Consumer{
-		Created:    timestamp(st.Created),
-		Changed:    timestamp(st.Changed),
-		Behind:     st.Behind,
-		LagSeconds: st.LagSeconds,
-		Parked:     st.Parked,
-		Waiting:    st.Waiting,
-		NextRun:    timestamp(st.NextRun),
-		Rebuild:    st.Rebuild,
-		Resets:     st.Resets,
-		Partitions: []v1.ConsumerPartition{},
+		ConsumerDefinition: v1.ConsumerDefinition(st.Definition),
+		Created:            timestamp(st.Created),
+		Changed:            timestamp(st.Changed),
+		Behind:             st.Behind,
+		LagSeconds:         st.LagSeconds,
+		Parked:             st.Parked,
+		Waiting:            st.Waiting,
+		NextRun:            timestamp(st.NextRun),
+		Rebuild:            st.Rebuild,
+		Resets:             st.Resets,
+		Partitions:         []v1.ConsumerPartition{},
 	}
 
 	f, err := filter.Compile(st.Definition.Filter)
@@ -163,7 +148,7 @@ func wireConsumer(st consumer.Status) (v1.Consumer, error) {
 
 		out.Partitions = append(out.Partitions, place)
 	}
-	return out, convert(st.Definition, &out.ConsumerDefinition)
+	return out, nil
 }
 
 // putConsumer creates or replaces a definition. The name in the body may be left out; if it is there,
@@ -179,19 +164,13 @@ func (a *API) putConsumer(ctx context.Context, in *PutConsumer) (out v1.Consumer
 	}
 
 	in.Body.Name = in.Name
-	var d consumer.Definition
-	if err := convert(in.Body, &d); err != nil {
-		return out, err
-	}
-
-	if _, err := a.Consumers.Apply(ctx, d, by); err != nil {
+	if _, err := a.Consumers.Apply(ctx, consumer.Definition(in.Body), by); err != nil {
 		return out, err
 	}
 	return a.consumer(ctx, in.Name)
 }
 
-// actOnConsumer acts on a consumer, and answers with the consumer after it, unless it is deleted. The
-// schema allows only actions that are in consumerActions.
+// actOnConsumer acts on a consumer, and answers with the consumer after it, unless it is deleted.
 func (a *API) actOnConsumer(ctx context.Context,
 	in *ConsumerAction) (out v1.ConsumerOutcome, err error) {
 	by, err := in.by(in.Body.Reason)
@@ -199,13 +178,12 @@ func (a *API) actOnConsumer(ctx context.Context,
 		return out, err
 	}
 
-	do := consumerActions[in.Body.Action]
-	if err := only(in.Body, in.Body.Action, do.fields); err != nil {
+	if err := only(in.Body, in.Body.Action, consumerFields[in.Body.Action]); err != nil {
 		return out, err
 	}
 
 	out.Action = in.Body.Action
-	out.Summary, err = do.act(ctx, a.Consumers, in.Name, in.Body, by)
+	out.Summary, err = a.doToConsumer(ctx, in.Name, in.Body, by)
 	if err != nil || in.Body.Action == "delete" {
 		return out, err
 	}
@@ -215,63 +193,47 @@ func (a *API) actOnConsumer(ctx context.Context,
 	return out, err
 }
 
-// consumerAction is one action on consumers: which fields it has beside the reason, and what
-// it does, in a sentence.
-type consumerAction struct {
-	fields []string
-	act    func(ctx context.Context, s *consumer.Store, name string, b v1.ConsumerAction,
-		by consumer.By) (string, error)
+// consumerFields are the fields that each action on a consumer has beside the reason.
+var consumerFields = map[string][]string{
+	"skip":    {"partition", "seq"},
+	"reset":   {"partition", "to"},
+	"redrive": {"all", "event", "filter"},
+	"discard": {"all", "event", "filter"},
+	"delete":  {"discard"},
 }
 
-// consumerActions are the actions by their names. An action returns its sentence also beside an error,
-// which then counts alone.
-var consumerActions = map[string]consumerAction{
-	"pause": {nil, func(ctx context.Context, s *consumer.Store, name string, _ v1.ConsumerAction,
-		by consumer.By) (string, error) {
+// doToConsumer does an action, and says in a sentence what was done. The sentence is also returned
+// beside an error, which then counts alone. The schema has refused other actions.
+func (a *API) doToConsumer(ctx context.Context, name string, b v1.ConsumerAction,
+	by consumer.By) (string, error) {
+	s := a.Consumers
+	switch b.Action {
+	case "pause":
 		return name + " is paused: its events wait", s.Pause(ctx, name, by)
-	}},
-	"resume": {nil, func(ctx context.Context, s *consumer.Store, name string, _ v1.ConsumerAction,
-		by consumer.By) (string, error) {
+	case "resume":
 		return name + " goes on from where it was, within a minute or two", s.Resume(ctx, name, by)
-	}},
-	"run": {nil, func(ctx context.Context, s *consumer.Store, name string, _ v1.ConsumerAction,
-		by consumer.By) (string, error) {
+	case "run":
 		return name + " runs within a minute", s.RunNow(ctx, name, by)
-	}},
-	"skip": {[]string{"partition", "seq"}, func(ctx context.Context, s *consumer.Store, name string,
-		b v1.ConsumerAction, by consumer.By) (string, error) {
+	case "skip":
 		if b.Partition == "" || b.Seq == 0 {
 			return "", fault.New(fault.Invalid,
 				"skip needs partition, and seq: the number of the last event to pass")
 		}
 		return fmt.Sprintf("%s has passed the events of %s up to %d", name, b.Partition, b.Seq),
 			s.Skip(ctx, name, b.Partition, b.Seq, by)
-	}},
-	"reset": {[]string{"partition", "to"}, func(ctx context.Context, s *consumer.Store, name string,
-		b v1.ConsumerAction, by consumer.By) (string, error) {
-		where := b.Partition
-		if where == "" {
-			where = "every partition"
-		}
-		return fmt.Sprintf("%s goes on at %s in %s", name, b.To, where),
+	case "reset":
+		return fmt.Sprintf("%s goes on at %s in %s", name, b.To, cmp.Or(b.Partition, "every partition")),
 			s.Reset(ctx, name, b.Partition, b.To, by)
-	}},
-	"redrive": {[]string{"all", "event", "filter"},
-		func(ctx context.Context, s *consumer.Store, name string,
-			b v1.ConsumerAction, by consumer.By) (string, error) {
-			n, err := s.Redrive(ctx, name, chosen(b), by)
-			return ordered(name, "handled again", n), err
-		}},
-	"discard": {[]string{"all", "event", "filter"},
-		func(ctx context.Context, s *consumer.Store, name string,
-			b v1.ConsumerAction, by consumer.By) (string, error) {
-			n, err := s.Discard(ctx, name, chosen(b), by)
-			return ordered(name, "given up", n), err
-		}},
-	"delete": {[]string{"discard"}, func(ctx context.Context, s *consumer.Store, name string,
-		b v1.ConsumerAction, by consumer.By) (string, error) {
+	case "redrive":
+		n, err := s.Redrive(ctx, name, chosen(b), by)
+		return ordered(name, "handled again", n), err
+	case "discard":
+		n, err := s.Discard(ctx, name, chosen(b), by)
+		return ordered(name, "given up", n), err
+	case "delete":
 		return name + " is deleted; its events are kept", s.Delete(ctx, name, b.Discard, by)
-	}},
+	}
+	return "", fmt.Errorf("api: a consumer has no action %q", b.Action)
 }
 
 // ordered says what becomes of parked events in n partitions.
@@ -293,21 +255,13 @@ func chosen(b v1.ConsumerAction) consumer.Selection {
 }
 
 // only refuses fields of a request that its action does not have: what they ask for would not be done.
-// A field counts as given if it is in the JSON of b, so the fields of an action have omitempty. The
-// error is an Invalid that names one of the fields.
+// A field counts as given if it is not zero. The error is an Invalid that names the first of the fields.
 func only(b any, action string, fields []string) error {
-	allowed := map[string]bool{"action": true, "reason": true}
-	for _, f := range fields {
-		allowed[f] = true
-	}
-
-	var set map[string]json.RawMessage
-	if err := convert(b, &set); err != nil {
-		return err
-	}
-
-	for name := range set {
-		if !allowed[name] {
+	given := reflect.ValueOf(b)
+	for _, f := range reflect.VisibleFields(given.Type()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		allowed := name == "action" || name == "reason" || slices.Contains(fields, name)
+		if !allowed && !given.FieldByIndex(f.Index).IsZero() {
 			return fault.New(fault.Invalid, "%s: %s has no such field; it has: %s", name, action,
 				strings.Join(append([]string{"reason"}, fields...), ", "))
 		}
@@ -342,9 +296,7 @@ func (a *API) parked(ctx context.Context,
 
 		var page []consumer.ParkedEvent
 		page, cursor, err = a.Consumers.Parked(ctx, in.Name, p, cursor)
-		for _, e := range page {
-			out.Items = append(out.Items, wireParked(e))
-		}
+		out.Items = append(out.Items, each(page, wireParked)...)
 
 		if cursor != "" {
 			out.Cursor = p + parkedCursor + cursor
@@ -407,11 +359,7 @@ func (a *API) tryFilter(ctx context.Context,
 		Read:     t.Read,
 		Selected: t.Selected,
 		Cursor:   t.Cursor,
-		Events:   []v1.SelectedEvent{},
-	}
-
-	for _, e := range t.Events {
-		out.Events = append(out.Events, wireSelected(e))
+		Events:   each(t.Events, wireSelected),
 	}
 	return out, err
 }

@@ -1,11 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"embed"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"reflect"
 	"strings"
 	"sync"
@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/definition"
 )
 
 // The wire types are described once, by their comments: in go doc and in the OpenAPI
@@ -24,37 +25,35 @@ import (
 //go:embed v1/research.go v1/researchers.go v1/researchfeeds.go v1/archives.go v1/tasks.go v1/explain.go
 var sources embed.FS
 
-// comments are the comments of the wire types ("Job") and of their fields ("Job.state").
+// comments are the comments of the wire types ("Job") and of their fields ("Job.state"). Parts of definitions are in
+// package definition, which is read last: in v1 are other names for them.
 var comments = sync.OnceValues(func() (map[string]string, error) {
+	texts := [][]byte{}
+	files, err := sources.ReadDir("v1")
+	for _, file := range files {
+		text, failed := sources.ReadFile("v1/" + file.Name())
+		texts, err = append(texts, text), cmp.Or(err, failed)
+	}
+
 	out := map[string]string{}
-	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-
-		src, err := sources.ReadFile(path)
-		if err != nil {
-			return err
-		}
-
-		file, err := parser.ParseFile(token.NewFileSet(), path, src,
+	for _, text := range append(texts, definition.Parts) {
+		file, failed := parser.ParseFile(token.NewFileSet(), "", text,
 			parser.ParseComments|parser.SkipObjectResolution)
+		err = cmp.Or(err, failed)
 		if err != nil {
-			return err
+			return nil, err
 		}
-
 		for _, decl := range file.Decls {
 			if types, ok := decl.(*ast.GenDecl); ok && types.Tok == token.TYPE {
 				commented(types, out)
 			}
 		}
-		return nil
-	})
-	return out, err
+	}
+	return out, nil
 })
 
 // commented adds the comments of a type and of its fields to out. The key of a field is its name in
-// JSON. Each declaration of the wire types has one type.
+// JSON. Each declaration of a struct has one type.
 func commented(decl *ast.GenDecl, out map[string]string) {
 	spec := decl.Specs[0].(*ast.TypeSpec)
 	out[spec.Name.Name] = sentence(decl.Doc)

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -18,12 +17,7 @@ type EventLogAction struct {
 
 // eventLogActions registers the route of actions on the log of events.
 func (a *API) eventLogActions(h huma.API) {
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        "/v1/events/actions",
-		OperationID: "actOnEventLog",
-		Summary:     "Act on the log of events",
-	}, a.actOnEventLog)
+	post(a, h, "/v1/events/actions", "actOnEventLog", "Act on the log of events", a.actOnEventLog)
 }
 
 // actOnEventLog raises the epoch: there is no other action. With an idempotency key a repeated request

@@ -276,7 +276,7 @@ var componentExample = func() v1.Component {
 	d.Name, d.Version, d.MaxItems, d.Concurrency, d.Instances, d.MaxResults,
 		d.MaxDepth = "count-words", 1, 1000, 10, 1,
 		100, 20
-	d.Timeout = &v1.ComponentTimeout{ItemSeconds: 60, RunSeconds: 3600}
+	d.Timeout = &v1.ComponentTimeout{Item: 60, Run: 3600}
 	return v1.Component{ComponentDefinition: d, Created: "2026-11-22T09:30:00Z",
 		Changed:     "2026-11-22T09:30:00Z",
 		Counts:      v1.ComponentCounts{Ready: 12, Failed: 1, Done: 177},

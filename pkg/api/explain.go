@@ -345,12 +345,8 @@ func wireExplanation(x explain.Explanation) v1.Explanation {
 		Cut:           x.Cut,
 		Since:         timestamp(x.Since),
 		Until:         timestamp(x.Until),
-		Do: each(x.Do, func(s explain.Step) v1.ExplainedStep {
-			return v1.ExplainedStep{What: s.What, Command: s.Command}
-		}),
-		Facts: each(x.Facts, func(f explain.Fact) v1.ExplainedFact {
-			return v1.ExplainedFact{Name: f.Name, Value: f.Value}
-		}),
+		Do:            each(x.Do, func(s explain.Step) v1.ExplainedStep { return v1.ExplainedStep(s) }),
+		Facts:         each(x.Facts, func(f explain.Fact) v1.ExplainedFact { return v1.ExplainedFact(f) }),
 	}
 	if x.Ahead != nil {
 		out.Ahead, out.MoreAhead = &x.Ahead.N, x.Ahead.More

@@ -3,8 +3,8 @@ package api
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -59,28 +59,14 @@ func (a *API) componentItems(h huma.API) {
 		})
 
 	get(a, h, "/v1/item/history", "listItemHistory", "List what happened to an item", a.itemHistory)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        "/v1/items",
-		OperationID: "createItem",
-		Summary:     "Create an item",
-	}, a.createItem)
-
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        "/v1/item/actions",
-		OperationID: "actOnItem",
-		Summary:     "Act on an item",
-	}, a.actOnItem)
+	post(a, h, "/v1/items", "createItem", "Create an item", a.createItem)
+	post(a, h, "/v1/item/actions", "actOnItem", "Act on an item", a.actOnItem)
 }
 
 // findItems lists items. A page can be empty before the end.
 func (a *API) findItems(ctx context.Context, in *ItemsInput) (out v1.List[v1.Item], err error) {
 	page, next, err := a.Components.Items(ctx, in.Kind, in.Type, in.Cursor)
-	out.Items, out.Cursor = []v1.Item{}, next
-	for _, st := range page {
-		out.Items = append(out.Items, wireComponentItem(st))
-	}
+	out.Items, out.Cursor = each(page, wireComponentItem), next
 	return out, err
 }
 
@@ -112,18 +98,16 @@ func (a *API) createItem(ctx context.Context, in *CreateItem) (v1.ItemOutcome, e
 	return a.itemOutcome(ctx, "create", done, err)
 }
 
-// actOnItem acts on an item, and answers with the item after it. The schema allows only actions that
-// are in itemActions.
+// actOnItem acts on an item, and answers with the item after it.
 func (a *API) actOnItem(ctx context.Context, in *ItemAction) (v1.ItemOutcome, error) {
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return v1.ItemOutcome{}, err
 	}
-	do := itemActions[in.Body.Action]
-	if err := only(in.Body, in.Body.Action, do.fields); err != nil {
+	if err := only(in.Body, in.Body.Action, itemFields[in.Body.Action]); err != nil {
 		return v1.ItemOutcome{}, err
 	}
-	done, err := do.act(ctx, a.Components, in.ID, in.Body, by)
+	done, err := a.doToItem(ctx, in.ID, in.Body, by)
 	return a.itemOutcome(ctx, in.Body.Action, done, err)
 }
 
@@ -146,57 +130,44 @@ func (a *API) itemOutcome(ctx context.Context, action string, done component.Act
 	return out, err
 }
 
-// itemAction is one action on items: which fields it has beside the reason, and what it does.
-type itemAction struct {
-	fields []string
-	act    func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-		by component.By) (component.ActionResult, error)
+// itemFields are the fields that each action on an item has beside the reason.
+var itemFields = map[string][]string{
+	"event":      {"event", "outcome"},
+	"revoke":     {"events"},
+	"restart":    {"from"},
+	"prioritize": {"priority"},
+	"release":    {"component"},
+	"change":     {"shape"},
 }
 
-// itemActions are the actions by their names. What fits the state of the item, component.Store decides.
-var itemActions = map[string]itemAction{
-	"event": {[]string{"event", "outcome"},
-		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.ActionResult, error) {
-			return s.Register(ctx, id, b.Event, b.Outcome, by)
-		}},
-	"revoke": {[]string{"events"},
-		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.ActionResult, error) {
-			return s.Revoke(ctx, id, b.Events, by)
-		}},
-	"restart": {[]string{"from"},
-		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.ActionResult, error) {
-			return s.Restart(ctx, id, b.From, by)
-		}},
-	"stop": {nil, func(ctx context.Context, s *component.Store, id string, _ v1.ItemAction,
-		by component.By) (component.ActionResult, error) {
+// doToItem does an action. What fits the state of the item, component.Store decides. The
+// schema has refused other actions.
+func (a *API) doToItem(ctx context.Context, id string, b v1.ItemAction,
+	by component.By) (component.ActionResult, error) {
+	s := a.Components
+	switch b.Action {
+	case "event":
+		return s.Register(ctx, id, b.Event, b.Outcome, by)
+	case "revoke":
+		return s.Revoke(ctx, id, b.Events, by)
+	case "restart":
+		return s.Restart(ctx, id, b.From, by)
+	case "stop":
 		return s.Stop(ctx, id, by)
-	}},
-	"prioritize": {[]string{"priority"},
-		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.ActionResult, error) {
-			return s.Prioritize(ctx, id, b.Priority, by)
-		}},
-	"release": {[]string{"component"},
-		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.ActionResult, error) {
-			return s.Release(ctx, id, b.Component, by)
-		}},
-	"change": {[]string{"shape"},
-		func(ctx context.Context, s *component.Store, id string, b v1.ItemAction,
-			by component.By) (component.ActionResult, error) {
-			if b.Shape == nil {
-				return component.ActionResult{},
-					fault.New(fault.Invalid, "shape: it is missing; it says what the item is now")
-			}
-			return s.Change(ctx, id, free(*b.Shape), by)
-		}},
-	"forget": {nil, func(ctx context.Context, s *component.Store, id string, _ v1.ItemAction,
-		by component.By) (component.ActionResult, error) {
+	case "prioritize":
+		return s.Prioritize(ctx, id, b.Priority, by)
+	case "release":
+		return s.Release(ctx, id, b.Component, by)
+	case "change":
+		if b.Shape == nil {
+			return component.ActionResult{},
+				fault.New(fault.Invalid, "shape: it is missing; it says what the item is now")
+		}
+		return s.Change(ctx, id, free(*b.Shape), by)
+	case "forget":
 		return s.Forget(ctx, id, by)
-	}},
+	}
+	return component.ActionResult{}, fmt.Errorf("api: an item has no action %q", b.Action)
 }
 
 // free is what people say of a custom item: all of it is replaced at once.

@@ -35,16 +35,7 @@ func (a *API) wireObjects(ctx context.Context, objects ...*inventory.Object) ([]
 
 // wireKept is the wire form of reasons.
 func wireKept(reasons []policy.Reason) []v1.Kept {
-	out := make([]v1.Kept, len(reasons))
-	for i, r := range reasons {
-		out[i] = v1.Kept{
-			Kind:   r.Kind,
-			Of:     r.Of,
-			Until:  r.Until,
-			Reason: r.Reason,
-			By:     r.By,
-			At:     r.At,
-		}
-	}
-	return out
+	return each(reasons, func(r policy.Reason) v1.Kept {
+		return v1.Kept{Kind: r.Kind, Of: r.Of, Until: r.Until, Reason: r.Reason, By: r.By, At: r.At}
+	})
 }

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -142,6 +143,33 @@ func TestKeyIsComparedByMeaning(t *testing.T) {
 	status, text := submit(`{"collection":"maps","payload":{"url":"https://example.org/a.txt","size":0},"note":"n"}`)
 	if status != http.StatusConflict || !strings.Contains(text, "Idempotency-Key") {
 		t.Errorf("another request: %d %s", status, text)
+	}
+}
+
+// TestBlankKeyIsRefused: each operation that knows a key refuses one that is there and blank, and says what to do.
+func TestBlankKeyIsRefused(t *testing.T) {
+	c, _ := serve(t, through)
+	path := strings.NewReplacer("{naan}", "99999", "{", "", "}", "")
+	refused := 0
+	operationsOf(document(t), func(name string, op object) {
+		parameters, _ := op["parameters"].([]any)
+		if !slices.ContainsFunc(parameters, func(p any) bool { return p.(object)["name"] == "Idempotency-Key" }) {
+			return
+		}
+		refused++
+		content := op["requestBody"].(object)["content"].(object)
+		body, err := json.Marshal(content["application/json"].(object)["example"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		method, route, _ := strings.Cut(name, " ")
+		resp, text := ask(t, method, c.URL+path.Replace(route), string(body), "Idempotency-Key", " ")
+		if resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, "leave the header out") {
+			t.Errorf("%s: a blank key gets %d %s", name, resp.StatusCode, text)
+		}
+	})
+	if refused < 15 {
+		t.Errorf("only %d operations know a key", refused)
 	}
 }
 

@@ -27,7 +27,6 @@ func (a *API) objects(h huma.API) {
 	const path = "/v1/objects/{naan}/{name}"
 	get(a, h, "/v1/objects", "findObjects", "Find objects", a.find)
 	get(a, h, path, "getObject", "Get an object", a.object)
-
 	get(a, h, path+"/versions", "listVersions", "List an object's versions", a.versions)
 	get(a, h, path+"/versions/{n}/files", "listFiles", "List a version's files", a.files)
 	redirect(a, h, path+"/versions/{n}/content", "getContent", "Get a file's content", a.content)

@@ -152,13 +152,7 @@ func refusedPREMIS(refused []component.RefusedEvent) error {
 
 // wirePREMIS is never nil, so that it is [] in JSON.
 func wirePREMIS(events []component.ImportedEvent) []v1.PREMISEvent {
-	out := []v1.PREMISEvent{}
-	for _, e := range events {
-		out = append(out, v1.PREMISEvent{
-			IdentifierType: e.ID.Type,
-			Identifier:     e.ID.Value,
-			Event:          e.Event,
-		})
-	}
-	return out
+	return each(events, func(e component.ImportedEvent) v1.PREMISEvent {
+		return v1.PREMISEvent{IdentifierType: e.ID.Type, Identifier: e.ID.Value, Event: e.Event}
+	})
 }

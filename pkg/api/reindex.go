@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"regexp"
 	"time"
 
@@ -27,12 +26,7 @@ type ReindexInput struct {
 
 // reindexing registers the route that rebuilds rows from the storage root.
 func (a *API) reindexing(h huma.API) {
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        "/v1/reindex",
-		OperationID: "reindex",
-		Summary:     "Rebuild missing rows of stored objects",
-	},
+	post(a, h, "/v1/reindex", "reindex", "Rebuild missing rows of stored objects",
 		func(ctx context.Context, in *ReindexInput) (v1.Reindexed, error) {
 			actor, err := in.actor()
 			if err != nil {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -34,19 +33,9 @@ type ConfirmRepair struct {
 func (a *API) repairs(h huma.API) {
 	const path = "/v1/objects/{naan}/{name}/repairs"
 	get(a, h, path, "listRepairs", "List the repairs of an object", a.listRepairs)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path,
-		OperationID: "proposeRepair",
-		Summary:     "Plan the repair of a file",
-	}, a.proposeRepair)
-
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/{id}/confirm",
-		OperationID: "confirmRepair",
-		Summary:     "Do a repair that is planned",
-	}, a.confirmRepair)
+	post(a, h, path, "proposeRepair", "Plan the repair of a file", a.proposeRepair)
+	post(a, h, path+"/{id}/confirm", "confirmRepair", "Do a repair that is planned",
+		a.confirmRepair)
 }
 
 // replicas keeps the rows of repairs. It reads no files.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -35,24 +34,14 @@ type ReplayAction struct {
 func (a *API) replays(h huma.API) {
 	const of, path = "/v1/consumers/{name}/replays", "/v1/replays/{id}"
 	get(a, h, of, "listReplays", "List the replays of a consumer", a.listReplays)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        of,
-		OperationID: "startReplay",
-		Summary:     "Replay events for a consumer, or rebuild what it keeps",
-	}, a.startReplay)
-
+	post(a, h, of, "startReplay", "Replay events for a consumer, or rebuild what it keeps",
+		a.startReplay)
 	get(a, h, path, "getReplay", "Get a replay",
 		func(ctx context.Context, in *ReplayInput) (v1.Replay, error) {
 			return a.replay(ctx, in.ID)
 		})
 
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/actions",
-		OperationID: "actOnReplay",
-		Summary:     "Cancel a replay",
-	}, a.actOnReplay)
+	post(a, h, path+"/actions", "actOnReplay", "Cancel a replay", a.actOnReplay)
 }
 
 // startReplay begins a replay, which runs in the background, and answers with its progress.

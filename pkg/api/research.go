@@ -91,20 +91,9 @@ func (a *API) research(h huma.API) {
 			return a.project(ctx, in.Project)
 		})
 
-	register(a, h, huma.Operation{
-		Method:      http.MethodPut,
-		Path:        project,
-		OperationID: "putResearchProject",
-		Summary:     "Create or change a research project",
-	}, a.putProject)
-
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        project + "/actions",
-		OperationID: "actOnResearchProject",
-		Summary:     "Pause or resume a research project",
-	}, a.actOnProject)
-
+	put(a, h, project, "putResearchProject", "Create or change a research project", a.putProject)
+	post(a, h, project+"/actions", "actOnResearchProject", "Pause or resume a research project",
+		a.actOnProject)
 	get(a, h, project+"/events", "listResearchProjectEvents",
 		"List the events of a research project",
 		func(ctx context.Context, in *ProjectCursor) (v1.List[v1.Event], error) {
@@ -145,12 +134,7 @@ func (a *API) researchMedia(h huma.API, path, name, one string, kind research.Ki
 			return a.media(ctx, kind, in)
 		})
 
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/{key}/actions",
-		OperationID: "retry" + name,
-		Summary:     "Research " + one + " again",
-	},
+	post(a, h, path+"/{key}/actions", "retry"+name, "Research "+one+" again",
 		func(ctx context.Context, in *RetryRequest) (v1.ResearchMedia, error) {
 			by, err := in.by(in.Body.Reason)
 			if err != nil {
@@ -179,30 +163,23 @@ func (a *API) researchMedia(h huma.API, path, name, one string, kind research.Ki
 func (a *API) listProjects(ctx context.Context,
 	_ *struct{}) (out v1.List[v1.ResearchProject], err error) {
 	all, err := a.Research.All(ctx)
-	out.Items = []v1.ResearchProject{}
-	for _, p := range all {
-		w, err := wireProject(p)
-		if err != nil {
-			return out, err
-		}
-		out.Items = append(out.Items, w)
-	}
+	out.Items = each(all, wireProject)
 	return out, err
 }
 
-// wireProject is the wire form of a project. Its definition has the same JSON in both forms.
-func wireProject(p research.ProjectState) (v1.ResearchProject, error) {
-	out := v1.ResearchProject{Round: p.Generation, Paused: p.Paused}
-	return out, convert(p.Project, &out.ResearchDefinition)
+// wireProject is the wire form of a project.
+func wireProject(p research.ProjectState) v1.ResearchProject {
+	return v1.ResearchProject{
+		ResearchDefinition: v1.ResearchDefinition(p.Project),
+		Round:              p.Generation,
+		Paused:             p.Paused,
+	}
 }
 
 // project is a project, a NotFound if there is none of that name.
 func (a *API) project(ctx context.Context, name string) (v1.ResearchProject, error) {
 	p, err := a.Research.Project(ctx, name)
-	if err != nil {
-		return v1.ResearchProject{}, err
-	}
-	return wireProject(p)
+	return wireProject(p), err
 }
 
 // putProject creates or replaces a definition. The name in the body may be left out; if it is there, it
@@ -214,18 +191,12 @@ func (a *API) putProject(ctx context.Context, in *PutProject) (out v1.ResearchPr
 	}
 
 	in.Body.Name = in.Project
-	var p research.Project
-	err = convert(in.Body, &p)
-	if err != nil {
-		return out, err
-	}
-
 	by, err := in.by(in.Reason)
 	if err != nil {
 		return out, err
 	}
 
-	if err := a.Research.Apply(ctx, p, by); err != nil {
+	if err := a.Research.Apply(ctx, research.Project(in.Body), by); err != nil {
 		return out, err
 	}
 	return a.project(ctx, in.Project)
@@ -431,7 +402,5 @@ func (a *API) results(ctx context.Context, kind research.Kind,
 
 // wireResult is the wire form of a stored result: the report as it was sent, and when it was stored.
 func wireResult(r research.Result) v1.ResearchResult {
-	out := v1.ResearchResult{At: timestamp(r.At)}
-	_ = convert(r.Report, &out.ResearchReport) // cannot fail: the fields are the same
-	return out
+	return v1.ResearchResult{ResearchReport: v1.ResearchReport(r.Report), At: timestamp(r.At)}
 }

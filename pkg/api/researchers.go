@@ -54,17 +54,9 @@ type perhapsWork struct {
 // researchers registers what researchers call. The name of a researcher is not verified: whoever has a
 // key for the project can have any. An answer may be lost, so each of these requests can be repeated.
 func (a *API) researchers(h huma.API) {
-	post := func(name, id, summary string) huma.Operation {
-		return huma.Operation{
-			Method:      http.MethodPost,
-			Path:        researchProject + "/" + name,
-			OperationID: id,
-			Summary:     summary,
-		}
-	}
-
-	register(a, h, post("hello", "helloResearcher", "Say that a researcher is present"), a.hello)
-	bye := post("bye", "byeResearcher", "Say that a researcher leaves")
+	const project = researchProject
+	post(a, h, project+"/hello", "helloResearcher", "Say that a researcher is present", a.hello)
+	bye := operationAt(http.MethodPost, project+"/bye", "byeResearcher", "Say that a researcher leaves")
 	bye.DefaultStatus = http.StatusNoContent
 	huma.Register(h, bye, func(ctx context.Context, in *ResearcherBye) (*struct{}, error) {
 		if err := a.bye(ctx, in); err != nil {
@@ -73,7 +65,7 @@ func (a *API) researchers(h huma.API) {
 		return nil, nil
 	})
 
-	next := post("next", "nextWork", "Get the next work item")
+	next := operationAt(http.MethodPost, project+"/next", "nextWork", "Get the next work item")
 	huma.Register(h, next, func(ctx context.Context, in *ResearcherNext) (*perhapsWork, error) {
 		w, err := a.Research.Next(ctx, in.Project, in.Body.Researcher, in.Body.Token, a.PendingWork)
 		switch {
@@ -82,12 +74,12 @@ func (a *API) researchers(h huma.API) {
 		case w == nil:
 			return &perhapsWork{Status: http.StatusNoContent}, nil
 		}
-		out, err := wireWork(*w)
-		return &perhapsWork{http.StatusOK, &out}, err
+		out := wireWork(*w)
+		return &perhapsWork{http.StatusOK, &out}, nil
 	})
 
-	register(a, h, post("accept", "acceptWork", "Accept a work item"), a.acceptWork)
-	reports := post("reports", "reportWork", "Report results")
+	post(a, h, project+"/accept", "acceptWork", "Accept a work item", a.acceptWork)
+	reports := operationAt(http.MethodPost, project+"/reports", "reportWork", "Report results")
 	reports.DefaultStatus, reports.MaxBodyBytes = http.StatusAccepted, maxReports
 	register(a, h, reports, a.reportWork)
 }
@@ -132,20 +124,17 @@ func (a *API) acceptWork(ctx context.Context, in *ResearcherAccept) (v1.Research
 		Researcher: in.Body.Researcher,
 		Token:      in.Body.Token,
 	})
-	if err != nil {
-		return v1.ResearchWork{}, err
-	}
-	return wireWork(w)
+	return wireWork(w), err
 }
 
 // wireWork is the wire form of a work item: what to look for, in which recording, by which analysis.
-func wireWork(w research.Work) (v1.ResearchWork, error) {
-	out := v1.ResearchWork{
-		Lease:   wireLease(w.Lease),
-		Episode: wireRecording(w.Episode),
-		Clips:   each(w.Clips, wireRecording),
+func wireWork(w research.Work) v1.ResearchWork {
+	return v1.ResearchWork{
+		Lease:    wireLease(w.Lease),
+		Analysis: w.Analysis,
+		Episode:  wireRecording(w.Episode),
+		Clips:    each(w.Clips, wireRecording),
 	}
-	return out, convert(w.Analysis, &out.Analysis)
 }
 
 func wireRecording(s research.Subject) v1.ResearchRecording {
@@ -170,11 +159,7 @@ func (a *API) reportWork(ctx context.Context,
 
 	all := make([]research.Report, len(in.Body.Reports))
 	for i, r := range in.Body.Reports {
-		err = convert(r, &all[i])
-		if err != nil {
-			return out, err
-		}
-
+		all[i] = research.Report(r)
 		if err := checkReport(all[i], in.Project); err != nil {
 			return out, fault.New(fault.Invalid, "reports[%d].%w", i, err)
 		}

@@ -46,25 +46,20 @@ func (a *API) researchFeeds(h huma.API) {
 // wireFeed is the wire form of a feed. Next is "" for one that is due now.
 func wireFeed(s feed.State) v1.ResearchFeedState {
 	out := v1.ResearchFeedState{
-		ResearchFeed: v1.ResearchFeed{
-			URL:          s.URL,
-			Source:       s.Source,
-			Kind:         string(s.Kind),
-			EveryMinutes: s.Every,
-		},
-		Key:      s.Key,
-		Next:     timestamp(s.Next),
-		Looked:   timestamp(s.Looked),
-		Read:     timestamp(s.Read),
-		Changed:  timestamp(s.Changed),
-		Looking:  s.LookingBy != "",
-		Entries:  s.Entries,
-		Left:     s.Left,
-		Undated:  s.Undated,
-		Moved:    s.Moved,
-		Gone:     s.Gone,
-		Failures: s.Failures,
-		Problem:  s.Problem,
+		ResearchFeed: s.Feed,
+		Key:          s.Key,
+		Next:         timestamp(s.Next),
+		Looked:       timestamp(s.Looked),
+		Read:         timestamp(s.Read),
+		Changed:      timestamp(s.Changed),
+		Looking:      s.LookingBy != "",
+		Entries:      s.Entries,
+		Left:         s.Left,
+		Undated:      s.Undated,
+		Moved:        s.Moved,
+		Gone:         s.Gone,
+		Failures:     s.Failures,
+		Problem:      s.Problem,
 	}
 
 	if s.Next <= max(s.Looked, 1) { // it is due

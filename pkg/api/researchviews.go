@@ -69,12 +69,7 @@ func (a *API) researchViews(h huma.API) {
 			return a.events(event.ResearchLease)(ctx, &IDCursor{ID: in.Lease, Cursor: in.Cursor})
 		})
 
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/leases/{lease}/actions",
-		OperationID: "revokeLease",
-		Summary:     "End a lease",
-	},
+	post(a, h, path+"/leases/{lease}/actions", "revokeLease", "End a lease",
 		func(ctx context.Context, in *Revocation) (out v1.ResearchLease, err error) {
 			_, err = a.lease(ctx, &in.LeaseInput)
 			if err != nil {
@@ -106,12 +101,7 @@ func (a *API) differences(h huma.API, path string) {
 			return out, err
 		})
 
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/actions",
-		OperationID: "decidePair",
-		Summary:     "Decide about a pair whose results differ",
-	},
+	post(a, h, path+"/actions", "decidePair", "Decide about a pair whose results differ",
 		func(ctx context.Context, in *PairDecision) (out v1.Explanation, err error) {
 			by, err := in.by(in.Body.Reason)
 			if err != nil {
@@ -345,6 +335,6 @@ func wireOffset(f research.Found) v1.ResearchOffset {
 		Clip:        f.Clip,
 		Title:       f.ClipTitle,
 		At:          timestamp(f.At),
-		ResearchHit: v1.ResearchHit{Offset: f.Offset, Length: f.Length, Score: f.Score},
+		ResearchHit: f.Hit,
 	}
 }

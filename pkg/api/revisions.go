@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -59,13 +58,7 @@ func (a *API) revisions(h huma.API) {
 	const archive = "/v1/archives/{archive}"
 	const path = archive + "/revisions"
 	get(a, h, archive+"/preview", "previewRevision", "Say what a revision would plan", a.preview)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path,
-		OperationID: "notifyRevision",
-		Summary:     "Say that a revision was committed",
-	}, a.notify)
-
+	post(a, h, path, "notifyRevision", "Say that a revision was committed", a.notify)
 	get(a, h, path, "listRevisions", "List the revisions of an archive",
 		func(ctx context.Context, in *ArchiveCursor) (out v1.List[v1.ArchiveRevision], err error) {
 			page, next, err := a.Revisions.Revisions(ctx, in.Archive, in.Cursor)
@@ -74,12 +67,8 @@ func (a *API) revisions(h huma.API) {
 		})
 
 	get(a, h, path+"/{revision}", "getRevision", "Get a revision with its tasks", a.plan)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        path + "/{revision}/actions",
-		OperationID: "actOnRevision",
-		Summary:     "Run the failed tasks of a revision again",
-	}, a.actOnRevision)
+	post(a, h, path+"/{revision}/actions", "actOnRevision",
+		"Run the failed tasks of a revision again", a.actOnRevision)
 
 	get(a, h, path+"/{revision}/graph", "getRevisionGraph", "Get a revision as a graph",
 		a.revisionGraph)

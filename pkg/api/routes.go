@@ -28,12 +28,23 @@ func register[I, O any](a *API, h huma.API, op huma.Operation,
 // get registers a GET route under its id in operations.
 func get[I, O any](a *API, h huma.API, path, id, summary string,
 	f func(context.Context, *I) (O, error)) {
-	register(a, h, huma.Operation{
-		Method:      http.MethodGet,
-		Path:        path,
-		OperationID: id,
-		Summary:     summary,
-	}, f)
+	register(a, h, operationAt(http.MethodGet, path, id, summary), f)
+}
+
+// post registers a POST route likewise, and put a PUT route.
+func post[I, O any](a *API, h huma.API, path, id, summary string,
+	f func(context.Context, *I) (O, error)) {
+	register(a, h, operationAt(http.MethodPost, path, id, summary), f)
+}
+
+func put[I, O any](a *API, h huma.API, path, id, summary string,
+	f func(context.Context, *I) (O, error)) {
+	register(a, h, operationAt(http.MethodPut, path, id, summary), f)
+}
+
+// operationAt is a route as the framework takes it.
+func operationAt(method, path, id, summary string) huma.Operation {
+	return huma.Operation{Method: method, Path: path, OperationID: id, Summary: summary}
 }
 
 // found is a redirect to a URL of the storage.
@@ -46,13 +57,8 @@ type found struct {
 // contentFor. So contents of any size do not pass the function, whose response has at most 6 MB.
 func redirect[I any](a *API, h huma.API, path, id, summary string,
 	f func(context.Context, *I) (string, error)) {
-	op := huma.Operation{
-		Method:        http.MethodGet,
-		Path:          path,
-		OperationID:   id,
-		Summary:       summary,
-		DefaultStatus: http.StatusFound,
-	}
+	op := operationAt(http.MethodGet, path, id, summary)
+	op.DefaultStatus = http.StatusFound
 	huma.Register(h, op, func(ctx context.Context, in *I) (*found, error) {
 		url, err := f(ctx, in)
 		if err != nil {

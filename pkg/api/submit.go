@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
 	"golang.org/x/text/unicode/norm"
 
 	v1 "archivist/pkg/api/v1"
@@ -27,6 +28,9 @@ type Submission struct {
 	Key  string `header:"Idempotency-Key" maxLength:"200"`
 	Body v1.BatchRequest
 }
+
+// Resolve refuses a blank key. huma calls it when the request is read.
+func (*Submission) Resolve(ctx huma.Context) []error { return blankKey(ctx) }
 
 // Accepted is the response to a submission.
 type Accepted struct {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
 	"path"
 	"strings"
 	"time"
@@ -80,13 +79,7 @@ type TaskAction struct {
 func (a *API) tasks(h huma.API) {
 	const archive, one = "/v1/archives/{archive}", "/v1/task"
 	get(a, h, archive+"/tasks", "listTasks", "List the tasks of an archive", a.listTasks)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        archive + "/tasks/{task}/runs",
-		OperationID: "runTask",
-		Summary:     "Run a task",
-	}, a.runTask)
-
+	post(a, h, archive+"/tasks/{task}/runs", "runTask", "Run a task", a.runTask)
 	get(a, h, one, "getTask", "Get a task with its attempts", a.task)
 	get(a, h, one+"/events", "listTaskEvents", "List the events of a task",
 		func(ctx context.Context, in *TaskCursor) (v1.List[v1.Event], error) {
@@ -97,12 +90,8 @@ func (a *API) tasks(h huma.API) {
 	get(a, h, one+"/outputs", "listTaskOutputs", "List the files that a task has left",
 		a.taskOutputs)
 	redirect(a, h, one+"/output", "getTaskOutput", "Get a file that a task has left", a.taskOutput)
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        one + "/actions",
-		OperationID: "actOnTask",
-		Summary:     "Cancel a task, start it, or run it again",
-	}, a.actOnTask)
+	post(a, h, one+"/actions", "actOnTask", "Cancel a task, start it, or run it again",
+		a.actOnTask)
 }
 
 // knownTask reads a task by its id, which must be that of one: an Invalid says what is expected.

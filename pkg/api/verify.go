@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,12 +21,7 @@ type VerifyInput struct {
 
 // verifying registers the route that checks the archive of events.
 func (a *API) verifying(h huma.API) {
-	register(a, h, huma.Operation{
-		Method:      http.MethodPost,
-		Path:        "/v1/events/verify",
-		OperationID: "verifyEvents",
-		Summary:     "Verify the archive of events",
-	}, a.verifyEvents)
+	post(a, h, "/v1/events/verify", "verifyEvents", "Verify the archive of events", a.verifyEvents)
 }
 
 // verifyEvents checks the archive of events for verifyFor, from the cursor on. Findings are not errors.

@@ -49,9 +49,9 @@ var tokens = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
 // checkAcceptance returns an Invalid for a researcher or a token that cannot be kept.
 func checkAcceptance(researcher, token string) error {
-	if !oneLine("researcher", researcher, maxResearcher) {
+	if !oneLine("researcher", researcher, MaxResearcher) {
 		return fault.New(fault.Invalid, "researcher: found %q; expected a name of at most %d bytes",
-			definition.Clip(researcher, 60), maxResearcher)
+			definition.Clip(researcher, 60), MaxResearcher)
 	}
 	return invalidIf(!tokens.MatchString(token),
 		"token: found %q; expected 1 to 100 letters, digits, hyphens and "+

@@ -58,7 +58,7 @@ func (s *Store) Apply(ctx context.Context, p Project, by By) error {
 		return fault.New(fault.Invalid, "analysis.name: there is no analysis %q", p.Analysis.Name)
 	}
 
-	err = check(p.Analysis.Settings)
+	err = check(settingsOf(p.Analysis))
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 	name := p.Analysis.String()
 	switch {
 	case r.Rev > 0 && r.def.Analysis.String() == name:
-		if !bytes.Equal(r.def.Analysis.Settings, p.Analysis.Settings) {
+		if !bytes.Equal(settingsOf(r.def.Analysis), settingsOf(p.Analysis)) {
 			return fault.New(fault.Invalid,
 				"analysis.settings: those of %s cannot be changed, because its results "+
 					"would not go together; give the analysis another version", name)

@@ -71,14 +71,14 @@ func (s *Store) judge(ctx context.Context, r *Report, done Recording, known *con
 		row.Until = s.now() + deferral(min(row.Pauses, 6))
 		row.InRow = problemsInRow - 1 // the next one pauses it again
 		return pausedEvent
-	}, By{Actor: assigner, Component: assigner, Reason: r.Problem.text()})
+	}, By{Actor: assigner, Component: assigner, Reason: problemText(r.Problem)})
 	if err != nil {
 		s.warn("the conduct of a researcher was not counted", "researcher", r.Researcher, "error", err)
 	}
 }
 
-// text is the reason of a problem, "" for none.
-func (p *Problem) text() string {
+// problemText is the reason of a problem, "" for none.
+func problemText(p *Problem) string {
 	if p == nil {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
 )
@@ -28,11 +29,7 @@ const (
 
 // Hit is a place where a clip occurs in an episode. The hits of a result come from its researcher,
 // in any order.
-type Hit struct {
-	Offset int64   `json:"offset"` // nanoseconds from the beginning of the episode
-	Length int64   `json:"length"` // nanoseconds
-	Score  float64 `json:"score"`  // 0 to 1
-}
+type Hit = v1.ResearchHit
 
 // Kinds of problems.
 const (
@@ -42,11 +39,7 @@ const (
 
 // Problem is why there is no result. It belongs to a recording, not to a pair: a silent clip would
 // fail in every episode.
-type Problem struct {
-	Of     Kind   `json:"of"`     // whose recording it is
-	Kind   string `json:"kind"`   // Rejected or Failed
-	Reason string `json:"reason"` // one line of at most MaxReason bytes, for people
-}
+type Problem = v1.ResearchProblem
 
 // Curated says what a curator knows of an episode or a clip. Messages of curators may come in any
 // order, and more than once: what is known afterwards is the same.

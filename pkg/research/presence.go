@@ -89,9 +89,9 @@ func (s *Store) Heartbeat(ctx context.Context, project string, r Researcher) err
 // check returns an Invalid for what cannot be kept.
 func (r *Researcher) check() error {
 	switch {
-	case !oneLine("researcher", r.Name, maxResearcher):
+	case !oneLine("researcher", r.Name, MaxResearcher):
 		return fault.New(fault.Invalid, "researcher: found %q; expected a name of at most %d bytes",
-			definition.Clip(r.Name, 60), maxResearcher)
+			definition.Clip(r.Name, 60), MaxResearcher)
 	case r.Capacity < 1 || r.Capacity > MaxWorkers:
 		return fault.New(fault.Invalid, "capacity: found %d; expected 1 to %d", r.Capacity,
 			MaxWorkers)

@@ -13,7 +13,7 @@ func (b *bench) problem(w Work, sequence int, of Kind, kind string) {
 	b.t.Helper()
 	r := Report{Project: songs, Lease: w.Lease.ID, Researcher: w.Lease.Researcher, Analysis: w.Lease.Analysis,
 		Episode: w.Lease.Episode, Sequence: sequence, Final: true, Count: sequence,
-		Problem: &Problem{Of: of, Kind: kind, Reason: "404 Not Found"}}
+		Problem: &Problem{Of: string(of), Kind: kind, Reason: "404 Not Found"}}
 	if of == Clip {
 		r.Clip = w.Clips[0].Key
 	}

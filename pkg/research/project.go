@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"unicode/utf8"
 
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
 )
 
 // Project is a set of episodes, a set of clips, and how each pair is researched, as it is
-// configured in JSON or YAML. Zero values are defaults, which Check sets.
+// configured in JSON or YAML. Zero values are defaults, which Check sets. Its fields are those of
+// v1.ResearchDefinition.
 type Project struct {
 	Name        string   `json:"name"` // as Names; one that the deployment has a queue for
 	Description string   `json:"description,omitempty"`
@@ -24,21 +25,18 @@ type Project struct {
 
 // Analysis is what researchers do with a pair. Another name or version makes a new set of pairs:
 // all are due again, and the earlier results stay. The settings of a version never change.
-type Analysis struct {
-	Name     string          `json:"name"`
-	Version  string          `json:"version"`
-	Settings json.RawMessage `json:"settings,omitempty"` // of the analysis; none: its defaults
-}
-
-// String names the analysis, as results do: "name@version".
-func (a Analysis) String() string { return a.Name + "@" + a.Version }
+type Analysis = v1.ResearchAnalysis
 
 // Feed is a podcast feed (RSS or Atom) whose entries are episodes or clips.
-type Feed struct {
-	URL    string `json:"url"`
-	Source string `json:"source"` // of its entries
-	Kind   Kind   `json:"kind"`
-	Every  int    `json:"everyMinutes,omitempty"` // 5 minutes to a week; default 60
+type Feed = v1.ResearchFeed
+
+// settingsOf are the settings of an analysis as JSON, nil if it has none: the same for the same settings.
+func settingsOf(a Analysis) []byte {
+	if len(a.Settings) == 0 {
+		return nil
+	}
+	text, _ := json.Marshal(a.Settings) // cannot fail: they were JSON
+	return text
 }
 
 // versions are the versions of analyses.
@@ -48,21 +46,11 @@ var versions = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,29}$`)
 // the deployment has the project and the analysis; Store.Apply does.
 func (p *Project) Check() error {
 	p.MaxClips = cmp.Or(p.MaxClips, MaxMaxClips)
-	if len(p.Analysis.Settings) > 0 { // as they are stored: without spaces
-		settings, err := json.Marshal(p.Analysis.Settings)
-		if err != nil {
-			return fault.New(fault.Invalid, "analysis.settings: %w", err)
-		}
-		p.Analysis.Settings = settings
-	}
-
 	switch {
 	case !Names.MatchString(p.Name):
 		return fault.New(fault.Invalid,
 			"name: found %q; expected lower-case letters, digits and hyphens, at most 40, "+
 				"beginning with a letter", definition.Clip(p.Name, 60))
-	case utf8.RuneCountInString(p.Description) > 1000:
-		return fault.New(fault.Invalid, "description has more than 1000 characters")
 	case !Names.MatchString(p.Analysis.Name):
 		return fault.New(fault.Invalid, "analysis.name: found %q; expected the name of an analysis",
 			definition.Clip(p.Analysis.Name, 60))
@@ -74,26 +62,25 @@ func (p *Project) Check() error {
 		return fault.New(fault.Invalid, "feeds: found %d; at most %d are possible", len(p.Feeds), MaxFeeds)
 	}
 
-	err := cmp.Or(definition.Within("maxClips", p.MaxClips, 1, MaxMaxClips),
+	err := cmp.Or(definition.CheckDescription(p.Description),
+		definition.Within("maxClips", p.MaxClips, 1, MaxMaxClips),
 		definition.Within("quorum", p.Quorum, 0, MaxQuorum))
 	if p.Quorum == 1 {
 		p.Quorum = 0 // as it is stored
 	}
 	for i := range p.Feeds {
-		err = cmp.Or(err, p.Feeds[i].check(fmt.Sprintf("feeds[%d]", i)))
+		err = cmp.Or(err, checkFeed(&p.Feeds[i], fmt.Sprintf("feeds[%d]", i)))
 	}
 	return err
 }
 
-// check sets the default, and checks a feed. field is its name in the definition, e.g. "feeds[0]",
+// checkFeed sets the default, and checks a feed. field is its name in the definition, e.g. "feeds[0]",
 // for errors.
-func (f *Feed) check(field string) error {
-	f.Every = cmp.Or(f.Every, 60)
-	_, err := json.Marshal(f)
-	err = cmp.Or(err, definition.Choice(field+".kind", string(f.Kind), string(Episode),
-		string(Clip)))
-	err = cmp.Or(err, definition.Within(field+".everyMinutes", f.Every, 5, 7*24*60))
-	err = cmp.Or(err, printable(field+".source", f.Source))
+func checkFeed(f *Feed, field string) error {
+	f.EveryMinutes = cmp.Or(f.EveryMinutes, 60)
+	err := cmp.Or(definition.Choice(field+".kind", f.Kind, string(Episode), string(Clip)),
+		definition.Within(field+".everyMinutes", f.EveryMinutes, 5, 7*24*60),
+		printable(field+".source", f.Source))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package research
 import (
 	"cmp"
 
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/definition"
 )
 
@@ -13,23 +14,7 @@ import (
 // It comes by a queue: late, more than once, and in any order. So it names all that is needed to
 // store it without its lease, and the final one has the count of all, by which it is known
 // whether some are still on the way.
-type Report struct {
-	Project    string `json:"project"`
-	Lease      string `json:"lease"` // its id; the lease may have ended, or be unknown
-	Researcher string `json:"researcher"`
-	Analysis   string `json:"analysis"` // name@version
-	Episode    string `json:"episode"`  // key
-
-	Sequence  int      `json:"sequence,omitempty"`  // 0: only Final
-	Clip      string   `json:"clip,omitempty"`      // key; none if the problem is of the episode
-	Hits      []Hit    `json:"hits,omitempty"`      // none is a result, too
-	Truncated bool     `json:"truncated,omitempty"` // there were more hits than are reported
-	Problem   *Problem `json:"problem,omitempty"`
-	Millis    int64    `json:"millis,omitempty"` // that it took
-
-	Final bool `json:"final,omitempty"`
-	Count int  `json:"count,omitempty"` // with Final: of the numbered results of the lease
-}
+type Report v1.ResearchReport
 
 // maxResults bounds the results of one lease: its clips, and the episode.
 const maxResults = MaxMaxClips + 1
@@ -47,9 +32,9 @@ func (r *Report) Check() error {
 			definition.Clip(r.Episode, 60)),
 		invalidIf(!oneLine("lease", r.Lease, 60), "lease: found %q; expected the id of the lease",
 			definition.Clip(r.Lease, 60)),
-		invalidIf(!oneLine("researcher", r.Researcher, maxResearcher),
+		invalidIf(!oneLine("researcher", r.Researcher, MaxResearcher),
 			"researcher: found %q; expected a name of at most %d "+
-				"bytes", definition.Clip(r.Researcher, 60), maxResearcher),
+				"bytes", definition.Clip(r.Researcher, 60), MaxResearcher),
 		r.checkNumbers())
 
 	switch {
@@ -80,7 +65,7 @@ func (r *Report) checkNumbers() error {
 
 // checkResult checks what a result is of: a clip, unless the problem is one of the episode.
 func (r *Report) checkResult() error {
-	ofEpisode := r.Problem != nil && r.Problem.Of == Episode
+	ofEpisode := r.Problem != nil && r.Problem.Of == string(Episode)
 	return cmp.Or(
 		invalidIf(ofEpisode && r.Clip != "",
 			"clip: found %q; expected none with a problem of the episode",
@@ -99,7 +84,7 @@ func (r *Report) checkProblem() error {
 	if p == nil {
 		return nil
 	}
-	return cmp.Or(definition.Choice("problem.of", string(p.Of), string(Episode), string(Clip)),
+	return cmp.Or(definition.Choice("problem.of", p.Of, string(Episode), string(Clip)),
 		definition.Choice("problem.kind", p.Kind, Rejected, Failed),
 		invalidIf(len(r.Hits) > 0, "problem: found with %d hits; expected none", len(r.Hits)),
 		invalidIf(!oneLine("reason", p.Reason, MaxReason),

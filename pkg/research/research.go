@@ -57,7 +57,7 @@ const (
 	MaxAnalyses   = 100     // that a project has had
 	MaxFeeds      = 50      // of a project: each is looked at by its own request
 	MaxWorkers    = 64      // work items at once of one researcher
-	maxResearcher = 100     // bytes of a researcher's name
+	MaxResearcher = 100     // bytes of a researcher's name
 	maxTries      = 20      // of a change that meets others
 	countShards   = 16      // of the counts of a project: transactions on one row conflict
 	failuresADay  = 3       // of the media of an episode or clip; then it is quarantined

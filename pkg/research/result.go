@@ -207,7 +207,7 @@ func (c *change) mark(r *Report, done *Recording) error {
 		return nil
 	}
 
-	m, _ := c.mediaOf(r.Problem.Of)
+	m, _ := c.mediaOf(Kind(r.Problem.Of))
 	if !m.fail(*r.Problem, r.Researcher, c.now) {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (c *change) mark(r *Report, done *Recording) error {
 		// It is counted once, however often the change is tried.
 		c.tx.OnCommit(func() { c.s.count(MetricQuarantined, 1) })
 	}
-	return c.mediaEvent(r.Problem.Of, what, Recorded{*m})
+	return c.mediaEvent(Kind(r.Problem.Of), what, Recorded{*m})
 }
 
 // own reports whether a report is of who has accepted its lease, also if that has ended since.

@@ -185,21 +185,21 @@ func (a *actor) research(wk *work) {
 func (a *actor) result(wk *work) research.Report {
 	problem := (*research.Problem)(nil)
 	if !a.w.Calm && a.Rng.IntN(10) == 0 {
-		problem = &research.Problem{Of: research.Clip, Kind: research.Failed, Reason: "404 Not Found"}
+		problem = &research.Problem{Of: string(research.Clip), Kind: research.Failed, Reason: "404 Not Found"}
 		if a.Rng.IntN(3) == 0 {
-			problem.Of = research.Episode
+			problem.Of = string(research.Episode)
 		}
 		if a.Rng.IntN(4) == 0 {
 			problem.Kind = research.Rejected
 		}
-		a.w.Met("problem of " + string(problem.Of) + " " + problem.Kind)
+		a.w.Met("problem of " + problem.Of + " " + problem.Kind)
 	}
 	clip := wk.Clips[wk.next].Key
 	wk.next++
 	wk.results++
 	r := wk.report(wk.Lease.Researcher, wk.next == len(wk.Clips))
 	r.Sequence, r.Clip, r.Problem = wk.results, clip, problem
-	if problem != nil && problem.Of == research.Episode {
+	if problem != nil && problem.Of == string(research.Episode) {
 		r.Clip = ""
 	}
 	if problem == nil && a.Rng.IntN(2) == 0 {

@@ -107,7 +107,7 @@ type action struct {
 func failedOnce(of research.Kind) func(*testing.T, *mortal) func(context.Context) error {
 	return func(t *testing.T, m *mortal) func(context.Context) error {
 		r := result(m.assigned(t), 0)
-		r.Problem = &research.Problem{Of: of, Kind: research.Failed, Reason: "404 Not Found"}
+		r.Problem = &research.Problem{Of: string(of), Kind: research.Failed, Reason: "404 Not Found"}
 		if of == research.Episode {
 			r.Clip = ""
 		}

@@ -201,9 +201,9 @@ func (h *history) newReport(l *loan) research.Report {
 	}
 	r.Clip = l.clips[n]
 	if h.rng.IntN(6) == 0 {
-		r.Problem = &research.Problem{Of: research.Clip, Kind: research.Failed, Reason: "404 Not Found"}
+		r.Problem = &research.Problem{Of: string(research.Clip), Kind: research.Failed, Reason: "404 Not Found"}
 		if h.rng.IntN(2) == 0 {
-			r.Problem.Of, r.Clip = research.Episode, ""
+			r.Problem.Of, r.Clip = string(research.Episode), ""
 		}
 		if h.rng.IntN(4) == 0 {
 			r.Problem.Kind = research.Rejected

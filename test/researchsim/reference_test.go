@@ -195,7 +195,7 @@ func (r *reference) record(p research.Report) {
 	case p.Sequence == 0 || p.Analysis != r.analysis:
 	case problem == nil:
 		r.researched[[3]string{p.Analysis, p.Episode, p.Clip}] = true
-	case problem.Of == research.Clip:
+	case problem.Of == string(research.Clip):
 		r.clips[p.Clip].fail(problem.Kind, p.Researcher, now)
 	default:
 		r.episodes[p.Episode].fail(problem.Kind, p.Researcher, now)

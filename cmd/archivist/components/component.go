@@ -159,7 +159,7 @@ func itemsText(i *v1.ComponentItems) string {
 // function.
 func runnableText(r v1.ComponentRunnable) string {
 	if r.Task != nil {
-		return r.Task.TaskDefinition
+		return r.Task.Definition
 	}
 	return cmp.Or(r.Function, r.Lambda)
 }
@@ -187,7 +187,7 @@ func retryText(r *v1.ComponentRetry) string {
 		return ""
 	}
 	return fmt.Sprintf("%d, the first after %d seconds, each after twice the time of the one before", r.Max,
-		r.BackoffSeconds)
+		r.Backoff)
 }
 
 // componentApplyCmd creates or changes a component by a file.

@@ -10,30 +10,24 @@ import (
 )
 
 // Submit submits a batch. The same key with the same request gives the same batch.
-func (c *Client) Submit(ctx context.Context, in BatchRequest,
-	key string) (out Accepted, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/batches", in, &out, "Idempotency-Key", key)
-	return out, err
+func (c *Client) Submit(ctx context.Context, in BatchRequest, key string) (Accepted, error) {
+	return post[Accepted](ctx, c, "/v1/batches", in, key)
 }
 
 // Batches lists a collection's batches, newest first.
 func (c *Client) Batches(ctx context.Context, f Filter) ([]Batch, error) {
-	return list[Batch](ctx, c, "/v1/batches", f)
+	return list[Batch](ctx, c, "/v1/batches", f.Limit, f.query()...)
 }
 
 // Batch returns one batch.
 func (c *Client) Batch(ctx context.Context, id string) (Batch, error) {
-	return get[Batch](ctx, c, batchPath(id))
+	return get[Batch](ctx, c, at("batches", id))
 }
 
-// Report streams a batch's report of that number, or its newest if the number is 0: a JSON
+// Report streams a batch's report number n, or its newest if n is 0: a JSON
 // document of any size. Before the batch has ended there is none: the error is NotFound.
-func (c *Client) Report(ctx context.Context, batch string, number int) (io.ReadCloser, error) {
-	path := batchPath(batch) + "/report"
-	if number > 0 {
-		path += fmt.Sprintf("?number=%d", number)
-	}
-	return c.stream(ctx, path)
+func (c *Client) Report(ctx context.Context, batch string, n int) (io.ReadCloser, error) {
+	return c.stream(ctx, at("batches", batch, "report")+query("number", number(int64(n))))
 }
 
 // Jobs lists the jobs of the filter's batch in the order of the manifest; without a batch, those of its
@@ -42,26 +36,26 @@ func (c *Client) Report(ctx context.Context, batch string, number int) (io.ReadC
 func (c *Client) Jobs(ctx context.Context, f Filter) ([]Job, error) {
 	path := "/v1/jobs"
 	if f.Batch != "" {
-		path = batchPath(f.Batch) + "/jobs"
+		path = at("batches", f.Batch, "jobs")
 	}
-	return list[Job](ctx, c, path, f)
+	return list[Job](ctx, c, path, f.Limit, f.query()...)
 }
 
 // Job returns one job.
 func (c *Client) Job(ctx context.Context, id string) (Job, error) {
-	return get[Job](ctx, c, jobPath(id))
+	return get[Job](ctx, c, at("jobs", id))
 }
 
 // Receipt returns what is preserved of a job, with all of its files.
 func (c *Client) Receipt(ctx context.Context, job string) (Receipt, error) {
-	path := jobPath(job) + "/receipt"
+	path := at("jobs", job, "receipt")
 	out, err := get[Receipt](ctx, c, path)
 	if err != nil {
 		return out, err
 	}
 
 	for out.Cursor != "" {
-		page, err := get[Receipt](ctx, c, path+"?cursor="+url.QueryEscape(out.Cursor))
+		page, err := get[Receipt](ctx, c, path+query("cursor", out.Cursor))
 		out.Files, out.Cursor = append(out.Files, page.Files...), page.Cursor
 		if err != nil {
 			return out, err
@@ -76,12 +70,12 @@ func (c *Client) Events(ctx context.Context, id string) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list[Event](ctx, c, path+"/events", Filter{})
+	return list[Event](ctx, c, path+"/events", 0)
 }
 
 // Objects lists a collection's objects, last changed first.
 func (c *Client) Objects(ctx context.Context, f Filter) ([]Object, error) {
-	return list[Object](ctx, c, "/v1/objects", f)
+	return list[Object](ctx, c, "/v1/objects", f.Limit, f.query()...)
 }
 
 // ObjectPages reads a collection's objects as Objects does, page by page, while more is wanted.
@@ -96,23 +90,23 @@ func (c *Client) Object(ctx context.Context, ark string) (Object, error) {
 
 // Versions lists an object's versions, oldest first.
 func (c *Client) Versions(ctx context.Context, ark string) ([]Version, error) {
-	return list[Version](ctx, c, ObjectPath(ark)+"/versions", Filter{})
+	return list[Version](ctx, c, ObjectPath(ark)+"/versions", 0)
 }
 
 // Files lists the files of a version by path, the system files last.
 func (c *Client) Files(ctx context.Context, ark string, version int) ([]File, error) {
-	return list[File](ctx, c, versionPath(ark, version)+"/files", Filter{})
+	return list[File](ctx, c, versionPath(ark, version)+"/files", 0)
 }
 
 // Content streams a file of a stored version.
 func (c *Client) Content(ctx context.Context, ark string, version int,
 	path string) (io.ReadCloser, error) {
-	return c.stream(ctx, versionPath(ark, version)+"/content?path="+url.QueryEscape(path))
+	return c.stream(ctx, versionPath(ark, version)+"/content"+query("path", path))
 }
 
 // Stored streams a file of an object as it is in the storage root. path is below the object's place there.
 func (c *Client) Stored(ctx context.Context, ark, path string) (io.ReadCloser, error) {
-	return c.stream(ctx, ObjectPath(ark)+"/stored?path="+url.QueryEscape(path))
+	return c.stream(ctx, ObjectPath(ark)+"/stored"+query("path", path))
 }
 
 // Queue returns a summary of the queue.
@@ -130,10 +124,9 @@ type ReindexRequest struct {
 
 // Reindex rebuilds missing rows of stored objects for some seconds. If the response
 // has a cursor, call it again with that cursor.
-func (c *Client) Reindex(ctx context.Context, in ReindexRequest) (out Reindexed, err error) {
-	query := query("ark", in.ARK, "cursor", in.Cursor, "to", in.To)
-	err = c.Call(ctx, http.MethodPost, "/v1/reindex"+query, nil, &out)
-	return out, err
+func (c *Client) Reindex(ctx context.Context, in ReindexRequest) (Reindexed, error) {
+	return post[Reindexed](ctx, c, "/v1/reindex"+
+		query("ark", in.ARK, "cursor", in.Cursor, "to", in.To), nil)
 }
 
 // Filter limits a list: batches by Collection and State, jobs by Collection or Batch
@@ -152,10 +145,18 @@ func get[T any](ctx context.Context, c *Client, path string) (out T, err error) 
 	return out, err
 }
 
-// list reads the pages of a list, until the end or the filter's limit. The result may be
-// empty, but is never nil.
-func list[T any](ctx context.Context, c *Client, path string, f Filter) ([]T, error) {
-	return pages[T](ctx, c, path, f.Limit, f.query()...)
+// post asks for something to be done. A repeated request with the same key, if it has one, does nothing more.
+func post[T any](ctx context.Context, c *Client, path string, in any,
+	key ...string) (out T, err error) {
+	err = c.Call(ctx, http.MethodPost, path, in, &out, "Idempotency-Key", strings.Join(key, ""))
+	return out, err
+}
+
+// put creates or replaces the resource at a path. The key is as for post.
+func put[T any](ctx context.Context, c *Client, path string, in any,
+	key ...string) (out T, err error) {
+	err = c.Call(ctx, http.MethodPut, path, in, &out, "Idempotency-Key", strings.Join(key, ""))
+	return out, err
 }
 
 // query has the names and values of a filter.
@@ -163,8 +164,10 @@ func (f Filter) query() []string {
 	return []string{"collection", f.Collection, "state", f.State, "localId", f.LocalID}
 }
 
-// pages reads the pages of a list with these names and values in its query, up to a limit; 0 = all.
-func pages[T any](ctx context.Context, c *Client, path string, limit int, pairs ...string) ([]T, error) {
+// list reads the pages of a list with these names and values in its query, up to a limit; 0 = all. The result may be
+// empty, but is never nil.
+func list[T any](ctx context.Context, c *Client, path string, limit int,
+	pairs ...string) ([]T, error) {
 	all := []T{}
 	err := eachPage(ctx, c, path, pairs, func(page []T) (more bool) {
 		all = append(all, page...)
@@ -208,9 +211,14 @@ func query(pairs ...string) string {
 	return "?" + q.Encode()
 }
 
-func batchPath(id string) string        { return "/v1/batches/" + url.PathEscape(id) }
-func jobPath(id string) string          { return "/v1/jobs/" + url.PathEscape(id) }
-func collectionPath(name string) string { return "/v1/collections/" + url.PathEscape(name) }
+// at is the path of a resource of the API, from its parts.
+func at(parts ...string) string {
+	path := "/v1"
+	for _, part := range parts {
+		path += "/" + url.PathEscape(part)
+	}
+	return path
+}
 
 // ObjectPath is the path of an object, given its ARK in canonical form.
 func ObjectPath(ark string) string { return "/v1/objects/" + strings.TrimPrefix(ark, "ark:/") }

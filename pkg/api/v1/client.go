@@ -31,8 +31,9 @@ type Client struct {
 // UserHeader is the header with the name of the person who calls.
 const UserHeader = "Archivist-User"
 
-// Call makes one request and decodes the response into out, unless out is nil. An
-// error response becomes a fault.Error with its kind and its whole detail.
+// Call makes one request and decodes the response into out, unless out is nil or there is no content. An
+// error response becomes a fault.Error with its kind and its whole detail. headers are names and values; a value that
+// is empty or blank is not sent.
 func (c *Client) Call(ctx context.Context, method, path string, in, out any,
 	headers ...string) error {
 	resp, err := c.do(ctx, method, path, in, headers)
@@ -41,7 +42,7 @@ func (c *Client) Call(ctx context.Context, method, path string, in, out any,
 	}
 
 	defer resp.Body.Close()
-	if out == nil {
+	if out == nil || resp.StatusCode == http.StatusNoContent {
 		return nil
 	}
 
@@ -60,7 +61,9 @@ func (c *Client) do(ctx context.Context, method, path string, in any,
 	}
 
 	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
+		if value := strings.TrimSpace(headers[i+1]); value != "" {
+			req.Header.Set(headers[i], value)
+		}
 	}
 
 	client := *c.HTTP

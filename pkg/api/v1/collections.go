@@ -1,9 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // Profile is the settings of a collection. An absent field has its default value.
 type Profile struct {
@@ -122,7 +119,7 @@ type Collection struct {
 
 // Collections lists the names of all collections, in their order.
 func (c *Client) Collections(ctx context.Context) ([]string, error) {
-	all, err := list[CollectionName](ctx, c, "/v1/collections", Filter{})
+	all, err := list[CollectionName](ctx, c, "/v1/collections", 0)
 	names := make([]string, len(all))
 	for i, one := range all {
 		names[i] = one.Name
@@ -132,12 +129,10 @@ func (c *Client) Collections(ctx context.Context) ([]string, error) {
 
 // Collection returns a collection's profile.
 func (c *Client) Collection(ctx context.Context, name string) (Collection, error) {
-	return get[Collection](ctx, c, collectionPath(name))
+	return get[Collection](ctx, c, at("collections", name))
 }
 
 // PutCollection creates or replaces a collection's profile.
-func (c *Client) PutCollection(ctx context.Context, name string,
-	p Profile) (out Collection, err error) {
-	err = c.Call(ctx, http.MethodPut, collectionPath(name), p, &out)
-	return out, err
+func (c *Client) PutCollection(ctx context.Context, name string, p Profile) (Collection, error) {
+	return put[Collection](ctx, c, at("collections", name), p)
 }

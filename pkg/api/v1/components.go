@@ -2,57 +2,23 @@ package v1
 
 import (
 	"context"
-	"net/http"
-	"net/url"
+
+	"archivist/pkg/kernel/definition"
 )
 
-// ComponentItems selects items: exactly one field is set.
-type ComponentItems struct {
-	// Only items with these ids, at most 500.
-	IDs []string `json:"ids,omitempty" maxItems:"500" example:"[\"item:delivery-17\"]"`
-	// Only items that this filter selects, whatever actions it names.
-	Filter string `json:"filter,omitempty" maxLength:"4000" example:"ComponentItem+Create:Collection=maps"`
-}
-
-// ComponentTimeout ends work that takes too long.
-type ComponentTimeout struct {
-	// Of one item, in seconds: 1 to 840; of a task, to 86,400. By default 60.
-	ItemSeconds int `json:"itemSeconds,omitempty" minimum:"0" example:"60"`
-	// Of a run, in seconds: at most 604,800. By default 3,600.
-	RunSeconds int `json:"runSeconds,omitempty" minimum:"0" example:"3600"`
-}
-
-// ComponentTask is a container of Amazon ECS on Fargate.
-type ComponentTask struct {
-	// The ARN of the cluster.
-	Cluster string `json:"cluster" maxLength:"400" example:"arn:aws:ecs:us-east-1:123456789012:cluster/robots"`
-	// The ARN of the task definition. It must be one of the targets that the deployment allows.
-	TaskDefinition string `json:"taskDefinition" maxLength:"400"`
-	// The name of the container that does the work.
-	Container string `json:"container" maxLength:"255" example:"ocr"`
-	// The ids of the subnets.
-	Subnets []string `json:"subnets" maxItems:"16" example:"[\"subnet-0a1b\"]"`
-	// The ids of the security groups.
-	SecurityGroups []string `json:"securityGroups,omitempty" maxItems:"5" example:"[\"sg-0a1b\"]"`
-}
-
-// ComponentRunnable is what does the work. Exactly one field is set.
-type ComponentRunnable struct {
-	// The name of a function that is part of the system.
-	Function string `json:"function,omitempty" maxLength:"100" example:"fixity"`
-	// The ARN of a Lambda function. It must be one of the targets that the deployment allows.
-	Lambda string `json:"lambda,omitempty" maxLength:"300" example:"arn:aws:lambda:us-east-1:123456789012:function:f"`
-	// A container of Amazon ECS.
-	Task *ComponentTask `json:"task,omitempty"`
-}
-
-// ComponentRetry says how often an item that failed is tried again.
-type ComponentRetry struct {
-	// The number of tries after the first: 1 to 10.
-	Max int `json:"max" minimum:"1" maximum:"10" example:"3"`
-	// The wait before the first of them, in seconds. It doubles each time. By default 60.
-	BackoffSeconds int `json:"backoffSeconds,omitempty" minimum:"0" maximum:"86400" example:"60"`
-}
+// Parts of a definition, as package definition has them.
+type (
+	// ComponentItems selects items: exactly one field is set.
+	ComponentItems = definition.ComponentItems
+	// ComponentTimeout ends work that takes too long.
+	ComponentTimeout = definition.ComponentTimeout
+	// ComponentTask is a container of Amazon ECS on Fargate.
+	ComponentTask = definition.ComponentTask
+	// ComponentRunnable is what does the work. Exactly one field is set.
+	ComponentRunnable = definition.ComponentRunnable
+	// ComponentRetry says how often an item that failed is tried again.
+	ComponentRetry = definition.ComponentRetry
+)
 
 // ComponentDefinition is a component as it is configured. A field that is left out has its default. Empty
 // lists are no conditions; all that are not empty must hold.
@@ -74,9 +40,6 @@ type ComponentDefinition struct {
 	Future []string `json:"future,omitempty" maxItems:"20" example:"[\"Words_counted\"]"`
 	// The item does not have these events, or its content was changed by another since.
 	Old []string `json:"old,omitempty" maxItems:"20" example:"[\"Words_counted\"]"`
-	// So many days after its own newest event, whatever the outcome, the component works on the item again. Only with
-	// its event in old. Absent: it does not.
-	EveryDays int `json:"everyDays,omitempty" minimum:"0" example:"90"`
 	// The item has all of these types.
 	Types []string `json:"types,omitempty" maxItems:"20" example:"[\"delivery\"]"`
 	// Only these items.
@@ -99,6 +62,9 @@ type ComponentDefinition struct {
 	Runnable ComponentRunnable `json:"runnable"`
 	// How often an item that failed is tried again. Absent: a person, or a change, must come first.
 	Retry *ComponentRetry `json:"retry,omitempty"`
+	// So many days after its own newest event, whatever the outcome, the component works on the item again. Only with
+	// its event in old. Absent: it does not.
+	EveryDays int `json:"everyDays,omitempty" minimum:"0" example:"90"`
 	// The number of findings that a report keeps: 1 to 1,000. By default 100.
 	MaxResults int `json:"maxResults,omitempty" minimum:"0" example:"100"`
 	// An item that is ready because of a longer chain of events is not worked on: 1 to 30. By default 20.
@@ -211,20 +177,19 @@ type ComponentGraph struct {
 
 // Components lists the components by name.
 func (c *Client) Components(ctx context.Context) ([]Component, error) {
-	return list[Component](ctx, c, "/v1/components", Filter{})
+	return list[Component](ctx, c, "/v1/components", 0)
 }
 
 // Component returns one component.
 func (c *Client) Component(ctx context.Context, name string) (Component, error) {
-	return get[Component](ctx, c, componentPath(name))
+	return get[Component](ctx, c, at("components", name))
 }
 
 // ApplyComponent creates or replaces a component's definition.
 func (c *Client) ApplyComponent(ctx context.Context, d ComponentDefinition, reason,
 	key string) (Component, error) {
-	var out ComponentApplied
-	err := c.Call(ctx, http.MethodPut, componentPath(d.Name)+query("reason", reason), d, &out,
-		"Idempotency-Key", key)
+	out, err := put[ComponentApplied](ctx, c, at("components", d.Name)+
+		query("reason", reason), d, key)
 	if err != nil || out.Component == nil {
 		return Component{}, err
 	}
@@ -234,35 +199,28 @@ func (c *Client) ApplyComponent(ctx context.Context, d ComponentDefinition, reas
 // TryComponent returns a page of the items that a component with this definition could work on now. It
 // changes nothing.
 func (c *Client) TryComponent(ctx context.Context, d ComponentDefinition,
-	cursor string) (out ComponentApplied,
-	err error) {
-	path := componentPath(d.Name) + query("dryRun", "true", "cursor", cursor)
-	err = c.Call(ctx, http.MethodPut, path, d, &out)
-	return out, err
+	cursor string) (ComponentApplied, error) {
+	return put[ComponentApplied](ctx, c, at("components", d.Name)+
+		query("dryRun", "true", "cursor", cursor), d)
 }
 
 // ActOnComponent acts on a component. A repeated request with the same key does nothing more.
 func (c *Client) ActOnComponent(ctx context.Context, name string, in ComponentAction,
 	key string) (ComponentOutcome, error) {
-	var out ComponentOutcome
-	err := c.Call(ctx, http.MethodPost, componentPath(name)+"/actions", in, &out,
-		"Idempotency-Key", key)
-	return out, err
+	return post[ComponentOutcome](ctx, c, at("components", name, "actions"), in, key)
 }
 
 // ComponentEvents lists the changes of a component by persons, oldest first.
 func (c *Client) ComponentEvents(ctx context.Context, name string) ([]Event, error) {
-	return list[Event](ctx, c, componentPath(name)+"/events", Filter{})
+	return list[Event](ctx, c, at("components", name, "events"), 0)
 }
 
 // Line lists the items of a class in a component's line, the first to be worked on first.
 func (c *Client) Line(ctx context.Context, name, class string, limit int) ([]LineItem, error) {
-	return pages[LineItem](ctx, c, componentPath(name)+"/line", limit, "class", class)
+	return list[LineItem](ctx, c, at("components", name, "line"), limit, "class", class)
 }
 
 // ComponentGraph returns the assembly line of all components.
 func (c *Client) ComponentGraph(ctx context.Context) (ComponentGraph, error) {
 	return get[ComponentGraph](ctx, c, "/v1/component-graph")
 }
-
-func componentPath(name string) string { return "/v1/components/" + url.PathEscape(name) }

@@ -2,29 +2,17 @@ package v1
 
 import (
 	"context"
-	"net/http"
-	"net/url"
+
+	"archivist/pkg/kernel/definition"
 )
 
-// ConsumerTarget is what handles the events of a consumer. Exactly one field is set.
-type ConsumerTarget struct {
-	// The name of a handler that is part of the system.
-	Handler string `json:"handler,omitempty" maxLength:"100" example:"search"`
-	// The ARN of a Lambda function. It must be one of the targets that the deployment allows.
-	Lambda string `json:"lambda,omitempty" maxLength:"300" example:"arn:aws:lambda:us-east-1:123456789012:function:f"`
-	// The URL of an SQS queue. It must be one of the targets that the deployment allows.
-	Queue string `json:"queue,omitempty" maxLength:"300" example:"https://sqs.us-east-1.amazonaws.com/123456789012/q"`
-}
-
-// ConsumerCoalescing says how the events of one order key become one.
-type ConsumerCoalescing struct {
-	// A key waits until it had no event for so many seconds. 0: only the events of one step of a run are coalesced.
-	QuietSeconds int `json:"quietSeconds,omitempty" minimum:"0" example:"60"`
-	// It waits at most so many seconds.
-	MostSeconds int `json:"mostSeconds,omitempty" minimum:"0" example:"600"`
-	// Whether a create and a delete of one subject cancel out.
-	Cancel bool `json:"cancel,omitempty"`
-}
+// Parts of a definition, as package definition has them.
+type (
+	// ConsumerTarget is what handles the events of a consumer. Exactly one field is set.
+	ConsumerTarget = definition.ConsumerTarget
+	// ConsumerCoalescing says how the events of one order key become one.
+	ConsumerCoalescing = definition.ConsumerCoalescing
+)
 
 // ConsumerDefinition is a consumer as it is configured. A field that is left out has its default.
 type ConsumerDefinition struct {
@@ -105,7 +93,8 @@ type Consumer struct {
 	Created string `json:"created" format:"date-time" example:"2026-11-22T09:30:00Z"`
 	// When the definition, or whether it is paused, was changed last.
 	Changed string `json:"changed" format:"date-time" example:"2026-11-22T09:30:00Z"`
-	// The number of events that it has not passed, in all partitions.
+	// The number of events that it has still to handle, in all partitions. Those that its filter does not select do not
+	// count, as far as they were looked at.
 	Behind int64 `json:"behind" example:"2"`
 	// For how many seconds the oldest event that it has not passed has been waiting.
 	LagSeconds int64 `json:"lagSeconds" example:"3"`
@@ -199,33 +188,29 @@ type ConsumerOutcome struct {
 
 // Consumers lists the consumers by name.
 func (c *Client) Consumers(ctx context.Context) ([]Consumer, error) {
-	return list[Consumer](ctx, c, "/v1/consumers", Filter{})
+	return list[Consumer](ctx, c, "/v1/consumers", 0)
 }
 
 // Consumer returns one consumer, with its place in each partition of the log.
 func (c *Client) Consumer(ctx context.Context, name string) (Consumer, error) {
-	return get[Consumer](ctx, c, consumerPath(name))
+	return get[Consumer](ctx, c, at("consumers", name))
 }
 
 // ApplyConsumer creates or replaces a consumer's definition.
 func (c *Client) ApplyConsumer(ctx context.Context, d ConsumerDefinition,
-	reason string) (out Consumer, err error) {
-	err = c.Call(ctx, http.MethodPut, consumerPath(d.Name)+query("reason", reason), d, &out)
-	return out, err
+	reason string) (Consumer, error) {
+	return put[Consumer](ctx, c, at("consumers", d.Name)+query("reason", reason), d)
 }
 
 // Parked lists the parked events of a consumer, in the order in which they will be handled.
 func (c *Client) Parked(ctx context.Context, name string, limit int) ([]ParkedEvent, error) {
-	return list[ParkedEvent](ctx, c, consumerPath(name)+"/parked", Filter{Limit: limit})
+	return list[ParkedEvent](ctx, c, at("consumers", name, "parked"), limit)
 }
 
 // ActOnConsumer acts on a consumer. A repeated request with the same key does nothing more.
 func (c *Client) ActOnConsumer(ctx context.Context, name string, in ConsumerAction,
 	key string) (ConsumerOutcome, error) {
-	var out ConsumerOutcome
-	err := c.Call(ctx, http.MethodPost, consumerPath(name)+"/actions", in, &out,
-		"Idempotency-Key", key)
-	return out, err
+	return post[ConsumerOutcome](ctx, c, at("consumers", name, "actions"), in, key)
 }
 
 // FilterTrial asks what a filter would select of the past log.
@@ -272,9 +257,6 @@ type SelectedEvent struct {
 }
 
 // TryFilter applies a filter to the past log, and changes nothing.
-func (c *Client) TryFilter(ctx context.Context, in FilterTrial) (out FilterTrialResult, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/filters", in, &out)
-	return out, err
+func (c *Client) TryFilter(ctx context.Context, in FilterTrial) (FilterTrialResult, error) {
+	return post[FilterTrialResult](ctx, c, "/v1/filters", in)
 }
-
-func consumerPath(name string) string { return "/v1/consumers/" + url.PathEscape(name) }

@@ -1,9 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // CorrectionRequest corrects what is said of an object. At least one of its fields but the last two is given.
 type CorrectionRequest struct {
@@ -35,7 +32,7 @@ type CorrectionRequest struct {
 }
 
 // Correct makes a batch of one job that corrects an object. The same key with the same request gives the same batch.
-func (c *Client) Correct(ctx context.Context, ark string, in CorrectionRequest, key string) (out Accepted, err error) {
-	err = c.Call(ctx, http.MethodPost, ObjectPath(ark)+"/corrections", in, &out, "Idempotency-Key", key)
-	return out, err
+func (c *Client) Correct(ctx context.Context, ark string, in CorrectionRequest,
+	key string) (Accepted, error) {
+	return post[Accepted](ctx, c, ObjectPath(ark)+"/corrections", in, key)
 }

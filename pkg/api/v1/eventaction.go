@@ -1,9 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // EventLogAction is an action on the log of events.
 type EventLogAction struct {
@@ -25,7 +22,6 @@ type EventLogOutcome struct {
 
 // ActOnEventLog acts on the log of events. A repeated request with the same key does nothing more.
 func (c *Client) ActOnEventLog(ctx context.Context, in EventLogAction,
-	key string) (out EventLogOutcome, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/events/actions", in, &out, "Idempotency-Key", key)
-	return out, err
+	key string) (EventLogOutcome, error) {
+	return post[EventLogOutcome](ctx, c, "/v1/events/actions", in, key)
 }

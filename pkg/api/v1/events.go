@@ -177,6 +177,5 @@ func (c *Client) LogEvent(ctx context.Context, subject string, version int64) (L
 
 // LogPartitions lists the partitions of the log of events.
 func (c *Client) LogPartitions(ctx context.Context) ([]LogPartition, error) {
-	page, err := get[List[LogPartition]](ctx, c, "/v1/partitions")
-	return page.Items, err
+	return list[LogPartition](ctx, c, "/v1/partitions", 0)
 }

@@ -1,9 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // ItemMark is the newest event of a name that counts.
 type ItemMark struct {
@@ -139,7 +136,7 @@ type ItemFilter struct {
 
 // AllItems lists items, in no order.
 func (c *Client) AllItems(ctx context.Context, f ItemFilter) ([]Item, error) {
-	return pages[Item](ctx, c, "/v1/items", f.Limit, "kind", f.Kind, "type", f.Type)
+	return list[Item](ctx, c, "/v1/items", f.Limit, "kind", f.Kind, "type", f.Type)
 }
 
 // Item returns one item.
@@ -148,21 +145,17 @@ func (c *Client) Item(ctx context.Context, id string) (Item, error) {
 }
 
 // CreateItem creates a custom item. The same request again changes nothing.
-func (c *Client) CreateItem(ctx context.Context, in ItemRequest,
-	key string) (out ItemOutcome, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/items", in, &out, "Idempotency-Key", key)
-	return out, err
+func (c *Client) CreateItem(ctx context.Context, in ItemRequest, key string) (ItemOutcome, error) {
+	return post[ItemOutcome](ctx, c, "/v1/items", in, key)
 }
 
 // ActOnItem acts on an item. A repeated request with the same key does nothing more.
 func (c *Client) ActOnItem(ctx context.Context, id string, in ItemAction,
-	key string) (out ItemOutcome, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/item/actions"+query("id", id), in, &out,
-		"Idempotency-Key", key)
-	return out, err
+	key string) (ItemOutcome, error) {
+	return post[ItemOutcome](ctx, c, "/v1/item/actions"+query("id", id), in, key)
 }
 
 // ItemHistory lists what happened to an item and to what it follows, oldest first.
 func (c *Client) ItemHistory(ctx context.Context, id string, limit int) ([]ItemEvent, error) {
-	return pages[ItemEvent](ctx, c, "/v1/item/history", limit, "id", id)
+	return list[ItemEvent](ctx, c, "/v1/item/history", limit, "id", id)
 }

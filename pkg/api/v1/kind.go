@@ -44,9 +44,9 @@ func pathOf(id string) (string, error) {
 	case KindObject:
 		return ObjectPath(id), nil
 	case KindBatch:
-		return batchPath(id), nil
+		return at("batches", id), nil
 	case KindJob:
-		return jobPath(id), nil
+		return at("jobs", id), nil
 	}
 	return "", fault.New(fault.Invalid, "%q is not the id of a batch, a job or an object; "+
 		"batch and job ids are printed by archivist submit and archivist job list", id)

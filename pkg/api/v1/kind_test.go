@@ -109,6 +109,27 @@ func TestCalls(t *testing.T) {
 	called("POST /v1/reindex?cursor=a&to=b", problem(c.Reindex(ctx, v1.ReindexRequest{Cursor: "a", To: "b"})))
 }
 
+// TestBlankHeadersAreNotSent: a key that is empty or blank is none, and the token of a run, too.
+func TestBlankHeadersAreNotSent(t *testing.T) {
+	var got http.Header
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	defer srv.Close()
+	c := &v1.Client{URL: srv.URL, HTTP: srv.Client()}
+	for key, want := range map[string][]string{"": nil, " \t": nil, "k": {"k"}} {
+		err := problem(c.Submit(t.Context(), v1.BatchRequest{}, key))
+		if sent := got.Values("Idempotency-Key"); err != nil || !slices.Equal(sent, want) {
+			t.Errorf("the key %q is sent as %q, %v", key, sent, err)
+		}
+		err = problem(c.RevisionPlan(t.Context(), "maps", 1, key))
+		if sent := got.Values(v1.RunHeader); err != nil || !slices.Equal(sent, want) {
+			t.Errorf("the token %q is sent as %q, %v", key, sent, err)
+		}
+	}
+}
+
 // TestPages: a list is read to its end, or to the filter's limit, and is never nil.
 func TestPages(t *testing.T) {
 	pages := map[string]string{

@@ -59,9 +59,8 @@ type PREMISRefusal struct {
 // ImportPREMIS imports the events of a PREMIS document into an item. The same document again changes
 // nothing.
 func (c *Client) ImportPREMIS(ctx context.Context, item string,
-	in PREMISImport) (out PREMISImported, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/item/premis"+query("id", item), in, &out)
-	return out, err
+	in PREMISImport) (PREMISImported, error) {
+	return post[PREMISImported](ctx, c, "/v1/item/premis"+query("id", item), in)
 }
 
 // ItemPREMIS writes the history of an item as one PREMIS document.

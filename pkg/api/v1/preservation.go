@@ -1,9 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // Which of the two sets of files of an object is meant.
 const (
@@ -78,12 +75,12 @@ type Format struct {
 
 // Fixity returns the last check of an object's stored files, or of their copies: in is InStorage or InCopy.
 func (c *Client) Fixity(ctx context.Context, ark, in string) (FixityCheck, error) {
-	return get[FixityCheck](ctx, c, ObjectPath(ark)+"/fixity?in="+in)
+	return get[FixityCheck](ctx, c, ObjectPath(ark)+"/fixity"+query("in", in))
 }
 
 // Formats lists the formats of the files of a version, by path.
 func (c *Client) Formats(ctx context.Context, ark string, version int) ([]FileFormats, error) {
-	return list[FileFormats](ctx, c, versionPath(ark, version)+"/formats", Filter{})
+	return list[FileFormats](ctx, c, versionPath(ark, version)+"/formats", 0)
 }
 
 // RepairRequest asks for the repair of a stored file from its copy in the second bucket, or of the copy from the
@@ -145,19 +142,16 @@ type Repair struct {
 
 // Repairs lists the repairs of an object, the oldest first.
 func (c *Client) Repairs(ctx context.Context, ark string) ([]Repair, error) {
-	return list[Repair](ctx, c, ObjectPath(ark)+"/repairs", Filter{})
+	return list[Repair](ctx, c, ObjectPath(ark)+"/repairs", 0)
 }
 
 // ProposeRepair asks for a plan of a repair.
-func (c *Client) ProposeRepair(ctx context.Context, ark string,
-	in RepairRequest) (out Repair, err error) {
-	err = c.Call(ctx, http.MethodPost, ObjectPath(ark)+"/repairs", in, &out)
-	return out, err
+func (c *Client) ProposeRepair(ctx context.Context, ark string, in RepairRequest) (Repair, error) {
+	return post[Repair](ctx, c, ObjectPath(ark)+"/repairs", in)
 }
 
 // ConfirmRepair lets a planned repair be done.
 func (c *Client) ConfirmRepair(ctx context.Context, ark, id string,
-	in RepairConfirmation) (out Repair, err error) {
-	err = c.Call(ctx, http.MethodPost, ObjectPath(ark)+"/repairs/"+id+"/confirm", in, &out)
-	return out, err
+	in RepairConfirmation) (Repair, error) {
+	return post[Repair](ctx, c, ObjectPath(ark)+"/repairs/"+id+"/confirm", in)
 }

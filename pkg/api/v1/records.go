@@ -1,9 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/url"
-)
+import "context"
 
 // HistoryEvent is an event of the permanent record of an object.
 type HistoryEvent struct {
@@ -90,24 +87,24 @@ type ObjectStatistics struct {
 
 // History lists the permanent record of an object, oldest event first.
 func (c *Client) History(ctx context.Context, ark string) ([]HistoryEvent, error) {
-	return list[HistoryEvent](ctx, c, ObjectPath(ark)+"/history", Filter{})
+	return list[HistoryEvent](ctx, c, ObjectPath(ark)+"/history", 0)
 }
 
 // Statistics lists the counts of all collections or, with a name, of one.
 func (c *Client) Statistics(ctx context.Context, collection string) ([]Statistics, error) {
-	return list[Statistics](ctx, c, "/v1/statistics", Filter{Collection: collection})
+	return list[Statistics](ctx, c, "/v1/statistics", 0, "collection", collection)
 }
 
 // StatisticsOf returns the counts of a collection with those of the days from one to another,
 // e.g. "2026-11-22".
 func (c *Client) StatisticsOf(ctx context.Context, collection, from,
 	to string) (Statistics, error) {
-	q := url.Values{"collection": {collection}, "from": {from}, "to": {to}}
-	page, err := get[List[Statistics]](ctx, c, "/v1/statistics?"+q.Encode())
-	if err != nil || len(page.Items) == 0 {
+	all, err := list[Statistics](ctx, c, "/v1/statistics", 1, "collection", collection, "from",
+		from, "to", to)
+	if err != nil || len(all) == 0 {
 		return Statistics{}, err
 	}
-	return page.Items[0], nil
+	return all[0], nil
 }
 
 // ObjectStatistics returns the counts of an object.

@@ -1,10 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-	"net/url"
-)
+import "context"
 
 // ReplayRequest asks that a consumer handles events again, or, with `rebuild`, that it gets
 // everything that is stored.
@@ -101,28 +97,22 @@ type ReplayAction struct {
 
 // StartReplay starts a replay for a consumer. The same key again is the same replay.
 func (c *Client) StartReplay(ctx context.Context, consumer string, in ReplayRequest,
-	key string) (out Replay,
-	err error) {
-	err = c.Call(ctx, http.MethodPost, consumerPath(consumer)+"/replays", in, &out,
-		"Idempotency-Key", key)
-	return out, err
+	key string) (Replay, error) {
+	return post[Replay](ctx, c, at("consumers", consumer, "replays"), in, key)
 }
 
 // Replays lists the replays of a consumer, the newest first.
 func (c *Client) Replays(ctx context.Context, consumer string, limit int) ([]Replay, error) {
-	return list[Replay](ctx, c, consumerPath(consumer)+"/replays", Filter{Limit: limit})
+	return list[Replay](ctx, c, at("consumers", consumer, "replays"), limit)
 }
 
 // Replay returns a replay, with its progress.
 func (c *Client) Replay(ctx context.Context, id string) (Replay, error) {
-	return get[Replay](ctx, c, replayPath(id))
+	return get[Replay](ctx, c, at("replays", id))
 }
 
 // ActOnReplay acts on a replay.
 func (c *Client) ActOnReplay(ctx context.Context, id string, in ReplayAction,
-	key string) (out Replay, err error) {
-	err = c.Call(ctx, http.MethodPost, replayPath(id)+"/actions", in, &out, "Idempotency-Key", key)
-	return out, err
+	key string) (Replay, error) {
+	return post[Replay](ctx, c, at("replays", id, "actions"), in, key)
 }
-
-func replayPath(id string) string { return "/v1/replays/" + url.PathEscape(id) }

@@ -10,6 +10,9 @@ type ResearchAnalysis struct {
 	Settings map[string]any `json:"settings,omitempty"`
 }
 
+// String names the analysis, as results do: "name@version".
+func (a ResearchAnalysis) String() string { return a.Name + "@" + a.Version }
+
 // ResearchFeed is a podcast feed whose entries are episodes or clips.
 type ResearchFeed struct {
 	// The address of the feed: RSS or Atom.

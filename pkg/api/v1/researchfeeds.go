@@ -3,7 +3,6 @@ package v1
 import (
 	"context"
 	"net/http"
-	"net/url"
 )
 
 // ResearchFeedState is a feed of a research project, and what is known of it.
@@ -57,12 +56,11 @@ type ResearchLook struct {
 
 // ResearchFeeds lists the feeds of a project.
 func (c *Client) ResearchFeeds(ctx context.Context, project string) ([]ResearchFeedState, error) {
-	return list[ResearchFeedState](ctx, c, researchPath(project)+"/feeds", Filter{})
+	return list[ResearchFeedState](ctx, c, at("research", project, "feeds"), 0)
 }
 
 // LookAtFeed makes a feed due, whatever it waits for.
 func (c *Client) LookAtFeed(ctx context.Context, project, key string) error {
-	return c.Call(ctx, http.MethodPost, researchPath(project)+"/feeds/"+url.PathEscape(key)+
-		"/actions",
-		ResearchLook{Action: "look"}, nil)
+	return c.Call(ctx, http.MethodPost, at("research", project, "feeds", key, "actions"),
+		ResearchLook{"look"}, nil)
 }

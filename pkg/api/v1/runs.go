@@ -1,10 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-	"net/url"
-)
+import "context"
 
 // States of the runs of components.
 const (
@@ -87,19 +83,16 @@ type ComponentRunRequest struct {
 
 // Runs lists the runs of a component, newest first.
 func (c *Client) Runs(ctx context.Context, name string, limit int) ([]ComponentRun, error) {
-	return pages[ComponentRun](ctx, c, componentPath(name)+"/runs", limit)
+	return list[ComponentRun](ctx, c, at("components", name, "runs"), limit)
 }
 
 // Run returns a run of a component, with its newest items.
 func (c *Client) Run(ctx context.Context, name, run string) (ComponentRun, error) {
-	return get[ComponentRun](ctx, c, componentPath(name)+"/runs/"+url.PathEscape(run))
+	return get[ComponentRun](ctx, c, at("components", name, "runs", run))
 }
 
 // StartRun runs a component. If it is running, it runs once more afterwards.
 func (c *Client) StartRun(ctx context.Context, name string, in ComponentRunRequest,
-	key string) (out ComponentRun,
-	err error) {
-	err = c.Call(ctx, http.MethodPost, componentPath(name)+"/runs", in, &out,
-		"Idempotency-Key", key)
-	return out, err
+	key string) (ComponentRun, error) {
+	return post[ComponentRun](ctx, c, at("components", name, "runs"), in, key)
 }

@@ -67,23 +67,6 @@ func (c *Client) Search(ctx context.Context, text, order string, limit int) (out
 // on, or only that of one collection.
 func (c *Client) Browse(ctx context.Context, by, from, collection string,
 	limit int) ([]BrowseEntry, error) {
-	all := []BrowseEntry{}
-	for cursor := ""; ; {
-		page, err := get[List[BrowseEntry]](ctx, c, "/v1/browse"+
-			query("by", by, "from", from, "collection", collection,
-				"cursor", cursor))
-		if err != nil {
-			return nil, err
-		}
-
-		all = append(all, page.Items...)
-		if limit > 0 && len(all) >= limit {
-			return all[:limit], nil
-		}
-
-		cursor = page.Cursor
-		if cursor == "" {
-			return all, nil
-		}
-	}
+	return list[BrowseEntry](ctx, c, "/v1/browse", limit, "by", by, "from", from, "collection",
+		collection)
 }

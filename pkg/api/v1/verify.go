@@ -1,9 +1,6 @@
 package v1
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // EventsVerified is the result of a verification of the archive of events.
 type EventsVerified struct {
@@ -29,7 +26,6 @@ type ArchiveFinding struct {
 
 // VerifyEvents checks the archive of events for some seconds, from a cursor on ("" at the
 // beginning). If the response has a cursor, call it again with that cursor.
-func (c *Client) VerifyEvents(ctx context.Context, cursor string) (out EventsVerified, err error) {
-	err = c.Call(ctx, http.MethodPost, "/v1/events/verify"+query("cursor", cursor), nil, &out)
-	return out, err
+func (c *Client) VerifyEvents(ctx context.Context, cursor string) (EventsVerified, error) {
+	return post[EventsVerified](ctx, c, "/v1/events/verify"+query("cursor", cursor), nil)
 }

@@ -34,8 +34,8 @@ func researched(t *testing.T) *world {
 	for i := range 3 {
 		s.curate(research.Clip, i)
 	}
-	s.work(0, &research.Problem{Of: research.Episode, Kind: research.Failed, Reason: "404 Not Found"})
-	s.work(1, &research.Problem{Of: research.Clip, Kind: research.Failed, Reason: "404 Not Found"})
+	s.work(0, &research.Problem{Of: string(research.Episode), Kind: research.Failed, Reason: "404 Not Found"})
+	s.work(1, &research.Problem{Of: string(research.Clip), Kind: research.Failed, Reason: "404 Not Found"})
 	s.pass()
 	s.accept()
 	s.pass()
@@ -107,7 +107,7 @@ func (s *studied) report(w research.Work, p *research.Problem) {
 			Episode: w.Episode.Key, Sequence: i + 1, Clip: c.Key}
 		if i == len(w.Clips)-1 {
 			r.Problem, r.Final, r.Count = p, true, len(w.Clips)
-			if p.Of == research.Episode {
+			if p.Of == string(research.Episode) {
 				r.Clip = ""
 			}
 		}
@@ -356,7 +356,8 @@ func TestDuringResearch(t *testing.T) {
 			item := s.accept()
 			s.sent = nil
 			if i%3 > 0 { // else its lease expires
-				s.report(item, &research.Problem{Of: research.Clip, Kind: research.Failed, Reason: "404 Not Found"})
+				s.report(item, &research.Problem{Of: string(research.Clip), Kind: research.Failed,
+					Reason: "404 Not Found"})
 			}
 			w.advance(5 * time.Minute)
 		}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/filter"
@@ -17,8 +16,6 @@ import (
 // Limits of a definition, each with its reason.
 const (
 	MaxDefinition = 32 << 10
-	// MaxDescription is in characters; it is shown in lists.
-	MaxDescription = 1000
 	// MaxNames is of events in a list: all are looked at for each item.
 	MaxNames = 20
 	// MaxIDs is of items of an explicit set: they are part of the definition.
@@ -37,6 +34,9 @@ const (
 	MaxBackoff     = 24 * 3600
 	MaxMaxResults  = 1000
 	MaxEveryDays   = 100 * 365
+	// MaxSubnets and MaxGroups, of security, are those of awsvpc ("AwsVpcConfiguration", Amazon ECS API reference).
+	MaxSubnets = 16
+	MaxGroups  = 5
 	// MaxMaxDepth: an item's row names the components of the chains.
 	MaxMaxDepth = 30
 	// AnyDepth is the MaxDepth of a component that ships and changes no item's content: no circle goes through it,
@@ -116,43 +116,24 @@ type Definition struct {
 
 // Items selects items: those of an explicit set, or those that a filter of package filter selects,
 // whatever actions it names.
-type Items struct {
-	IDs    []string `json:"ids,omitempty"`
-	Filter string   `json:"filter,omitempty"`
-}
+type Items = definition.ComponentItems
 
 // Timeout ends work that takes too long, in seconds: on an item, which is then a failure, and of a
 // run, which takes no more items.
-type Timeout struct {
-	Item int `json:"itemSeconds,omitempty"`
-	Run  int `json:"runSeconds,omitempty"`
-}
+type Timeout = definition.ComponentTimeout
 
 // Runnable is what does the work: exactly one is set.
-type Runnable struct {
-	Function string `json:"function,omitempty"` // the name of one that is part of the system
-	Lambda   string `json:"lambda,omitempty"`   // an ARN
-	Task     *Task  `json:"task,omitempty"`
-}
+type Runnable = definition.ComponentRunnable
 
 // Task is a container of Amazon ECS on Fargate. It gets the Work as JSON in the environment
 // variable ARCHIVIST_WORK, and answers with SendTaskSuccess: a Result of at most 100 KB, for the
 // token in ARCHIVIST_TOKEN. A larger one, with what the execution knows of the item, exceeds what
 // an execution may pass on, 256 KB, and ends the run ("Step Functions service quotas").
-type Task struct {
-	Cluster    string   `json:"cluster"`        // an ARN
-	Definition string   `json:"taskDefinition"` // an ARN
-	Container  string   `json:"container"`      // its name
-	Subnets    []string `json:"subnets"`
-	Groups     []string `json:"securityGroups,omitempty"`
-}
+type Task = definition.ComponentTask
 
 // Retry says how often an item that failed is tried again, and when: after the backoff, which
 // doubles each time.
-type Retry struct {
-	Max     int `json:"max"`
-	Backoff int `json:"backoffSeconds,omitempty"`
-}
+type Retry = definition.ComponentRetry
 
 // Defaults of a definition.
 const (
@@ -184,8 +165,7 @@ func Parse(data []byte) (Definition, error) {
 func (d *Definition) Check() error {
 	d.setDefaults()
 	return definition.Check(d.checkTexts, d.checkNames, d.checkEnd, d.checkItems, d.checkNumbers,
-		d.checkSchedule,
-		d.Runnable.check)
+		d.checkSchedule, d.checkRunnable)
 }
 
 // setDefaults sets the fields that are zero. What is behind a pointer is replaced, not changed: a
@@ -219,14 +199,11 @@ func (d *Definition) checkTexts() error {
 		return fault.New(fault.Invalid,
 			"name: %q: expected 1 to 50 small letters, digits and hyphens, "+
 				"beginning with a letter", definition.Clip(d.Name, 60))
-	case utf8.RuneCountInString(d.Description) > MaxDescription:
-		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted",
-			utf8.RuneCountInString(d.Description), MaxDescription)
 	case d.Event == Stopped:
 		return fault.New(fault.Invalid,
 			"event: %s is what a person records to stop work on an item", Stopped)
 	}
-	return CheckEventName("event", d.Event)
+	return cmp.Or(definition.CheckDescription(d.Description), CheckEventName("event", d.Event))
 }
 
 // CheckEventName refuses what cannot be the name of an event of a component, or of a person.
@@ -417,9 +394,9 @@ func (d *Definition) checkSchedule() error {
 	return nil
 }
 
-// check checks the form of a runnable.
-func (r *Runnable) check() error {
-	set := 0
+// checkRunnable checks the form of what does the work.
+func (d *Definition) checkRunnable() error {
+	r, set := d.Runnable, 0
 	for _, is := range []bool{r.Function != "", r.Lambda != "", r.Task != nil} {
 		if is {
 			set++
@@ -434,7 +411,7 @@ func (r *Runnable) check() error {
 		return fault.New(fault.Invalid, "runnable.lambda: %q: expected the ARN of a function",
 			definition.Clip(r.Lambda, 200))
 	case r.Task != nil:
-		return r.Task.check()
+		return checkTask(r.Task)
 	}
 	return nil
 }
@@ -442,9 +419,8 @@ func (r *Runnable) check() error {
 // awsNames are names of containers, and ids of subnets and security groups.
 var awsNames = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
 
-// check checks the form of what a task names. The limits of 16 subnets and 5 security groups are
-// those of awsvpc ("AwsVpcConfiguration", Amazon ECS API reference).
-func (t *Task) check() error {
+// checkTask checks the form of what a task names.
+func checkTask(t *Task) error {
 	switch {
 	case !arns.MatchString(t.Cluster) || !strings.Contains(t.Cluster, ":cluster/"):
 		return fault.New(fault.Invalid, "runnable.task.cluster: %q: expected the ARN of a cluster",
@@ -457,9 +433,10 @@ func (t *Task) check() error {
 		return fault.New(fault.Invalid,
 			"runnable.task.container: %q: expected the name of a container",
 			definition.Clip(t.Container, 60))
-	case len(t.Subnets) == 0 || len(t.Subnets) > 16 || len(t.Groups) > 5:
+	case len(t.Subnets) == 0 || len(t.Subnets) > MaxSubnets || len(t.Groups) > MaxGroups:
 		return fault.New(fault.Invalid,
-			"runnable.task: expected 1 to 16 subnets and at most 5 security groups")
+			"runnable.task: expected 1 to %d subnets and at most %d security groups",
+			MaxSubnets, MaxGroups)
 	}
 
 	for _, name := range append(slices.Clone(t.Subnets), t.Groups...) {

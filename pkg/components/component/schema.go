@@ -23,7 +23,7 @@ func Schema() []byte {
 	whole := objectNode(node{
 		"name":        textNode(definition.Names.String(), "the name of the component"),
 		"version":     node{"type": "integer", "description": "is set by the system"},
-		"description": node{"type": "string", "maxLength": MaxDescription},
+		"description": node{"type": "string", "maxLength": definition.MaxDescription},
 		"event":       own,
 		"pastSuccess": listNode(any, MaxNames,
 			"the newest event of each of these names is a success"),
@@ -58,9 +58,9 @@ func Schema() []byte {
 			"task": nullable(objectNode(node{"cluster": arn, "taskDefinition": arn,
 				"container": aws,
 				"subnets": node{"type": "array", "items": aws, "minItems": 1,
-					"maxItems": 16},
+					"maxItems": MaxSubnets},
 				"securityGroups": node{"type": []string{"array", "null"}, "items": aws,
-					"maxItems": 5}},
+					"maxItems": MaxGroups}},
 				"cluster", "taskDefinition", "container", "subnets"))}),
 		"retry": nullable(objectNode(node{
 			"max": numberNode(1, MaxRetries, 0,

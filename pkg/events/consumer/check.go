@@ -17,8 +17,6 @@ import (
 const (
 	// MaxDefinition is in bytes of its file.
 	MaxDefinition = 32 << 10
-	// MaxDescription is in characters; it is shown in lists.
-	MaxDescription = 1000
 	// MaxFilter is in characters; it is evaluated for every event.
 	MaxFilter = 4096
 	// MaxBatch is the number of events of one call: those that one transaction can park.
@@ -63,8 +61,7 @@ func Parse(data []byte) (Definition, error) {
 func (d *Definition) Check() error {
 	d.setDefaults()
 	return definition.Check(d.checkTexts, d.checkChoices, d.checkNumbers, d.checkSchedule,
-		d.checkStart, d.checkCoalesce,
-		d.Target.check)
+		d.checkStart, d.checkCoalesce, d.checkTarget)
 }
 
 // setDefaults sets the fields that are zero. Retries of 0 are the default, so there is NoRetries.
@@ -92,16 +89,13 @@ func (d *Definition) checkTexts() error {
 		return fault.New(fault.Invalid,
 			"name: %q: expected 1 to 50 small letters, digits and hyphens, "+
 				"beginning with a letter", definition.Clip(d.Name, 60))
-	case utf8.RuneCountInString(d.Description) > MaxDescription:
-		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted",
-			utf8.RuneCountInString(d.Description), MaxDescription)
 	case strings.TrimSpace(d.Filter) == "":
 		return fault.New(fault.Invalid, "filter: empty; *+* selects all events")
 	case utf8.RuneCountInString(d.Filter) > MaxFilter:
 		return fault.New(fault.Invalid, "filter: %d characters; at most %d are accepted",
 			utf8.RuneCountInString(d.Filter), MaxFilter)
 	}
-	return nil
+	return definition.CheckDescription(d.Description)
 }
 
 func (d *Definition) checkChoices() error {
@@ -193,10 +187,10 @@ func (d *Definition) checkCoalesce() error {
 	return definition.Within("coalesce.mostSeconds", m.MaxWait, m.Debounce, LongestWait)
 }
 
-// check refuses a target that is not exactly one thing, and ARNs and URLs that cannot be called.
+// checkTarget refuses a target that is not exactly one thing, and ARNs and URLs that cannot be called.
 // Whether the deployment may call it is checked by the Store.
-func (t Target) check() error {
-	set := 0
+func (d *Definition) checkTarget() error {
+	t, set := d.Target, 0
 	for _, s := range []string{t.Handler, t.Lambda, t.Queue} {
 		if s != "" {
 			set++

@@ -42,6 +42,7 @@ import (
 	"context"
 
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/definition"
 )
 
 // Item is one event that a target is called with, or several of one key that were coalesced. It is
@@ -206,21 +207,7 @@ type Definition struct {
 // Coalesce says how events are coalesced: those of one order key inside a window become one item. With
 // Debounce, those of several windows do (source: the object-model-events text, AIP updating: "coalesce
 // a batch of changes to an object made close in time").
-type Coalesce struct {
-	// Debounce is in seconds: an item waits until its key had no event for so long. 0: it waits for
-	// nothing.
-	Debounce int `json:"quietSeconds,omitempty"`
-
-	// MaxWait is in seconds: no item waits longer than this after its first event.
-	MaxWait int `json:"mostSeconds,omitempty"`
-
-	// Cancel: a create and a delete of one subject cancel out, so that the target hears of neither.
-	Cancel bool `json:"cancel,omitempty"`
-}
+type Coalesce = definition.ConsumerCoalescing
 
 // Target is what handles a consumer's events. Exactly one field is set.
-type Target struct {
-	Handler string `json:"handler,omitempty"` // the name of one of ours
-	Lambda  string `json:"lambda,omitempty"`  // the ARN of a function
-	Queue   string `json:"queue,omitempty"`   // the URL of an SQS queue
-}
+type Target = definition.ConsumerTarget

@@ -9,6 +9,7 @@ import (
 
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -66,7 +67,7 @@ func TestApplyRepeated(t *testing.T) {
 // TestCharacters: limits of texts count characters, as the API does.
 func TestCharacters(t *testing.T) {
 	d := define("c", func(d def) {
-		d.Description = strings.Repeat("ü", consumer.MaxDescription)
+		d.Description = strings.Repeat("ü", definition.MaxDescription)
 		d.Filter = "*+*{id=" + strings.Repeat("ü", consumer.MaxFilter-8) + "}"
 	})
 	if err := d.Check(); err != nil {

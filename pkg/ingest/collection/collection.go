@@ -84,9 +84,9 @@ type Containers struct {
 // The largest limits of a profile: a directory of more files does not fit into the memory of a function, and DEFLATE
 // packs at most 1,032 times.
 const (
-	mostFiles = 500_000
-	mostBytes = 1 << 50
-	mostRatio = 1100
+	MaxFiles = 500_000
+	MaxBytes = 1 << 50
+	MaxRatio = 1100
 )
 
 // check returns an Invalid for a limit that no container can be unpacked by.
@@ -97,8 +97,8 @@ func (c *Containers) check() error {
 	for _, limit := range []struct {
 		name      string
 		given, to int64
-	}{{"maxFiles", int64(c.MaxFiles), mostFiles}, {"maxBytes", c.MaxBytes, mostBytes}, {"maxRatio", c.MaxRatio,
-		mostRatio}} {
+	}{{"maxFiles", int64(c.MaxFiles), MaxFiles}, {"maxBytes", c.MaxBytes, MaxBytes}, {"maxRatio", c.MaxRatio,
+		MaxRatio}} {
 		if limit.given < 0 || limit.given > limit.to {
 			return fault.New(fault.Invalid, "containers.%s: %d: expected 1 to %d, or 0 for the default", limit.name,
 				limit.given, limit.to)
@@ -362,17 +362,17 @@ func (s Store) checkDeployed(p Profile) error {
 	return nil
 }
 
-// maxDeferred is how many consumers a profile can defer: each run reads the profile.
-const maxDeferred = 50
+// MaxDeferred is how many consumers a profile can defer: each run reads the profile.
+const MaxDeferred = 50
 
 // checkDeferred refuses names that no consumer has.
 func (s Store) checkDeferred(ctx context.Context, names []string) error {
 	switch {
 	case len(names) == 0:
 		return nil
-	case len(names) > maxDeferred:
+	case len(names) > MaxDeferred:
 		return fault.New(fault.Invalid, "defer: %d consumers; at most %d are accepted", len(names),
-			maxDeferred)
+			MaxDeferred)
 	case s.Consumer == nil:
 		return fault.New(fault.Invalid, "defer: consumers cannot be deferred here")
 	}

@@ -29,8 +29,8 @@ const (
 	Refused  Verdict = "refuse"
 )
 
-// mostFormats is how many entries each list of a profile may have.
-const mostFormats = 200
+// MaxFormats is how many entries each list of a profile may have.
+const MaxFormats = 200
 
 var formatEntry = regexp.MustCompile(`^((x-)?fmt/[0-9]{1,6}|[a-z]+/(\*|[a-z0-9][a-z0-9.+-]*))$`)
 
@@ -41,9 +41,9 @@ func (f *Formats) check() error {
 	}
 
 	for name, list := range map[string][]string{"refuse": f.Refuse, "accept": f.Accept, "warn": f.Warn} {
-		if len(list) > mostFormats {
+		if len(list) > MaxFormats {
 			return fault.New(fault.Invalid, "formats.%s: %d entries; at most %d are accepted", name, len(list),
-				mostFormats)
+				MaxFormats)
 		}
 		for _, entry := range list {
 			if entry != formats.Unknown && !formatEntry.MatchString(entry) {

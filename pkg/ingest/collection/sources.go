@@ -28,8 +28,8 @@ type Credential struct {
 	Secret string `dynamo:"secret_name" json:"secret"` // its name in Secrets Manager; see fetch.Authorization
 }
 
-// mostSources is how many entries each list of a profile's sources may have.
-const mostSources = 50
+// MaxSources is how many entries each list of a profile's sources may have.
+const MaxSources = 50
 
 // host is a host name (RFC 1123, section 2.1), an IPv4 address, or an IPv6 address in brackets, perhaps with a port.
 var host = regexp.MustCompile(`^(?i)(` + label + `(\.` + label + `)*|\[[0-9a-f:.]+\])(:[0-9]{1,5})?$`)
@@ -45,8 +45,8 @@ func (s *Sources) check(readable []string) error {
 
 	for name, n := range map[string]int{"allow": len(s.Allow), "deny": len(s.Deny), "credentials": len(s.Credentials),
 		"buckets": len(s.Buckets)} {
-		if n > mostSources {
-			return fault.New(fault.Invalid, "sources.%s: %d entries; at most %d are accepted", name, n, mostSources)
+		if n > MaxSources {
+			return fault.New(fault.Invalid, "sources.%s: %d entries; at most %d are accepted", name, n, MaxSources)
 		}
 	}
 

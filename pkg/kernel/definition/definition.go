@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/goccy/go-yaml"
@@ -25,6 +26,17 @@ var Names = regexp.MustCompile(`^[a-z][a-z0-9-]{0,49}$`)
 // Functions are ARNs of Lambda functions. With a version or an alias, or without. Other
 // partitions (aws-cn, aws-us-gov) count.
 var Functions = regexp.MustCompile(`^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9_$-]+)?$`)
+
+// MaxDescription is how long a description may be, in characters; it is shown in lists.
+const MaxDescription = 1000
+
+// CheckDescription refuses a description that is too long.
+func CheckDescription(text string) error {
+	if n := utf8.RuneCountInString(text); n > MaxDescription {
+		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted", n, MaxDescription)
+	}
+	return nil
+}
 
 // Parse reads a definition of at most so many bytes from JSON or YAML. Unknown and repeated
 // fields, and more than one document, are an Invalid. It does not check the values.

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/objects/fixity"
 	"archivist/pkg/objects/inventory"
@@ -65,9 +66,6 @@ type Repair struct {
 // missing stands for the digest of a file that is not there.
 const missing = "missing"
 
-// mostReason is the maximum length of a reason, in characters.
-const mostReason = 500
-
 // maxKey is the maximum length of a key, in bytes ("Naming Amazon S3 objects").
 const maxKey = 1024
 
@@ -104,10 +102,10 @@ func (r *Replica) Repairs(ctx context.Context, ark,
 // without a row a NotFound.
 func (r *Replica) Propose(ctx context.Context, ark, file string, at fixity.Location,
 	by, reason string) (*Repair, error) {
-	if n := utf8.RuneCountInString(reason); n == 0 || n > mostReason {
+	if n := utf8.RuneCountInString(reason); n == 0 || n > registry.MaxReason {
 		return nil, fault.New(fault.Invalid,
 			"reason: %d characters; expected 1 to %d: the history keeps it", n,
-			mostReason)
+			registry.MaxReason)
 	}
 
 	key := ocfl.Prefix(ark) + strings.TrimPrefix(file, ocfl.Prefix(ark))

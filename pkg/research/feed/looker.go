@@ -234,7 +234,7 @@ func (l *Looker) merge(ctx context.Context, r *row, found Look, m *merged, began
 
 		_, err := l.Research.Curate(ctx, research.Curated{
 			Project: r.Project,
-			Kind:    r.feed.Kind,
+			Kind:    research.Kind(r.feed.Kind),
 			Source:  r.feed.Source,
 			ID:      e.ID,
 			Title:   e.Title,

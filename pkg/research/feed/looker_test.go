@@ -112,7 +112,8 @@ func (s *studio) apply(urls ...string) {
 	s.t.Helper()
 	p := research.Project{Name: songs, Analysis: research.Analysis{Name: "any", Version: "1"}}
 	for _, url := range urls {
-		p.Feeds = append(p.Feeds, research.Feed{URL: url, Source: "show", Kind: research.Episode, Every: 60})
+		p.Feeds = append(p.Feeds, research.Feed{URL: url, Source: "show",
+			Kind: string(research.Episode), EveryMinutes: 60})
 	}
 	err := s.Research.Apply(s.t.Context(), p, research.By{Actor: "ann", Reason: "a test"})
 	if err != nil {

@@ -48,7 +48,7 @@ const prefix = "feed#"
 func partition(project string) string { return "RESEARCHFEEDS#" + project }
 
 // keyOf is the key of a feed in its project. Another address, source or kind is another feed.
-func keyOf(f research.Feed) string { return research.Key(string(f.Kind)+" "+f.Source, f.URL) }
+func keyOf(f research.Feed) string { return research.Key(f.Kind+" "+f.Source, f.URL) }
 
 // newRow is the row of a feed that was never looked at, so it is due.
 func newRow(project, key string, f research.Feed) *row {
@@ -143,7 +143,7 @@ func (r *row) next() int64 {
 	if r.Wait > 0 || r.Looked == 0 {
 		return r.Wait
 	}
-	return r.Looked + int64(r.feed.Every)*time.Minute.Milliseconds()
+	return r.Looked + int64(r.feed.EveryMinutes)*time.Minute.Milliseconds()
 }
 
 // State is what is known of a feed. Times are in milliseconds since 1970, 0 for never.

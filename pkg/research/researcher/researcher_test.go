@@ -266,16 +266,7 @@ func (d direct) Accept(ctx context.Context, lease, token string) (w *Work, err e
 
 func (d direct) Report(ctx context.Context, r Report) (receipt Receipt, err error) {
 	err = d.call(func() error {
-		stored := research.Report{Project: r.Project, Lease: r.Lease, Researcher: r.Researcher, Analysis: r.Analysis,
-			Episode: r.Episode, Sequence: r.Sequence, Clip: r.Clip, Truncated: r.Truncated, Millis: r.Millis,
-			Final: r.Final, Count: r.Count}
-		for _, h := range r.Hits {
-			stored.Hits = append(stored.Hits, research.Hit{Offset: h.Offset, Length: h.Length, Score: h.Score})
-		}
-		if r.Problem != nil {
-			stored.Problem = &research.Problem{Of: research.Kind(r.Problem.Of), Kind: r.Problem.Kind,
-				Reason: r.Problem.Reason}
-		}
+		stored := research.Report(r)
 		l, err := d.Lease(ctx, r.Lease)
 		receipt.Ended = err == nil && l.Ended > 0
 		return errors.Join(stored.Check(), d.record(ctx, stored))

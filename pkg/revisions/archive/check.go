@@ -18,8 +18,8 @@ import (
 // MaxURL bounds a URL in bytes: it is part of a row, and of messages.
 const MaxURL = 1000
 
-// maxBranch bounds the name of a branch in bytes: it is the name of a file in a repository.
-const maxBranch = 200
+// MaxBranch bounds the name of a branch in bytes: it is the name of a file in a repository.
+const MaxBranch = 200
 
 // secretName is the form of names in AWS Secrets Manager (CreateSecret, Name), without its
 // automatic suffix.
@@ -204,8 +204,8 @@ func checkBranch(name string) error {
 	switch {
 	case name == "":
 		return invalid("branch", "it is missing; its first parents are the revisions")
-	case len(name) > maxBranch:
-		return invalid("branch", "found %d bytes; expected at most %d", len(name), maxBranch)
+	case len(name) > MaxBranch:
+		return invalid("branch", "found %d bytes; expected at most %d", len(name), MaxBranch)
 	case strings.HasPrefix(name, "refs/"):
 		return invalid("branch", "found %q; expected its name without refs/heads/", name)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, refused) ||

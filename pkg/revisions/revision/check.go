@@ -55,15 +55,15 @@ func (s Settings) Check() error {
 		return fault.New(fault.Invalid, "baseline: found %d; expected 1 to %d, or none", s.Baseline,
 			int64(MaxRevision))
 	case s.Reconcile < -1 || s.Reconcile > 0 && s.Reconcile < 60_000 ||
-		s.Reconcile > 30*24*3600_000:
+		s.Reconcile > MaxReconcile:
 		return fault.New(fault.Invalid,
 			"reconcile: found %d ms; expected a minute to 30 days, or -1 for never",
 			s.Reconcile)
 	case s.Running < 0 || s.Running > MostRunning:
 		return fault.New(fault.Invalid, "running: found %d; expected 1 to %d", s.Running,
 			MostRunning)
-	case len(s.Title) > 300 || strings.ContainsFunc(s.Title, isControl):
-		return fault.New(fault.Invalid, "title: expected at most 300 bytes in one line")
+	case len(s.Title) > MaxTitle || strings.ContainsFunc(s.Title, isControl):
+		return fault.New(fault.Invalid, "title: expected at most %d bytes in one line", MaxTitle)
 	}
 	return nil
 }

@@ -79,6 +79,12 @@ const (
 	// events.
 	MaxTransaction = 200
 
+	// Of an archive, in bytes.
+	MaxTitle = 300
+
+	// Between two looks at an archive, in milliseconds: 30 days.
+	MaxReconcile = 30 * 24 * 3600_000
+
 	// Instances of an archive that run at once, unless it sets another limit.
 	MaxRunning = 20
 
