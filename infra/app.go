@@ -57,7 +57,7 @@ type App struct {
 //
 // The order follows from what refers to what: queues, then machines, then functions with the
 // names of both, then the API, whose function knows most of the others. Where that would be a
-// circle, a name is fixed beforehand (adminMachine, runMachine, taskMachine).
+// cycle, a name is fixed beforehand (adminMachine, runMachine, taskMachine).
 func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	a := &App{Stack: awscdk.NewStack(scope, jsii.String(id), &awscdk.StackProps{
 		Description:           jsii.String("Archivist: queues, functions, state machines, API"),

@@ -62,7 +62,7 @@ func importsOf(t *testing.T, each func(path, dir, imported string)) {
 	})
 }
 
-// TestImports: a wing imports only those that the table names, which are above it there; so there is no circle.
+// TestImports: a wing imports only those that the table names, which are above it there; so there is no cycle.
 func TestImports(t *testing.T) {
 	may, used := map[string][]string{}, map[string]bool{}
 	for _, w := range wings {

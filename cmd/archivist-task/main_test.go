@@ -184,7 +184,7 @@ func TestStopped(t *testing.T) {
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	c.ends(runner.Broken, 0, "the runner was told to end")
+	c.ends(runner.Broken, 0, "the runner was asked to stop")
 	if c.log() != "begun\nasked\n" {
 		t.Errorf("it said %q", c.log())
 	}

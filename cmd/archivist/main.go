@@ -38,7 +38,7 @@ type cli struct {
 	Batch  jobs.BatchCmd  `cmd:"" help:"List and follow batches, read their reports; check manifests and bags."`
 	Job    jobs.Cmd       `cmd:"" help:"List and follow jobs, and act on them."`
 
-	Object     objects.Cmd   `cmd:"" help:"List preserved objects, get their content, see how well they are kept."`
+	Object     objects.Cmd   `cmd:"" help:"List preserved objects, get their content, see how well they are preserved."`
 	Collection collectionCmd `cmd:"" help:"Show and set the profiles of collections; show their statistics."`
 
 	Queue     jobs.QueueCmd     `cmd:"" help:"Show what runs, what waits and what is held; pause and resume it."`

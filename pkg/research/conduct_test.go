@@ -20,14 +20,14 @@ func TestConduct(t *testing.T) {
 	for i := range 30 {
 		b.curate(Episode, fmt.Sprintf("e%02d", i), 0, 0)
 	}
-	hello := func() {
+	heartbeats := func() {
 		for _, name := range []string{"bad", "good"} {
 			b.must(b.Heartbeat(t.Context(), songs, Researcher{Name: name, Capacity: 1}))
 		}
 	}
 	fails := func(name string, n int) {
 		for range n {
-			hello()
+			heartbeats()
 			b.pass()
 			b.problem(b.accept(name), 1, Episode, Failed)
 		}
@@ -41,7 +41,7 @@ func TestConduct(t *testing.T) {
 		return time.UnixMilli(all[0].Until).Sub(b.clock)
 	}
 	present := func() int {
-		hello()
+		heartbeats()
 		n, err := b.Present(t.Context(), songs)
 		b.must(err)
 		return n

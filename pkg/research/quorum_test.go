@@ -18,8 +18,8 @@ func compared(t *testing.T, quorum, maxClips int) *bench {
 	return b
 }
 
-// hello says that researchers are present, each for one work item.
-func (b *bench) hello(names ...string) {
+// present says that researchers are present, each for one work item.
+func (b *bench) present(names ...string) {
 	b.t.Helper()
 	for _, name := range names {
 		b.must(b.Heartbeat(b.t.Context(), songs, Researcher{Name: name, Capacity: 1}))
@@ -37,7 +37,7 @@ func at(seconds ...int64) (hits []Hit) {
 // finds lets a researcher take the next work item, and report the same hits for each clip.
 func (b *bench) finds(name string, hits ...Hit) Work {
 	b.t.Helper()
-	b.hello(name)
+	b.present(name)
 	b.pass()
 	w, err := b.Next(b.t.Context(), songs, name, b.NewID(), sentBox{b})
 	b.must(err)
@@ -60,7 +60,7 @@ func (b *bench) finds(name string, hits ...Hit) Work {
 // idle checks that a researcher gets nothing.
 func (b *bench) idle(name string) {
 	b.t.Helper()
-	b.hello(name)
+	b.present(name)
 	b.pass()
 	if w, err := b.Next(b.t.Context(), songs, name, b.NewID(), sentBox{b}); w != nil || err != nil {
 		b.t.Errorf("%s gets %+v, %v", name, w, err)
@@ -196,7 +196,7 @@ func TestQuorumOrder(t *testing.T) {
 	b.clock = b.clock.Add(2 * time.Hour)
 	b.sent = nil
 	for range 3 {
-		b.hello("one", "two")
+		b.present("one", "two")
 		b.pass()
 	}
 	if len(b.sent) == 0 || b.sent[0].Episode == first {
@@ -219,7 +219,7 @@ func TestNotForTheSame(t *testing.T) {
 	b.curate(Episode, "e", 0, 0)
 	b.curate(Clip, "c", 0, 0)
 	b.finds("one", at(1)...)
-	b.hello("two")
+	b.present("two")
 	b.pass()
 	if len(b.sent) != 1 {
 		t.Fatal(b.sent)

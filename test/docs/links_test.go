@@ -104,12 +104,12 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// TestGlossary: at most 110 terms, one line each, in alphabetical order.
+// TestGlossary: at most 120 terms, one line each, in alphabetical order.
 func TestGlossary(t *testing.T) {
 	terms := regexp.MustCompile(`(?m)^\| \*\*(.+?)\*\* \| .+ \|$`).FindAllStringSubmatch(read(t,
 		filepath.Join(root, "docs/glossary.md")), -1)
-	if len(terms) < 20 || len(terms) > 110 {
-		t.Errorf("%d terms; expected 20 to 110", len(terms))
+	if len(terms) < 20 || len(terms) > 120 {
+		t.Errorf("%d terms; expected 20 to 120", len(terms))
 	}
 	for i := 1; i < len(terms); i++ {
 		if strings.ToLower(terms[i-1][1]) > strings.ToLower(terms[i][1]) {

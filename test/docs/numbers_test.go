@@ -63,7 +63,7 @@ func TestNumbers(t *testing.T) {
 			{"| 3,600 | how often the archive itself is asked", revision.Default.Reconcile, time.Hour},
 			{"| 20 | how many tasks run at once, at most", revision.MaxRunning, 20},
 			{"the archive is asked for it after a minute", revision.Default.Gap, time.Minute},
-			{"one that runs is told to, and has a minute", revision.Default.Grace, time.Minute},
+			{"one that runs is asked to stop, and has a minute", revision.Default.Grace, time.Minute},
 			{"30 days after all tasks of a revision have ended", revision.Default.Keep, 30 * day},
 			{"After 10 in a row without a success", workflow.Bound, 10},
 			{"At most 100 files of 256 KiB each, with 200 tasks",

@@ -106,7 +106,7 @@ type work struct {
 func (a *actor) labour(ctx context.Context) {
 	a.doing, a.Until = "labour", time.Time{}
 	err := a.store.Heartbeat(ctx, songs, research.Researcher{Name: a.Name, Capacity: 1 + a.Rng.IntN(2)})
-	a.w.Log("  (%s says hello: %v)", a.Name, err)
+	a.w.Log("  (%s sends a heartbeat: %v)", a.Name, err)
 	if len(a.work) < 2 {
 		a.take(ctx)
 	}
@@ -115,7 +115,7 @@ func (a *actor) labour(ctx context.Context) {
 	}
 	a.work = slices.DeleteFunc(a.work, func(wk *work) bool { return wk.next < 0 })
 	if a.Rng.IntN(15) == 0 {
-		a.w.Log("  (%s says bye: %v)", a.Name, a.store.Leave(ctx, songs, a.Name))
+		a.w.Log("  (%s leaves: %v)", a.Name, a.store.Leave(ctx, songs, a.Name))
 		a.w.Met("researcher left")
 		a.work = nil
 	}
@@ -331,7 +331,7 @@ func (a *actor) withdraw(ctx context.Context) {
 // toil is a researcher who does all that it can.
 func (a *actor) toil(ctx context.Context, name string) {
 	err := a.store.Heartbeat(ctx, songs, research.Researcher{Name: name, Capacity: 2})
-	a.w.Log("  (%s says hello: %v)", name, err)
+	a.w.Log("  (%s sends a heartbeat: %v)", name, err)
 	for _, m := range a.w.pending.Take() {
 		w, err := a.store.Accept(ctx, research.Acceptance{Lease: m.Lease, Researcher: name, Token: a.newID()})
 		a.w.Log("  (%s accepts %s: %v)", name, m.Lease, err)

@@ -250,7 +250,7 @@ func (h *history) govern() {
 		h.must(h.Heartbeat(ctx, songs, r))
 		r.Until = h.ref.now() + h.Times.Presence.Milliseconds()
 		h.ref.presence[r.Name] = r
-		h.tell("hello %+v", r)
+		h.tell("heartbeat %+v", r)
 	case n < 6 && len(h.ref.loans) > 0:
 		l := h.ref.loans[len(h.ref.loans)-1]
 		err := h.Revoke(ctx, l.id, person)
@@ -264,7 +264,7 @@ func (h *history) govern() {
 	case n < 8:
 		h.must(h.Leave(ctx, songs, "r0"))
 		delete(h.ref.presence, "r0")
-		h.tell("bye r0")
+		h.tell("leave r0")
 	case n < 9:
 		h.apply()
 	case h.ref.paused:

@@ -21,7 +21,7 @@ type Cmd struct {
 	Show     archiveShowCmd     `cmd:"" help:"Show an archive: how far it is planned, what runs, and what is wrong."`
 	Add      archiveAddCmd      `cmd:"" help:"Register an archive, or change its settings."`
 	Pause    archiveActCmd      `cmd:"" help:"Plan and start nothing more. What runs goes on."`
-	Resume   archiveResumeCmd   `cmd:"" help:"Let an archive go on that is paused or stopped."`
+	Resume   archiveResumeCmd   `cmd:"" help:"Resume an archive that is paused or stopped."`
 	Skip     archiveSkipCmd     `cmd:"" help:"Give a revision no tasks, for example because it cannot be read."`
 	Backfill archiveBackfillCmd `cmd:"" help:"Plan revisions before the first."`
 	Delete   archiveActCmd      `cmd:"" help:"Cancel what has not ended, and forget an archive. Its history stays."`

@@ -25,7 +25,7 @@ type taskCmd struct {
 	Run     taskRunCmd     `cmd:"" help:"Run a task."`
 	Start   taskStartCmd   `cmd:"" help:"Start a task that waits for a person."`
 	Rerun   taskRerunCmd   `cmd:"" help:"Run a task again that has ended, or all that has failed."`
-	Cancel  taskCancelCmd  `cmd:"" help:"End a task. One that runs is told to, and has a minute."`
+	Cancel  taskCancelCmd  `cmd:"" help:"End a task. One that runs is asked to stop, and has a minute."`
 }
 
 // taskArg is the argument of most commands: ARCHIVE/REVISION/NAME and, of a run by hand or by schedule, its

@@ -34,7 +34,7 @@ type workflowFolder struct {
 // workflowLintCmd checks files before they are committed.
 type workflowLintCmd struct {
 	// Paths are read together: tasks of one file can depend on those of another.
-	Paths []string `arg:"" name:"path" optional:"" help:"Files, or working copies of archives. Standard: this folder."`
+	Paths []string `arg:"" name:"path" optional:"" help:"Files, or working copies of archives. By default this folder."`
 }
 
 func (workflowLintCmd) Offline() {}

@@ -33,7 +33,7 @@ type workflowRunCmd struct {
 	Task string `arg:"" help:"Name of a task."`
 	workflowFolder
 	values
-	Revision int64  `default:"1" help:"Number of the revision that the task is told."`
+	Revision int64  `default:"1" help:"Number of the revision that the task is given."`
 	Inputs   string `help:"Folder with what others have left: the --outputs of them." placeholder:"DIR"`
 	Outputs  string `help:"Folder for what the task leaves, below its name." placeholder:"DIR"`
 }

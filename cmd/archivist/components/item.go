@@ -23,7 +23,7 @@ type itemCmd struct {
 	Import  itemImportCmd  `cmd:"" help:"Import the events of a PREMIS document into an item."`
 
 	Event      itemEventCmd      `cmd:"" help:"Record an event by hand."`
-	Revoke     itemRevokeCmd     `cmd:"" help:"Let events count no longer. They stay in the history."`
+	Revoke     itemRevokeCmd     `cmd:"" help:"Revoke events: they no longer count, and stay in the history."`
 	Restart    itemRestartCmd    `cmd:"" help:"Begin again: from the first failure on, or from an event on."`
 	Stop       itemActCmd        `cmd:"" help:"Let no component begin work, until Manually_stopped is revoked."`
 	Prioritize itemPrioritizeCmd `cmd:"" help:"Give an item another priority."`

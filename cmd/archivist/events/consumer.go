@@ -30,7 +30,7 @@ type ConsumerCmd struct {
 	Delete consumerDeleteCmd `cmd:"" help:"Remove a consumer and its places in the log. Events stay."`
 
 	Replay  consumerReplayCmd  `cmd:"" help:"Handle past events again."`
-	Rebuild consumerRebuildCmd `cmd:"" help:"Make again what a consumer keeps, from all that is stored."`
+	Rebuild consumerRebuildCmd `cmd:"" help:"Rebuild what a consumer keeps, from all that is stored."`
 
 	// They are about replays that were started by the two.
 	Replays      replayListCmd   `cmd:"" help:"List the replays of a consumer, newest first."`

@@ -20,7 +20,7 @@ type BatchCmd struct {
 	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has ended."`
 
 	CheckManifest checkManifestCmd `cmd:"" help:"Check a manifest against every rule, offline. Exit code 1: rejected."`
-	CheckBag      checkBagCmd      `cmd:"" help:"Check a bag against what it says, offline. Exit code 1: invalid."`
+	CheckBag      checkBagCmd      `cmd:"" help:"Check that a bag is valid, offline. Exit code 1: it is not."`
 
 	Hold         batchHoldCmd `cmd:"" help:"Hold a batch: its waiting jobs do not start."`
 	Release      batchActCmd  `cmd:"" help:"End the hold of a batch."`

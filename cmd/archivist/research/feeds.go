@@ -14,8 +14,8 @@ import (
 // researchFeedsCmd is for podcast feeds. Which ones there are is in the definition of the project, so they are
 // not added here.
 type researchFeedsCmd struct {
-	List feedsListCmd `cmd:"" help:"List them: when each was read, what it has, and why a look failed."`
-	Show feedsShowCmd `cmd:"" help:"Show one, with its entries that are not taken."`
+	List feedsListCmd `cmd:"" help:"List feeds: when each was read, what it has, and why a look failed."`
+	Show feedsShowCmd `cmd:"" help:"Show a feed, with its entries that are not taken."`
 	Look feedsLookCmd `cmd:"" help:"Look at one soon, whatever it waits for."`
 }
 

@@ -32,7 +32,7 @@ type workCmd struct {
 	Name        string   `help:"${help_researcher}" placeholder:"NAME"`
 	Concurrency int      `help:"How many work items are done at once." default:"1" placeholder:"N"`
 	Cache       string   `help:"${help_cache}" placeholder:"FOLDER"`
-	CacheSize   int64    `help:"Most GiB of recordings that are kept." default:"20" placeholder:"GIB"`
+	CacheSize   int64    `help:"How many GiB of recordings are kept, at most." default:"20" placeholder:"GIB"`
 	Queue       string   `help:"${help_queue}" placeholder:"URL"`
 	Allow       []string `help:"${help_allow}" placeholder:"NETWORK"`
 	Once        bool     `help:"End after one work item."`

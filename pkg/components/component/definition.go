@@ -39,7 +39,7 @@ const (
 	MaxGroups  = 5
 	// MaxMaxDepth: an item's row names the components of the chains.
 	MaxMaxDepth = 30
-	// AnyDepth is the MaxDepth of a component that ships and changes no item's content: no circle goes through it,
+	// AnyDepth is the MaxDepth of a component that ships and changes no item's content: no cycle goes through it,
 	// and it must not leave out an item because other components made a long chain.
 	AnyDepth = -1
 

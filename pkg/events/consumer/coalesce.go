@@ -30,7 +30,7 @@ func coalesced(c Consumer, all []*unit) []*unit {
 
 // itemOf is one item for events of a key, oldest first: the newest of them, with what changed from
 // the first to the last: of each property the first value before, and the last after. Its cause is
-// the longest chain of theirs, so that coalescing does not hide a circle from the depth limit.
+// the longest chain of theirs, so that coalescing does not hide a cycle from the depth limit.
 func itemOf(events []seen) Item {
 	it := Item{Event: events[len(events)-1].Event}
 	if len(events) == 1 {

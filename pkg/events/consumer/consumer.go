@@ -133,7 +133,7 @@ const (
 const NoRetries = -1
 
 // AnyDepth is the MaxDepth of one of our handlers that only keeps a record: it causes nothing that others handle, so no
-// circle goes through it, and it must not miss an event because other consumers made a long chain.
+// cycle goes through it, and it must not miss an event because other consumers made a long chain.
 const AnyDepth = -1
 
 // Places where a new consumer starts.
@@ -183,7 +183,7 @@ type Definition struct {
 	// OnFailure is Park or Block; by default Park.
 	OnFailure string `json:"onFailure,omitempty"`
 
-	// MaxDepth is of causes; deeper events are not handled, and are an alarm. It ends circles of
+	// MaxDepth is of causes; deeper events are not handled, and are an alarm. It ends cycles of
 	// consumers that cause each other's events. AnyDepth: they are handled.
 	MaxDepth int `json:"maxDepth,omitempty"`
 

@@ -11,7 +11,7 @@ import (
 // Bounds of Drain.
 const (
 	// drainRounds ends consumers that answer each other's events for ever. The depth limit ends
-	// such circles sooner, unless a consumer makes its changes without their cause.
+	// such cycles sooner, unless a consumer makes its changes without their cause.
 	drainRounds = 10000
 	// drainRun is the time that one run has; in this mode nobody waits for it.
 	drainRun = 5 * time.Minute

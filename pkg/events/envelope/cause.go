@@ -9,7 +9,7 @@ import (
 
 // CauseHeader is the header of a request to the API that names the event because of which it is
 // made. A consumer outside of the system sends it, so that a chain of causes is not broken, and the
-// depth limit ends a circle that goes through it.
+// depth limit ends a cycle that goes through it.
 const CauseHeader = "Archivist-Cause"
 
 // Limits of a Cause that comes from outside. MaxDepth is as much as any consumer accepts.

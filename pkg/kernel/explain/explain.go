@@ -113,7 +113,7 @@ type Explanation struct {
 // Root is the last link: what is waited for in the end.
 func (x *Explanation) Root() Link { return x.Chain[len(x.Chain)-1] }
 
-// mostLinks bounds a chain: each link costs some requests. Waits have no circles, but what is read while things change
+// mostLinks bounds a chain: each link costs some requests. Waits have no cycles, but what is read while things change
 // can look like one.
 const mostLinks = 20
 

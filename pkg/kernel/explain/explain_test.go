@@ -17,7 +17,7 @@ func part(id, on string, since int64) explain.Part {
 // TestChain: a chain leads to the root, of which it says since when it waits and what to do.
 func TestChain(t *testing.T) {
 	all := map[string]explain.Part{"b": part("b", "c", 2), "c": part("c", "", 3), "lost": part("lost", "gone", 4),
-		"circle": part("circle", "circle", 5)}
+		"cycle": part("cycle", "cycle", 5)}
 	broken := errors.New("broken")
 	next := func(id string) (explain.Part, error) {
 		if id == "broken" {
@@ -34,7 +34,7 @@ func TestChain(t *testing.T) {
 		links    int
 		cut      bool
 	}{
-		{"", "a", 1, false}, {"b", "c", 3, false}, {"lost", "lost", 2, false}, {"circle", "circle", 20, true},
+		{"", "a", 1, false}, {"b", "c", 3, false}, {"lost", "lost", 2, false}, {"cycle", "cycle", 20, true},
 	} {
 		x, err := explain.Chain(part("a", k.on, 1), next)
 		if err != nil || len(x.Chain) != k.links || x.Root().ID != k.root || x.Cut != k.cut || x.ID != "a" {

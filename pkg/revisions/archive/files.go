@@ -274,7 +274,7 @@ const mostFollowed = 50
 
 // leadsOut reports whether a link leads out of the folder, if all links were made: it goes the way
 // that the system would go, part by part. A file that is not there counts as a folder: a later step
-// may make it one. Links are by path; one that is absolute leads out. A circle of links leads
+// may make it one. Links are by path; one that is absolute leads out. A cycle of links leads
 // nowhere, and is harmless.
 func leadsOut(name string, links map[string]string) bool {
 	var at []string // where the walk is
@@ -306,7 +306,7 @@ func leadsOut(name string, links map[string]string) bool {
 
 		followed++
 		if followed > mostFollowed {
-			return false // a circle
+			return false // a cycle
 		}
 
 		at = at[:len(at)-1]

@@ -212,7 +212,7 @@ func (s *Store) tell(ctx context.Context, in *Instance) {
 	err := s.Tell(ctx, in.Prefix(), in.Reason)
 	if err != nil {
 		s.warn(
-			"a run was not told to end; it is ended after the grace",
+			"a run was not asked to stop; it is ended after the grace",
 			"instance", in.ID, "error", err)
 	}
 }

@@ -50,7 +50,7 @@ func TestSuperseded(t *testing.T) {
 	}
 }
 
-// TestLetFinish: superseders wait for one that is let finish. When its attempt fails, there is no other; and what comes
+// TestLetFinish: superseders wait for one that may finish. When its attempt fails, there is no other; and what comes
 // later does not start either.
 func TestLetFinish(t *testing.T) {
 	w := newWorld(t)

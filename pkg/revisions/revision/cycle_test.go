@@ -43,11 +43,11 @@ func TestForceBehindFollower(t *testing.T) {
 }
 
 // TestNoCycle: whatever the revisions define, and whatever is run by hand meanwhile, no instances wait for each other
-// in a circle, and in the end all have ended.
+// in a cycle, and in the end all have ended.
 func TestNoCycle(t *testing.T) {
 	met := map[string]int{}
 	for seed := range uint64(80) {
-		c := &circles{world: newWorld(t), rng: rand.New(rand.NewPCG(seed, 3)), met: met}
+		c := &cycles{world: newWorld(t), rng: rand.New(rand.NewPCG(seed, 3)), met: met}
 		r := &repository{}
 		for range 3 {
 			r.add(1, c.definition())
@@ -68,18 +68,18 @@ func TestNoCycle(t *testing.T) {
 	}
 }
 
-// circles is a world in which circles are looked for.
-type circles struct {
+// cycles is a world in which cycles are looked for.
+type cycles struct {
 	*world
 	rng  *rand.Rand
 	met  map[string]int // kinds of waits
 	last int64          // the last revision that was notified
 }
 
-func (c *circles) one(n int) bool { return c.rng.IntN(n) == 0 }
+func (c *cycles) one(n int) bool { return c.rng.IntN(n) == 0 }
 
 // definition draws a definition until it is valid.
-func (c *circles) definition() string {
+func (c *cycles) definition() string {
 	for {
 		var b strings.Builder
 		names := slices.DeleteFunc([]string{"a", "b", "c"}, func(string) bool { return c.one(6) })
@@ -94,7 +94,7 @@ func (c *circles) definition() string {
 }
 
 // task draws a task. It waits in its revision only for those before it.
-func (c *circles) task(name string, names []string, i int) string {
+func (c *cycles) task(name string, names []string, i int) string {
 	var depends, cancels []string
 	more := ""
 	for _, other := range names[:i] {
@@ -131,7 +131,7 @@ func (c *circles) task(name string, names []string, i int) string {
 }
 
 // step lets something happen.
-func (c *circles) step() {
+func (c *cycles) step() {
 	c.t.Helper()
 	switch c.rng.IntN(7) {
 	case 0:
@@ -161,7 +161,7 @@ func (c *circles) step() {
 }
 
 // rest lets all go on until all has ended.
-func (c *circles) rest() {
+func (c *cycles) rest() {
 	c.t.Helper()
 	c.notify("maps", 1, 2, 3)
 	var left []string
@@ -182,7 +182,7 @@ func (c *circles) rest() {
 }
 
 // live are the instances that have not ended, and the one that has the lock.
-func (c *circles) live() (all []revision.Instance, holder string) {
+func (c *cycles) live() (all []revision.Instance, holder string) {
 	for _, row := range c.fake.All() {
 		if id, is := row["holder_id"].(*types.AttributeValueMemberS); is {
 			holder = id.Value
@@ -200,8 +200,8 @@ func (c *circles) live() (all []revision.Instance, holder string) {
 	return all, holder
 }
 
-// check looks for a circle among the instances that have not ended, and returns these.
-func (c *circles) check() (left []string) {
+// check looks for a cycle among the instances that have not ended, and returns these.
+func (c *cycles) check() (left []string) {
 	c.t.Helper()
 	live, holder := c.live()
 	waits := map[string][]string{}
@@ -212,13 +212,13 @@ func (c *circles) check() (left []string) {
 	var visit func(id string, way []string)
 	visit = func(id string, way []string) {
 		if slices.Contains(way, id) {
-			c.t.Errorf("a circle: %v", append(way, id))
+			c.t.Errorf("a cycle: %v", append(way, id))
 			return
 		}
 		for _, next := range waits[id] {
 			visit(next, append(slices.Clone(way), id))
 		}
-		delete(waits, id) // no circle goes through it
+		delete(waits, id) // no cycle goes through it
 	}
 	for _, in := range live {
 		visit(in.ID, nil)
@@ -227,7 +227,7 @@ func (c *circles) check() (left []string) {
 }
 
 // waits are the instances for which one waits.
-func (c *circles) waits(in revision.Instance, live []revision.Instance, holder string) (ids []string) {
+func (c *cycles) waits(in revision.Instance, live []revision.Instance, holder string) (ids []string) {
 	switch in.State {
 	case workflow.Blocked:
 		for _, e := range in.Edges {

@@ -178,7 +178,7 @@ func (e *explainer) revision(n int64) (explain.Part, error) {
 	}
 
 	if e.ref != e.a.Ref() {
-		st.Waits, st.Why = explain.Nothing, "the archive has begun anew Since: it is never planned"
+		st.Waits, st.Why = explain.Nothing, "the archive has begun anew since: it is never planned"
 		return st, nil
 	}
 

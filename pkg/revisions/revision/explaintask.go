@@ -30,7 +30,7 @@ func (e *explainer) instance(id string) (explain.Part, error) {
 	case in.StopRequested != "":
 		st.Waits, st.Until = explain.Grace, in.Until
 		st.Why = fmt.Sprintf(
-			"it was told to end (%s) and is to become %s; it is ended at %s at the latest",
+			"it was asked to stop (%s) and is to become %s; it is ended at %s at the latest",
 			in.Reason,
 			in.StopRequested, clock(in.Until))
 		return st, nil
@@ -218,15 +218,15 @@ func (e *explainer) superseded(in, v *Instance, st explain.Part) (explain.Part, 
 		return st, err
 	case v.StopRequested != "":
 		st.Waits = explain.Grace
-		st.Why = fmt.Sprintf("it supersedes %s, which was told to end and has until %s", v.ID,
+		st.Why = fmt.Sprintf("it supersedes %s, which was asked to stop and has until %s", v.ID,
 			clock(v.Until))
 	case v.Force && v.Run > 0:
-		st.Why = fmt.Sprintf("%s was started by hand with force: it is let finish", v.ID)
+		st.Why = fmt.Sprintf("%s was started by hand with force: it may finish", v.ID)
 	case v.Uninterruptible && v.State.Started():
 		st.Why = fmt.Sprintf(
-			"it supersedes %s, which is %s and not interruptible: it is let finish", v.ID, v.State)
+			"it supersedes %s, which is %s and not interruptible: it may finish", v.ID, v.State)
 	case n.InRow >= workflow.Bound && v.State.Started():
-		st.Why = fmt.Sprintf("%d of %s were superseded in a row, so %s is let finish", n.InRow,
+		st.Why = fmt.Sprintf("%d of %s were superseded in a row, so %s may finish", n.InRow,
 			v.Task, v.ID)
 	default:
 		st = e.pass(st, fmt.Sprintf("%s supersedes %s", in.ID, v.ID))

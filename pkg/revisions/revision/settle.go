@@ -153,7 +153,7 @@ func (c *change) blame(e *Awaits, ended *Instance) error {
 // decides the edge. The edge stays overtaken if there is no such instance of the same task, which
 // may have got another name since. It returns the instance whose end the edge is decided on.
 //
-// A superseder has no open edges, so no circle of waits comes from this; and one that waits for a
+// A superseder has no open edges, so no cycle of waits comes from this; and one that waits for a
 // lock is not followed: those behind it could wait for the follower.
 func (c *change) follow(e *Awaits, ended *Instance) (*Instance, error) {
 	by, task := ended.By, ended.Task

@@ -77,7 +77,7 @@ func TestExplain(t *testing.T) {
 	w.explain("maps/1", explain.Grace, "maps/1/pdf", "")
 }
 
-// TestExplainLimit: the limit of runs, a superseded run that is let finish, a definition that is invalid, and a
+// TestExplainLimit: the limit of runs, a superseded run that may finish, a definition that is invalid, and a
 // revision before the first.
 func TestExplainLimit(t *testing.T) {
 	w := newWorld(t)

@@ -162,7 +162,7 @@ func TestStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.expect(r, Broken, -1, "the runner was told to end")
+	w.expect(r, Broken, -1, "the runner was asked to stop")
 }
 
 // TestLive: what a task says is there while it runs.

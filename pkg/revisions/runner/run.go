@@ -458,7 +458,7 @@ func (x *run) watch(ctx context.Context, p *process) (end, reason string) {
 			}
 			return TimedOut, fmt.Sprintf("timed out after %s", x.job.Task.Timeout)
 		case <-ctx.Done():
-			return Broken, "the runner was told to end"
+			return Broken, "the runner was asked to stop"
 		case <-look.C:
 			reason, is, err := x.cancelled(ctx)
 			if err == nil && is {

@@ -148,7 +148,7 @@ func (p planning) supersedes(task string) Supersedes {
 		name,
 		at, renamed(name, task))
 	if t := p.definition.Task(task); t != nil && t.Uninterruptible {
-		v.Why += "; while it runs, it is let finish"
+		v.Why += "; while it runs, it may finish"
 	}
 	return v
 }

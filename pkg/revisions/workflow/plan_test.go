@@ -80,7 +80,7 @@ func TestPlan(t *testing.T) {
 		"c: b 7 b of this revision must end first, if the revision changes a path that it is for",
 		"c cancels: c 0 no earlier revision has planned c, so there is nothing to cancel",
 		"c cancels: keep 6 once it can start, keep of revision 6 and earlier is superseded, unless it has ended; " +
-			"while it runs, it is let finish",
+			"while it runs, it may finish",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -106,12 +106,12 @@ const (
 	NoAction  Action = ""          // it has ended, or was told
 	Supersede Action = "supersede" // it has not started: it never will
 	Stop      Action = "stop"      // it runs: it is told, and stopped after a grace
-	Let       Action = "let"       // it is let finish; the superseder waits
+	Let       Action = "let"       // it may finish; the superseder waits
 )
 
-// Cancel says what becomes of an earlier instance. One that runs is let finish if its definition says so, or
+// Cancel says what becomes of an earlier instance. One that runs may finish if its definition says so, or
 // if so many were superseded in a row that none would ever end (Bound). One that has not started is
-// superseded in any case, also then: of those that wait behind one that is let finish, only the
+// superseded in any case, also then: of those that wait behind one that may finish, only the
 // newest is left.
 func (t CancelTarget) Cancel() Action {
 	switch {

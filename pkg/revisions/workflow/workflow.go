@@ -89,7 +89,7 @@ const LambdaTimeout = 14 * time.Minute
 const DefaultTimeout = 5 * time.Minute
 
 // Bound is how many instances of a task are superseded in a row, without a success, until one that
-// runs is let finish: else frequent commits would keep a slow task from ever having a result.
+// runs may finish: else frequent commits would keep a slow task from ever having a result.
 const Bound = 10
 
 // TaskName is the form of the names of tasks and locks. They are parts of keys, of ids and of
@@ -238,7 +238,7 @@ const (
 )
 
 // Edge is a dependency: on another task of the revision, or on a task of an earlier one. Edges lead
-// only to earlier revisions or to lower places, so no circle of them is possible.
+// only to earlier revisions or to lower places, so no cycle of them is possible.
 type Edge struct {
 	Task string `json:"task"`
 

@@ -73,7 +73,7 @@ func (q *Queue) Next(ctx, stop context.Context, token string) (*researcher.Work,
 		q.log.Info("a work item is for others", "reason", err)
 		done = q.giveBack
 	case fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound):
-		q.log.Info("a work item is no longer to be had", "reason", err)
+		q.log.Info("a work item is no longer available", "reason", err)
 	case err != nil:
 		return nil, err
 	}
