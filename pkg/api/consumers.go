@@ -255,13 +255,15 @@ func chosen(b v1.ConsumerAction) consumer.Selection {
 }
 
 // only refuses fields of a request that its action does not have: what they ask for would not be done.
-// A field counts as given if it is not zero. The error is an Invalid that names the first of the fields.
+// A field counts as given if it is not empty. The error is an Invalid that names the first of the fields.
 func only(b any, action string, fields []string) error {
 	given := reflect.ValueOf(b)
 	for _, f := range reflect.VisibleFields(given.Type()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		allowed := name == "action" || name == "reason" || slices.Contains(fields, name)
-		if !allowed && !given.FieldByIndex(f.Index).IsZero() {
+		value := given.FieldByIndex(f.Index)
+		empty := value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0
+		if !allowed && !empty {
 			return fault.New(fault.Invalid, "%s: %s has no such field; it has: %s", name, action,
 				strings.Join(append([]string{"reason"}, fields...), ", "))
 		}
