@@ -144,6 +144,20 @@ func TestKeyIsComparedByMeaning(t *testing.T) {
 	if status != http.StatusConflict || !strings.Contains(text, "Idempotency-Key") {
 		t.Errorf("another request: %d %s", status, text)
 	}
+
+	// A repeated request has its batch, whatever the profile says now.
+	resp, text := ask(t, "PUT", c.URL+"/v1/collections/maps", `{"sources": {"deny": ["example.org"]}}`)
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.StatusCode, text)
+	}
+	const body = `{"collection":"maps","payload":{"url":"https://example.org/a.txt","size":5},"note":"n"}`
+	if status, again := submit(body); status != http.StatusAccepted || again != first {
+		t.Errorf("after a change of the profile: %d %s", status, again)
+	}
+	resp, text = ask(t, "POST", c.URL+"/v1/batches", body, "Idempotency-Key", "other")
+	if resp.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(text, "payload.url") {
+		t.Errorf("a new request: %d %s", resp.StatusCode, text)
+	}
 }
 
 // TestBlankKeyIsRefused: each operation that knows a key refuses one that is there and blank, and says what to do.

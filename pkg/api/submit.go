@@ -48,10 +48,6 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 		return nil, a.problem(err)
 	}
 
-	if err := a.admissible(ctx, &b); err != nil {
-		return nil, a.problem(err)
-	}
-
 	// A key stands for the meaning of a request, not for its bytes: the order of names,
 	// white space and empty fields are ignored.
 	meaning, err := json.Marshal(in.Body)
@@ -59,7 +55,14 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 		return nil, a.problem(err)
 	}
 
-	row, err := a.Queue.Submit(ctx, b, in.Key, meaning, b.Submitter)
+	// A request that is repeated has its batch, whatever the profile says now.
+	row, err := a.Queue.Submitted(ctx, in.Key, meaning)
+	if err == nil && row == nil {
+		err = a.admissible(ctx, &b)
+	}
+	if err == nil && row == nil {
+		row, err = a.Queue.Submit(ctx, b, in.Key, meaning, b.Submitter)
+	}
 	if err != nil {
 		return nil, a.problem(err)
 	}

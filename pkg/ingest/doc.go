@@ -10,7 +10,8 @@
 //
 // A gate is where jobs wait, without cost, for limited resources: gate 1 grants a slot,
 // gate 2 a slot, work space and the locks of the object. Choose decides which job goes
-// first. A job whose step fails finally is Failed; a requeue puts it back into that state.
+// first. A job whose step fails finally is Failed; a requeue continues it at the step that failed, in its turn
+// at a gate.
 //
 // Where to find a rule:
 //

@@ -13,7 +13,7 @@ import (
 type Outcome string
 
 // Outcomes. Next: the state is done. Continue: the step made progress and its time budget
-// is spent. Park: another job holds a lock. Defer: the source asks to retry later. Fail:
+// is spent. Park: it waits at a gate, e.g. since another job holds a lock. Defer: the source asks to retry later. Fail:
 // the step cannot succeed.
 const (
 	StepNext     Outcome = "next"

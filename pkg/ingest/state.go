@@ -13,8 +13,8 @@ type State string
 
 // The job's states (source: merritt-state-transitions). Unpack makes a job Pending, gate 1
 // moves it on. Held: set by admit or an admin. Estimating, Downloading … Notify: ended by
-// their stages. Provisioning: waits for gate 2. Failed: set by a stage or an admin, left by
-// requeue. Completed: set by notify. Deleted: set by an admin.
+// their stages. Provisioning: waits for gate 2. Failed: set by a stage, an admin, a
+// gate or the sweep, left by requeue or delete. Completed: set by notify. Deleted: set by an admin.
 const (
 	Pending      State = "Pending"
 	Held         State = "Held"

@@ -83,8 +83,7 @@ func (c *change) hold(clips []listed) {
 // publish sends the work item of a lease, and records that in its row as it was read. If the row
 // has changed since, the work item was accepted or has ended, or another assigner has sent it:
 // then nobody sends it again. After an error it is perhaps sent; the next pass sends it again,
-// which does no harm. After an error it is perhaps sent; the next pass sends it again, which does
-// no harm.
+// which does no harm.
 func (s *Store) publish(ctx context.Context, r *leaseRow) error {
 	err := s.Send(ctx, Message{
 		Lease:   r.ID,

@@ -151,8 +151,8 @@ func (p *pass) assignAll(ctx context.Context) error {
 			return err
 		}
 
-		// The next turn would read all again to find this out. Who comes or accepts meanwhile wakes
-		// a pass, or waits for the one of the next minute.
+		// The next turn would read all again to find this out. Who comes meanwhile wakes
+		// a pass; what is accepted meanwhile is seen by the one of the next minute.
 		_, add = CapacitySurplus(present, len(waiting)+1)
 		if !add {
 			return nil

@@ -70,7 +70,11 @@ func (w want) keys() (all []table.Key) {
 // f ends the change and is returned. After many tries the error is an Unavailable: nothing is wrong,
 // and the request can be repeated.
 func (s *Store) change(ctx context.Context, w want, by By, f func(c *change) error) error {
-	return s.Table.Again(ctx, "project "+w.project, func() error { return s.tryChange(ctx, w, by, f) })
+	what := "project " + w.project
+	if w.project == "" {
+		what = "lease " + w.lease
+	}
+	return s.Table.Again(ctx, what, func() error { return s.tryChange(ctx, w, by, f) })
 }
 
 // tryChange is one try of a change. A Stale means that another was first.

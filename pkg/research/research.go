@@ -1,15 +1,14 @@
 // Package research hands out research: every clip is looked for in every episode of a project, by
 // researchers that come and go (source: the requirement "TBTL Archivist").
 //
-// Each pair of an episode and a clip is a unit of research. A pair is due unless its result is
-// recorded or a live lease covers it. The assigner (Pass) makes work items of pairs
-// that are due: a lease, and a message on the queue of pending work. A researcher accepts a work
-// item, and reports the result of each clip at once. Record stores
-// results, whatever became of their lease.
+// Each pair of an episode and a clip is a unit of research. A pair is due unless its result is recorded (a problem is
+// none; with a quorum, there are as many as it says) or a live lease covers it. The assigner (Pass) makes work items
+// of pairs that are due: a lease, and a message on the queue of pending work. A researcher accepts a work item, and
+// reports the result of each clip at once. Record stores results, whatever became of their lease.
 //
-// All changes of episodes, clips, leases and results go through Store.change: rows, places in the
-// line, counts and events are written in one transaction, on the condition that nothing of what was
-// read has changed.
+// All changes of episodes, clips, leases and results go through Store.change (but for the note that a work item was
+// sent, see publish): rows, places in the line, counts and events are written in one transaction, on the condition
+// that nothing of what was read has changed.
 //
 // The rows of a project (rows.go, line.go, counts.go, catalog.go):
 //

@@ -57,6 +57,10 @@ var ofSettled = []damage{
 		one("state", second), false},
 	{"a batch in no state", func(w *world) { w.set(batchKey(w.second), "batch_state", str("Lost")) },
 		one("state", batch), false},
+	{"an object that cannot be read", func(w *world) { w.set(objectKey(w), "head_version", str("x")) },
+		func(w *world) []string {
+			return []string{"unreadable " + objectKey(w).String(), "unreadable " + w.object}
+		}, false},
 	{"a job's place in the index work", func(w *world) { w.set(jobKey(w.failed), "place", str("due#0")) },
 		one("index-place", failed), true},
 	{"a job without its place in the index work", func(w *world) { w.set(jobKey(w.failed), "ranking", nil) },

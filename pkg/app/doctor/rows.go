@@ -23,7 +23,7 @@ const rowsOfPage = 500
 // The scan returns the rows of a partition together and in the order of their sort keys. So
 // the row before a row is often the one that its check needs: the event before an event, the
 // version before a version. What is needed besides is read for all rows of the page at once
-// (pair), or row by row.
+// (prepare), or row by row.
 //
 // The cursor moves behind each row that was reported. So a page that ends early, by its time
 // or its findings, loses nothing and repeats nothing.
@@ -145,11 +145,9 @@ func (p *page) end(ctx context.Context, rules []check.Rules) error {
 		if err != nil {
 			return err
 		}
-		for _, one := range problems {
-			err = p.report(ctx, []check.Problem{one})
-			if err != nil {
-				return err
-			}
+		err = p.report(ctx, problems)
+		if err != nil {
+			return err
 		}
 	}
 

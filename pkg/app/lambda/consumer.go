@@ -37,7 +37,7 @@ type WakeUp struct {
 // invocation's time, the function wakes itself. So a wake-up by itself follows only work for
 // the whole time of an invocation.
 //
-// A failed run is not tried again by Lambda: the cursor's due time is what does that. Several
+// Lambda tries a failed run twice more, and then tells an operator; the tick wakes it again in any case. Several
 // wake-ups of one consumer and partition are harmless: one of them has the lease of the
 // cursor.
 func (c *Consumer) Handle(ctx context.Context, in WakeUp) error {

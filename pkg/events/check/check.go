@@ -179,10 +179,18 @@ func (x *Row) Check(ctx context.Context, all []Rules) error {
 
 	var failed error
 	for _, k := range kinds {
-		if k.Rule != nil {
+		if k.Rule != nil && !x.spoilt() {
 			x.Subject = "" // each rule names its own
 			failed = errors.Join(failed, k.Rule(ctx, x))
 		}
 	}
 	return failed
+}
+
+// spoilt reports whether the row cannot be read, or is not what its key says: then the rules of other packages mean
+// nothing for it.
+func (x *Row) spoilt() bool {
+	return slices.ContainsFunc(x.Problems, func(p Problem) bool {
+		return p.Invariant == unreadable || p.Invariant == "row-key" || p.Invariant == "state"
+	})
 }

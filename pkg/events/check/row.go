@@ -12,10 +12,12 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
+const unreadable = "unreadable"
+
 // Unreadable is the problem of something that cannot be checked because what belongs to it cannot be read.
 func Unreadable(subject string, err error) Problem {
 	return Problem{
-		Invariant: "unreadable",
+		Invariant: unreadable,
 		Subject:   subject,
 		Command:   Restore,
 		Evidence:  "it could not be checked: " + err.Error(),

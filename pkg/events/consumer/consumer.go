@@ -1,10 +1,10 @@
 // Package consumer runs what reacts to events: each consumer has a filter, a place up to which it
 // has come in each partition of the log, and a target that handles the events.
 //
-// A run takes the lease of one consumer in one partition, reads a window of the log, keeps what the
-// filter selects, and calls the target. Then one transaction moves the cursor and parks what
-// failed. So the cursor always moves, and a window whose run died is handled again: at least once.
-// Events of one order key are handled in the order of the log.
+// A run takes the lease of one consumer in one partition, reads a window of the log, keeps what the filter selects,
+// and calls the target. Then one transaction moves the cursor and parks what failed, unless the consumer is to stop
+// there (see Stop). So a failure stops no others, and a window whose run died is handled again: at least once. Events
+// of one order key are handled in the order of the log.
 //
 // A Replay is a consumer's second reading of a part of the log, or, in a rebuild, of all that is
 // stored. It has cursors of its own, with which the same runs work.

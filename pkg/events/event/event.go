@@ -1,5 +1,4 @@
-// Package event records what happened to a subject: a batch, a job, an object or a
-// collection.
+// Package event records what happened to a subject: a batch, a job, an object, or another of Types.
 //
 // An event is a row, written by the transaction that changes its subject, so there is
 // neither a change without its event nor an event without its change. Its version is the
@@ -15,7 +14,7 @@
 //	…
 //	err = tx.Commit(ctx)
 //
-// Events are kept after the rows of their subject are removed.
+// Events are kept after the rows of their subject are removed; for how long, depends on their kind (package eventlog).
 package event
 
 import (

@@ -22,8 +22,8 @@ import (
 // Retention says how long the table keeps what the archive has too. The archive keeps everything,
 // so a longer one only makes reading faster.
 type Retention struct {
-	// Log is the age from which places are read from the archive only. Ephemeral events are
-	// removed with their places.
+	// Log is the age from which places are read from the archive only. Of ephemeral
+	// events, all but the newest of each subject are removed then.
 	Log time.Duration
 
 	// Expiring is the age at which the rows of expiring events are removed. Rows of permanent

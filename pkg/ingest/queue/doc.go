@@ -32,7 +32,7 @@
 //	admin-action    Admin.Act, Admin.Start; Admin.RunPage: the next page of a bulk operation
 //	a stage         Worker.Handle: read the item, take its lease, do the step, commit, answer
 //	unpack          Claim.Unpack: the jobs of a batch, in chunks
-//	the scheduler   Scheduler.Tick: the sweep (sweep.go), the gates (gates.go), the mails (mail.go)
+//	the scheduler   Scheduler.Tick: the sweep (sweep.go), the gates (gates.go), the mails (sendmail.go)
 //	EventBridge     Stopped: a person stopped an execution
 //
 // A step gets a Claim: a copy of its job or batch, which only the worker writes.

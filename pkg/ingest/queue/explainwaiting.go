@@ -299,5 +299,5 @@ func (q *Queue) explainTurn(ctx context.Context) (explain.Part, error) {
 		return says(explain.Person, fmt.Sprintf("the scheduler has not run since %s. %s",
 			ingest.Timestamp(last.UnixMilli()), check)), nil
 	}
-	return says(explain.Turn, "the scheduler admits jobs each minute, in their order."), nil
+	return says(explain.Turn, "the scheduler admits jobs in their order, at least each minute."), nil
 }

@@ -103,15 +103,17 @@ func (c *Claim) Checkpoint(ctx context.Context, add ...func(*table.Tx)) error {
 	}
 
 	row := c.row()
-	tx := c.q.Table.Begin(c.q.NewID())
-	next := *row
-	next.Job = *c.Job
-	c.q.writeJob(tx, row, next)
-	reserve(tx, row.Job, *c.Job, nil)
-	for _, a := range add {
-		a(tx)
+	put := func(tx *table.Tx, missing missingRows) error {
+		next := *row
+		next.Job = *c.Job
+		c.q.writeJob(tx, row, next)
+		reserve(tx, row.Job, *c.Job, missing)
+		for _, a := range add {
+			a(tx)
+		}
+		return nil
 	}
-	return tx.Commit(ctx)
+	return c.q.change(ctx, &row.Job, put, nil, func() []ingest.Wake { return nil })
 }
 
 // Take is the unique id of this claim. It is not used again, even if the table is restored

@@ -47,7 +47,7 @@ func (s Settings) Check() error {
 	return nil
 }
 
-// Queue is the service. All fields except Stored, Record and Compose are required. It has no state
+// Queue is the service. Fields that may be nil say so; all others are required. It has no state
 // of its own: any number of processes use one table.
 type Queue struct {
 	Table      *table.Table

@@ -11,7 +11,7 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// Reservation is a row that a job owns: a slot, space, or a lock. The transaction that
+// Reservation is a row that a job owns: a slot, space, a lock, or a place in the line for one. The transaction that
 // grants it inserts the row, and the one that gives it back deletes the row. So it cannot
 // be given back twice, and the sums cannot drift.
 type Reservation struct {

@@ -163,3 +163,27 @@ func TestActionsEnd(t *testing.T) {
 		t.Errorf("force-fail: %v", err)
 	}
 }
+
+// TestMissingRowOfCheckpoint: a job whose place in line was removed by hand gets its ARK, and with it another lock:
+// what its other rows say of it changes, and the missing one is made again.
+func TestMissingRowOfCheckpoint(t *testing.T) {
+	lock := queue.LockKey("local#c#x")
+	b := newBench(t)
+	id := b.estimated("x", 10)
+	b.tick()
+	place := table.Key{PK: lock.PK, SK: "WAITS#" + id}
+	b.loseRow(place)
+	b.handle(b.last(), func(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
+		claim.Job.Primary = "ark:/99999/fk4x"
+		claim.Job.Locks = claim.Job.LockKeys()
+		if err := claim.Checkpoint(ctx); err != nil {
+			t.Error(err)
+		}
+		return ingest.Result{Outcome: ingest.StepNext}, nil
+	})
+	var row queue.Reservation
+	err := b.q.Table.Get(t.Context(), place, &row)
+	if err != nil || row.Owner != id || len(row.Related) != 1 || b.metrics["MissingRows"] != 1 {
+		t.Errorf("%+v, %v, counted %v", row, err, b.metrics)
+	}
+}

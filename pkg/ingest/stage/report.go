@@ -43,7 +43,7 @@ type reportPage struct {
 // stopped, and joins the pages. Package mail composes the mail about it. In UpdateReporting
 // it also compares each job with the batch's earlier report, and saves the new one beside it.
 //
-// A batch may have 30,000 jobs, more than one try can read: each page is saved when it
+// A batch may have 99,999 jobs, more than one try can read: each page is saved when it
 // is made. A batch of one page needs no page in the bucket.
 type Report struct {
 	Root ocfl.Root

@@ -56,30 +56,27 @@ func byKey(rows []Row) map[Key]Row {
 	return all
 }
 
-// replace puts the attributes of an owned row into the transaction that are others than before. Its revision rises, as
-// that of a row that is counted; it was not read.
+// replace puts an owned row that says something else than before into the transaction. Its revision rises, as that of a
+// row that is counted; it was not read.
 func (tx *Tx) replace(owner string, old, now Row) {
 	was, is := attributes(old), attributes(now)
-	u := tx.t.Rows.Update("pk", now.Key().PK).Range("sk", now.Key().SK)
-	differs := false
-	for _, name := range slices.Sorted(maps.Keys(is)) {
-		if !reflect.DeepEqual(was[name], is[name]) {
-			u.Set(name, is[name])
-			differs = true
-		}
+	if reflect.DeepEqual(was, is) {
+		return
 	}
 
+	u := tx.t.Rows.Update("pk", now.Key().PK).Range("sk", now.Key().SK)
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		u.Set(name, is[name])
+	}
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		if is[name] == nil {
 			u.Remove(name)
-			differs = true
 		}
 	}
 
-	if differs {
-		u.Add("rev", 1).Set("wid", tx.id).If("owned_by = ?", owner).If(notNewer, Schema)
-		tx.add(op{key: now.Key(), update: u})
-	}
+	u.Add("rev", 1).Set("wid", tx.id).Set("schema_no", Schema)
+	u.If("owned_by = ?", owner).If(notNewer, Schema)
+	tx.add(op{key: now.Key(), update: u})
 }
 
 // ofHead are the attributes of a row's head that each write sets.

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"strings"
 	"testing"
 
 	"archivist/pkg/kernel/fault"
@@ -60,8 +61,8 @@ func TestDerive(t *testing.T) {
 	for what, err := range map[string]error{
 		"a place that is taken":            derive("tx3", "b", nil, []table.Row{at("2", 0)}),
 		"a place that was not its own":     derive("tx4", "b", []table.Row{at("2", 0)}, nil),
-		"a row of another":                 derive("tx5", "b", []table.Row{at("3", 1)}, []table.Row{at("3", 9)}),
 		"a row that is not there":          derive("tx6", "a", []table.Row{at("9", 1)}, []table.Row{at("9", 2)}),
+		"a row of another":                 derive("tx5", "b", []table.Row{at("3", 1)}, []table.Row{at("3", 9)}),
 		"a place that was given back once": derive("tx7", "a", []table.Row{at("9", 1)}, nil),
 	} {
 		if !fault.Is(err, fault.Stale) {
@@ -74,4 +75,37 @@ func TestDerive(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("left")
+}
+
+// TestDamagedRow: a row that cannot be decoded is read once, also in a list, and the error names it: it is no outage.
+func TestDamagedRow(t *testing.T) {
+	calls := 0
+	all := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: func(_ string, call func() error) error {
+		calls++
+		return call()
+	}})
+	tx := all.Begin("tx1")
+	tx.Insert(&place{Owned: table.Owned{Head: table.Head{PK: "LINE", SK: "1"}, Owner: "a"}, Size: 5})
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	var row struct {
+		table.Head
+		Size string `dynamo:"size_n"`
+	}
+	var list []struct {
+		table.Head
+		Size []string `dynamo:"size_n"`
+	}
+	for what, read := range map[string]func() error{
+		"a row":  func() error { return all.Get(t.Context(), table.Key{PK: "LINE", SK: "1"}, &row) },
+		"a page": func() error { _, err := all.Page(t.Context(), table.Query{PK: "LINE"}, &list); return err },
+	} {
+		calls = 0
+		err := read()
+		if err == nil || calls != 1 || fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "LINE/1") {
+			t.Errorf("%s: %d calls, %v", what, calls, err)
+		}
+	}
 }

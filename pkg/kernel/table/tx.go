@@ -356,7 +356,7 @@ const (
 // transient classifies an error of DynamoDB's. The SDK retries neither conflicts nor
 // cancelled transactions (AWS SDK for Go v2, retry.Standard), so they are retried here, and
 // only here. An error that carries a kind was made here, by an earlier decision, and is
-// final; so is a row that is not there.
+// final; so is a row that is not there, or cannot be decoded.
 func transient(err error) answer {
 	var cancelled *types.TransactionCanceledException
 	if errors.As(err, &cancelled) {
@@ -365,7 +365,8 @@ func transient(err error) answer {
 
 	var kind *fault.Error
 	var ce *ConditionError
-	if errors.As(err, &kind) || errors.As(err, &ce) || isCondition(err) ||
+	var damaged *damagedError
+	if errors.As(err, &kind) || errors.As(err, &ce) || errors.As(err, &damaged) || isCondition(err) ||
 		errors.Is(err, dynamo.ErrNotFound) {
 		return final
 	}

@@ -46,6 +46,26 @@ type Upcaster interface {
 // row of a newer form inconsistent.
 const notNewer = "attribute_not_exists(" + schemaName + ") OR " + schemaName + " <= ?"
 
+// damagedError is that of a row that cannot be decoded: it stays so, however often it is read.
+type damagedError struct{ err error }
+
+// Error says what is wrong with which row.
+func (e *damagedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error of the decoder.
+func (e *damagedError) Unwrap() error { return e.err }
+
+// unmarshal reads the attributes of an item. Its error is a damagedError that names the row.
+func unmarshal(item Item, row any) error {
+	err := dynamo.UnmarshalItem(item, row)
+	if err == nil {
+		return nil
+	}
+	var k Head
+	_ = dynamo.UnmarshalItem(Item{"pk": item["pk"], "sk": item["sk"]}, &k) // only for the message
+	return &damagedError{fmt.Errorf("the row %s cannot be read: %w", k.Key(), err)}
+}
+
 // decode reads an item of the table into row. A row that a later release wrote is an
 // Unavailable. row may be any struct of some attributes; only an Upcaster is upcast.
 func decode(item Item, row any) error {
@@ -55,10 +75,10 @@ func decode(item Item, row any) error {
 	}
 	if up, ok := row.(Upcaster); ok && from < Schema {
 		if err := up.Upcast(from, item); err != nil {
-			return fmt.Errorf("table: a row of version %d: %w", from, err)
+			return &damagedError{fmt.Errorf("table: a row of version %d: %w", from, err)}
 		}
 	}
-	return dynamo.UnmarshalItem(item, row)
+	return unmarshal(item, row)
 }
 
 // schemaOf is the version of a row, 0 if it has none. The error of a newer one is an
@@ -71,7 +91,7 @@ func schemaOf(item Item) (from int64, err error) {
 	}
 
 	if err := dynamo.Unmarshal(v, &from); err != nil {
-		return 0, fmt.Errorf("table: %s: %w", schemaName, err)
+		return 0, &damagedError{fmt.Errorf("table: %s: %w", schemaName, err)}
 	}
 
 	if from > Schema {
@@ -97,7 +117,7 @@ func decodeAll(items []Item, out any, index bool) error {
 		row := reflect.New(slice.Type().Elem())
 		read := decode
 		if index {
-			read = func(item Item, row any) error { return dynamo.UnmarshalItem(item, row) }
+			read = unmarshal
 		}
 		if err := read(item, row.Interface()); err != nil {
 			return err

@@ -176,7 +176,7 @@ func (c Control) End(ctx context.Context, x runner.Control) (bool, error) {
 }
 
 // failure is what came of an attempt whose runner failed: the result that it has left, or the
-// failure. It is nil while the runner may be at work: then the end of the lease ends the attempt. A
+// failure. It is nil while the runner may be at work: then the end of its time (Until) ends the attempt. A
 // call of a function can fail while the function goes on, so only the end of a runtime, or the time
 // of its claim, shows that it does not.
 func (c Control) failure(ctx context.Context, e Execution,

@@ -41,7 +41,7 @@
 //   - Calls to the outside (Start, Stop, Tell, Wake) follow the commit, and can be lost or
 //     repeated. What repairs each is said where it is called.
 //
-// The doctor checks these and others with Examine, which computes from scratch what rows should say.
+// The doctor checks these and others with Rules, which compute from scratch what rows should say.
 //
 // What has ended for long goes into a bucket, from which it is shown as before: see bucket.go and
 // tobucket.go. The rows of revisions stay.
@@ -95,8 +95,8 @@ const (
 	// only informs.
 	MaxChain = 20
 
-	// How often a change is made again that meets others, before it is an Unavailable. The tries
-	// of a change of an instance wait longer and longer: see apart.
+	// How often the end of a plan is tried that meets others, before it is an Unavailable. Other changes are made
+	// again by table.Table.Again.
 	maxTries = 20
 
 	// Rows of a transaction that writes a plan: of the 100 that DynamoDB accepts, so that its event

@@ -34,13 +34,13 @@ import (
 // Prefix begins the keys of all runs in the work bucket.
 const Prefix = "runs/"
 
-// Job is one attempt to run a task. It is the input of the function task-runner, and what a
-// container reads. It has at most MaxPayload bytes as JSON.
+// Job is one attempt to run a task: what the function task-runner (in a Call) and a container read. It has at most
+// MaxPayload bytes as JSON.
 type Job struct {
 	ID       string        `json:"id"` // of the attempt: "archive/12/name/1"
 	Archive  string        `json:"archive"`
 	Revision int64         `json:"revision"`
-	Base     int64         `json:"base"` // the last revision in which the task succeeded, 0: none
+	Base     int64         `json:"base"` // the revision since which changes are to be handled, 0: none
 	Attempt  int           `json:"attempt"`
 	Task     workflow.Task `json:"task"`
 	Bucket   string        `json:"bucket"`

@@ -1,6 +1,6 @@
-// Package workflow has the rules of the revision queue as pure values: which tasks the files in
-// _workflows define, which instances of them a revision plans, what each waits for, and which
-// earlier ones it cancels (source: the requirement "Ark Queue").
+// Package workflow has the rules of the revision queue as pure values: which tasks the files in _workflows define,
+// which of them a revision plans, what each waits for, and which earlier ones it cancels (source: the requirement
+// "Ark Queue"). Package revision makes instances and their edges of it.
 //
 // A definition is read from the archive at its revision by Parse. A task has one instance for each
 // revision that plans it, and one for each run by hand or by schedule. An instance waits for the

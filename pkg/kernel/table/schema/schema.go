@@ -29,8 +29,8 @@ type Index struct {
 	Include []string
 }
 
-// Indexes of the table. work: every unfinished item, in exactly one place.
-// list: batches and objects by collection, newest found by time.
+// Indexes of the table. work: what is to be done, in exactly one place: unfinished items, mails, events without a
+// place. list: what is listed, e.g. batches, jobs and objects by collection, newest found by time.
 var Indexes = []Index{
 	{
 		Name: "work",
