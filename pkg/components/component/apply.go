@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
@@ -13,34 +12,6 @@ import (
 	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
-
-// Component is a component with its state. Paused in its definition is the present state, whatever
-// was applied. Times are milliseconds since 1970.
-type Component struct {
-	Definition
-	Created int64 `json:"created"`
-
-	// Changed is when the definition, or whether it is paused, was last changed.
-	Changed int64 `json:"changed"`
-
-	// Backfill nil: the places of all items are as the definition says.
-	Backfill *BackfillProgress `json:"fill,omitempty"`
-}
-
-// BackfillProgress is how far a back-fill is, which decides the places of all items again. One is for all
-// components. Since is when it began, in milliseconds since 1970.
-type BackfillProgress struct {
-	// Shard is how many of the Of parts of the list of items are done.
-	Shard int `json:"shard"`
-	Of    int `json:"of"`
-
-	// Items is how many were looked at.
-	Items int64 `json:"items"`
-
-	// Failed is how many could not be decided, because their row or an event is damaged.
-	Failed int64 `json:"failed,omitempty"`
-	Since  int64 `json:"since"`
-}
 
 // DefinitionChange is the detail of the events of a component. It is stored for good, so names of
 // fields stay.
@@ -389,31 +360,6 @@ func (s *Store) act(ctx context.Context, name string, by By, f func(e *edit) err
 		return f(e)
 	})
 }
-
-// Delete removes a component with its line. The events that it recorded stay, and count for others.
-// From the first write on it is not there for anybody; what remains of its line is removed by the
-// scheduler's tick.
-func (s *Store) Delete(ctx context.Context, name string, by By) error {
-	err := s.act(ctx, name, by, func(e *edit) error {
-		d, err := e.row.definition()
-		if err != nil {
-			return err
-		}
-		e.row.State = deleting
-		e.raise(false)
-		_, err = e.save(ctx, s.Table.Begin(s.NewID()), d, "component.deleted", by)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-
-	_, err = s.finishDelete(ctx, name, s.Now().Add(deleteTime))
-	return err
-}
-
-// deleteTime is how long a call of Delete removes rows; a back-fill goes on with it.
-const deleteTime = 10 * time.Second
 
 // check is all that is checked of a definition by itself before it is accepted, with its defaults
 // set. What the runnable names must be one of the deployment's, where the permission to call it is

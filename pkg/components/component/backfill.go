@@ -12,22 +12,9 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// atEnd is the cursor of a part of the list of items that is done.
-const atEnd = "end"
-
 // backfillPage is how many items of each part a back-fill looks at between two checkpoints: what a
 // crash repeats.
 const backfillPage = 50
-
-// parts is how many parts of the list of items are done, of shards.
-func (f *backfillRow) parts() (n int) {
-	for _, c := range f.Cursors {
-		if c == atEnd {
-			n++
-		}
-	}
-	return n
-}
 
 // Backfill goes on with the back-fill, and with components that are being deleted, until there is
 // nothing left to do or the time is over: then more is true. Each call makes some progress. It can

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
@@ -311,3 +313,48 @@ func (s *Store) Sync(ctx context.Context,
 
 // quietly lets a change wake no components. A back-fill would wake them for each item.
 func quietly(c *change) error { c.quiet = true; return nil }
+
+// known refuses, with a NotFound, an item that does not exist, or that was forgotten.
+func (c *change) known() error {
+	it := c.item()
+	kind, subject, _ := strings.Cut(it.ID, ":")
+	switch {
+	case it.Forgotten:
+		return fault.New(fault.NotFound,
+			"the item %s was forgotten; create it again to go on", it.ID)
+	case it.Version > 0 || it.Applied > 0:
+		return nil
+	case kind == KindCustom:
+		return fault.New(fault.NotFound, "there is no item %s; create it first", it.ID)
+	}
+	return fault.New(fault.NotFound, "there is no %s %q", kind, definition.Clip(subject, 100))
+}
+
+// unclaimed refuses an action while a component that it concerns works on the item. It ends leases
+// of these components that have expired, so that a worker that comes late records nothing. A lease
+// that is live is a Conflict.
+func (c *change) unclaimed(concerned func(*compiled) bool) error {
+	it := c.item()
+	for _, name := range slices.Sorted(maps.Keys(it.Claims)) {
+		d, err := c.defs.of(name)
+		if fault.Is(err, fault.NotFound) {
+			d = &compiled{Definition: Definition{Name: name}} // it was deleted
+		} else if err != nil {
+			return err
+		}
+
+		if !concerned(d) {
+			continue
+		}
+
+		if claim := it.Claims[name]; claim.Live(c.now) {
+			return fault.New(fault.Conflict,
+				"component %s is working on %s (run %s; its lease ends at %s); wait "+
+					"until it is done, or release its lease", name, it.ID, claim.Run,
+				clock(claim.Until))
+		}
+
+		delete(it.Claims, name)
+	}
+	return nil
+}

@@ -99,6 +99,14 @@ type Item struct {
 	Forgotten bool `json:"forgotten,omitempty"`
 }
 
+// State is an item, and where it is in the lines of the components.
+type State struct {
+	Item
+
+	// Classes has one of Classes for each component that the item has something to do with.
+	Classes map[string]string
+}
+
 // Mark is the newest event of a name. The newest is the one with the highest number, whatever the
 // times say.
 type Mark struct {
@@ -112,6 +120,10 @@ type Mark struct {
 	Failures int            `json:"failures,omitempty"`
 	Cause    envelope.Cause `json:"cause"` // of what happens because of the event
 }
+
+// MaxEventNames is how many names the events of an item can have that people register or
+// import: an item's row has the newest event of each, and must stay below 400 KB.
+const MaxEventNames = 100
 
 // BasedOn says how much of an item was known when work began: the versions of the two sequences. A
 // change with a higher number has come since, even within the same millisecond.
@@ -168,6 +180,9 @@ var subjects = map[string]event.Type{
 	KindVersion: event.Version,
 	KindBatch:   event.Batch,
 }
+
+// parents are the types that a parent can have.
+var parents = []event.Type{event.Collection, event.Batch, event.Object, event.Version, event.Item}
 
 // IDOf is the id of the item whose subject is s; "" if there are no items of its type. The item
 // need not be there yet.
@@ -332,10 +347,45 @@ const defaultPriority = 5
 
 func millis(t time.Time) int64 { return t.UnixMilli() }
 
+// after is a moment from now on, in seconds since 1970, as DynamoDB's expiry has it; now is in
+// milliseconds.
+func after(now int64, d time.Duration) int64 { return time.UnixMilli(now).Add(d).Unix() }
+
+// clock is a time as it is shown.
+func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
 // cut shortens a text to at most so many bytes. It ends before a character that would be divided.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
+// Component is a component with its state. Paused in its definition is the present state, whatever
+// was applied. Times are milliseconds since 1970.
+type Component struct {
+	Definition
+	Created int64 `json:"created"`
+
+	// Changed is when the definition, or whether it is paused, was last changed.
+	Changed int64 `json:"changed"`
+
+	// Backfill nil: the places of all items are as the definition says.
+	Backfill *BackfillProgress `json:"fill,omitempty"`
+}
+
+// BackfillProgress is how far a back-fill is, which decides the places of all items again. One is for all
+// components. Since is when it began, in milliseconds since 1970.
+type BackfillProgress struct {
+	// Shard is how many of the Of parts of the list of items are done.
+	Shard int `json:"shard"`
+	Of    int `json:"of"`
+
+	// Items is how many were looked at.
+	Items int64 `json:"items"`
+
+	// Failed is how many could not be decided, because their row or an event is damaged.
+	Failed int64 `json:"failed,omitempty"`
+	Since  int64 `json:"since"`
 }

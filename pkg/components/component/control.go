@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
@@ -20,10 +19,6 @@ import (
 // Limits of what people can ask for, each with its reason.
 const (
 	MaxPriority = 9
-
-	// MaxEventNames is how many names the events of an item can have that people register or
-	// import: an item's row has the newest event of each, and must stay below 400 KB.
-	MaxEventNames = 100
 
 	// maxSummary is how much of the summary of a request an item's row keeps, in bytes, of each of
 	// the last registry.MaxRequests.
@@ -127,54 +122,6 @@ func (c *change) remember(r request) {
 	c.row.Requests = kept[max(0, len(kept)-registry.MaxRequests):]
 	c.remembers = true
 }
-
-// known refuses, with a NotFound, an item that does not exist, or that was forgotten.
-func (c *change) known() error {
-	it := c.item()
-	kind, subject, _ := strings.Cut(it.ID, ":")
-	switch {
-	case it.Forgotten:
-		return fault.New(fault.NotFound,
-			"the item %s was forgotten; create it again to go on", it.ID)
-	case it.Version > 0 || it.Applied > 0:
-		return nil
-	case kind == KindCustom:
-		return fault.New(fault.NotFound, "there is no item %s; create it first", it.ID)
-	}
-	return fault.New(fault.NotFound, "there is no %s %q", kind, definition.Clip(subject, 100))
-}
-
-// unclaimed refuses an action while a component that it concerns works on the item. It ends leases
-// of these components that have expired, so that a worker that comes late records nothing. A lease
-// that is live is a Conflict.
-func (c *change) unclaimed(concerned func(*compiled) bool) error {
-	it := c.item()
-	for _, name := range slices.Sorted(maps.Keys(it.Claims)) {
-		d, err := c.defs.of(name)
-		if fault.Is(err, fault.NotFound) {
-			d = &compiled{Definition: Definition{Name: name}} // it was deleted
-		} else if err != nil {
-			return err
-		}
-
-		if !concerned(d) {
-			continue
-		}
-
-		if claim := it.Claims[name]; claim.Live(c.now) {
-			return fault.New(fault.Conflict,
-				"component %s is working on %s (run %s; its lease ends at %s); wait "+
-					"until it is done, or release its lease", name, it.ID, claim.Run,
-				clock(claim.Until))
-		}
-
-		delete(it.Claims, name)
-	}
-	return nil
-}
-
-// clock is a time as it is shown.
-func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
 // room refuses another name of events, if the item has too many. Names of components' events are
 // always accepted. So are names that the item has, or had before they were revoked.

@@ -451,3 +451,14 @@ func checkTask(t *Task) error {
 
 // itemTime is the time-out of an item.
 func (d *Definition) itemTime() time.Duration { return time.Duration(d.Timeout.Item) * time.Second }
+
+// named is a list of names of events, by the name of the condition.
+type named struct {
+	how   string
+	names []string
+}
+
+// lists are the conditions on events.
+func (d Definition) lists() []named {
+	return []named{{"pastSuccess", d.PastSuccess}, {"pastFailure", d.PastFailure}, {"future", d.Future}, {"old", d.Old}}
+}

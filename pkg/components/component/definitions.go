@@ -95,6 +95,19 @@ type backfillRow struct {
 	Failed  int64    `dynamo:"failed_n"` // items that could not be decided
 }
 
+// atEnd is the cursor of a part of the list of items that is done.
+const atEnd = "end"
+
+// parts is how many parts of the list of items are done, of shards.
+func (f *backfillRow) parts() (n int) {
+	for _, c := range f.Cursors {
+		if c == atEnd {
+			n++
+		}
+	}
+	return n
+}
+
 // state of a component's row.
 type state string
 

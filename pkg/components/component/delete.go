@@ -66,3 +66,28 @@ func (s *Store) removeRows(ctx context.Context, of *definitionRow, q table.Query
 		}
 	}
 }
+
+// Delete removes a component with its line. The events that it recorded stay, and count for others.
+// From the first write on it is not there for anybody; what remains of its line is removed by the
+// scheduler's tick.
+func (s *Store) Delete(ctx context.Context, name string, by By) error {
+	err := s.act(ctx, name, by, func(e *edit) error {
+		d, err := e.row.definition()
+		if err != nil {
+			return err
+		}
+		e.row.State = deleting
+		e.raise(false)
+		_, err = e.save(ctx, s.Table.Begin(s.NewID()), d, "component.deleted", by)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	_, err = s.finishDelete(ctx, name, s.Now().Add(deleteTime))
+	return err
+}
+
+// deleteTime is how long a call of Delete removes rows; a back-fill goes on with it.
+const deleteTime = 10 * time.Second

@@ -40,14 +40,3 @@ func Doubts(d Definition, all []Definition) (doubts []string) {
 	}
 	return doubts
 }
-
-// named is a list of names of events, by the name of the condition.
-type named struct {
-	how   string
-	names []string
-}
-
-// lists are the conditions on events.
-func (d Definition) lists() []named {
-	return []named{{"pastSuccess", d.PastSuccess}, {"pastFailure", d.PastFailure}, {"future", d.Future}, {"old", d.Old}}
-}

@@ -34,9 +34,6 @@ type CustomItem struct {
 // collections are names of collections, which decide the log of an item's events.
 var collections = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// parents are the types that a parent can have.
-var parents = []event.Type{event.Collection, event.Batch, event.Object, event.Version, event.Item}
-
 // ofSubjects are the types of items that follow from what is ingested. An item without a subject cannot be one.
 var ofSubjects = []event.Type{event.Object, event.Version, event.File, event.Batch, event.Job, event.Collection}
 
@@ -248,14 +245,6 @@ func (s *Store) Forget(ctx context.Context, id string, by By) (ActionResult, err
 		return it.ID + " is forgotten; its history stays", c.append("item.forget", "", byHand, by,
 			Forgot{Reason: by.Reason})
 	}, "forget")
-}
-
-// State is an item, and where it is in the lines of the components.
-type State struct {
-	Item
-
-	// Classes has one of Classes for each component that the item has something to do with.
-	Classes map[string]string
 }
 
 // Show reads an item, as it is now, with the newest events of its subject. It writes nothing. A

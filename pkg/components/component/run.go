@@ -3,37 +3,18 @@ package component
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"archivist/pkg/kernel/table"
 )
 
-// Runner runs components. Each instance of a component has a slot, which is its lease: a run holds
-// it from Start to End. An execution of the state machine component-run does the run:
-//
-//	Find → WorkLane, in up to as many lanes at once as the component's concurrency → Find → … → End
-//
-// Find hands out the heads of the component's line. A claim on an item is taken when its turn
-// comes, so each lease is short. A lane has a row, which each result is written with: when the run
-// loses its slot, its lanes are closed by the same transaction, and what its workers still do is
-// not stored.
-//
-//	COMPONENTRUNS  SLOT#{component}#{instance}  who runs, and until when that is believed
-//	COMPONENTRUNS  TIME#{component}             the next time of its schedule
-//	RUN#{run}      RUN                          the run
-//	RUN#{run}      LANE#{number}                what was done in a lane
-//	RUN#{run}      ITEM#{time}#{claim}          what was done with an item
-type Runner struct {
-	Store     *Store
-	Functions map[string]Function
+// Machine is the name of the state machine, whose definition is
+// statemachines/component-run.asl.json.
+const Machine = "component-run"
 
-	// Call calls a Lambda function. An error of the kind Unavailable or Denied means that the
-	// function cannot be called; another one is its own.
-	Call       func(ctx context.Context, arn string, w Work) (Result, error)
-	Executions Executions
-	Metric     func(name string, value float64)
-	Log        *slog.Logger
+// RunInput is the input of an execution.
+type RunInput struct {
+	Run RunRef `json:"run"`
 }
 
 // Executions are those of the state machine component-run. They carry no truth: a run without one
@@ -43,11 +24,6 @@ type Executions interface {
 	Start(ctx context.Context, name string, in RunInput) error
 	// Stop stops one. It is no error if it has ended.
 	Stop(ctx context.Context, name, why string) error
-}
-
-// RunInput is the input of an execution.
-type RunInput struct {
-	Run RunRef `json:"run"`
 }
 
 // RunRef names an execution of a run. It is what a state machine passes on, so names of fields
@@ -64,6 +40,41 @@ type RunRef struct {
 
 // execution is the name of the execution, of at most 80 characters: an id has 26.
 func (r RunRef) execution() string { return fmt.Sprintf("%s-%d", r.Run, r.Exec) }
+
+// Page is what a run does next: the input of the next state of the state machine, so names of
+// fields stay. Lanes is never nil, since a Map state needs a list.
+type Page struct {
+	Run   RunRef `json:"run"`
+	Next  string `json:"next"`
+	Lanes []Lane `json:"lanes"`
+
+	// Of a component whose runnable is a task.
+	Task *PageTask `json:"task,omitempty"`
+
+	// Seconds is the time-out of an item.
+	Seconds int `json:"seconds,omitempty"`
+}
+
+// PageTask is a Task all of whose fields are there: a path of the state machine must lead
+// somewhere.
+type PageTask struct {
+	Task
+	Groups []string `json:"securityGroups"`
+}
+
+// What a run does next.
+const (
+	NextWork = "Work"  // the items of the lanes
+	NextTask = "Tasks" // likewise, by a container; one item in each lane
+	NextEnd  = "End"
+	NextNone = "None" // the run has ended, or goes on in another execution
+)
+
+// Lane is a list of items, which are worked on one after the other.
+type Lane struct {
+	Number int      `json:"number"`
+	Items  []string `json:"items"`
+}
 
 // Times of runs.
 const (
@@ -94,10 +105,6 @@ const (
 	// unwind is how long a function may take to return after its time.
 	unwind = 5 * time.Second
 )
-
-// Machine is the name of the state machine, whose definition is
-// statemachines/component-run.asl.json.
-const Machine = "component-run"
 
 // Metrics of runs.
 const (
@@ -205,6 +212,42 @@ type runRow struct {
 	Empty int   `dynamo:"empty_n"`
 }
 
+// Run is a run of a component, as it is shown. Times are milliseconds since 1970.
+type Run struct {
+	ID         string   `json:"id"`
+	Component  string   `json:"component"`
+	Definition int      `json:"definition"` // its version
+	Slot       int      `json:"slot"`
+	State      RunState `json:"state"`
+
+	// Why it ended, if there was more to do.
+	Why     string `json:"why,omitempty"`
+	Actor   string `json:"actor,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Started int64  `json:"started"`
+	Ended   int64  `json:"ended,omitempty"`
+
+	// Until is the run's time-out.
+	Until      int64     `json:"until"`
+	MaxItems   int       `json:"maxItems"`
+	Executions int64     `json:"executions"`
+	Counts     RunCounts `json:"counts"`
+	Broken     []string  `json:"brokenItems,omitempty"`
+
+	// Items are a page of them, the newest first.
+	Items []RunItem `json:"items,omitempty"`
+}
+
+// RunItem is what a run did with an item.
+type RunItem struct {
+	Item    string `json:"item"`
+	State   string `json:"state"` // success, failure, notYet or again
+	Reason  string `json:"reason,omitempty"`
+	Event   string `json:"event,omitempty"`
+	Started int64  `json:"started"`
+	Ended   int64  `json:"ended"`
+}
+
 func runKey(run string) table.Key { return table.Key{PK: "RUN#" + run, SK: "RUN"} }
 
 func runShelf(component string) string { return "RUNS#" + component }
@@ -232,18 +275,27 @@ func laneKey(run string, lane int) table.Key {
 	return table.Key{PK: runKey(run).PK, SK: fmt.Sprintf("LANE#%02d", lane)}
 }
 
-func (r *Runner) now() int64 { return millis(r.Store.Now()) }
-
-// metric counts, if somebody listens.
-func (r *Runner) metric(name string, n float64) {
-	if r.Metric != nil && n != 0 {
-		r.Metric(name, n)
-	}
+// totals is what was done in all lanes.
+type totals struct {
+	RunCounts
+	broken []string
 }
 
-// after is a moment from now on, in seconds since 1970, as DynamoDB's expiry has it; now is in
-// milliseconds.
-func after(now int64, d time.Duration) int64 { return time.UnixMilli(now).Add(d).Unix() }
+// sum adds up what was done in lanes.
+func sum(lanes []laneRow) (t totals) {
+	for i := range lanes {
+		l := &lanes[i]
+		t.Done += l.Done
+		t.Failed += l.Failed
+		t.NotYet += l.NotYet
+		t.Again += l.Again
+		t.Passed += l.Passed
+		t.broken = append(t.broken, l.Broken...)
+	}
+
+	t.Broken = int64(len(t.broken))
+	return t
+}
 
 // RunCounts is what was done in a run: how often, since an item can be worked on more than once.
 type RunCounts struct {
@@ -264,15 +316,6 @@ type RunCounts struct {
 
 // taken is how often the work on an item was done.
 func (c RunCounts) taken() int64 { return c.Done + c.Failed + c.NotYet + c.Again }
-
-// component reads the present definition of a component; a missing one is a NotFound.
-func (r *Runner) component(ctx context.Context, name string) (*compiled, error) {
-	defs, err := r.Store.load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return defs.of(name)
-}
 
 // waitAfter is how long to wait after so many times before: a minute, doubled each time, up to an
 // hour.

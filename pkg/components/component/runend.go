@@ -179,42 +179,6 @@ func (r *Runner) Interrupt(ctx context.Context, component string,
 	return runs, nil
 }
 
-// Run is a run of a component, as it is shown. Times are milliseconds since 1970.
-type Run struct {
-	ID         string   `json:"id"`
-	Component  string   `json:"component"`
-	Definition int      `json:"definition"` // its version
-	Slot       int      `json:"slot"`
-	State      RunState `json:"state"`
-
-	// Why it ended, if there was more to do.
-	Why     string `json:"why,omitempty"`
-	Actor   string `json:"actor,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Started int64  `json:"started"`
-	Ended   int64  `json:"ended,omitempty"`
-
-	// Until is the run's time-out.
-	Until      int64     `json:"until"`
-	MaxItems   int       `json:"maxItems"`
-	Executions int64     `json:"executions"`
-	Counts     RunCounts `json:"counts"`
-	Broken     []string  `json:"brokenItems,omitempty"`
-
-	// Items are a page of them, the newest first.
-	Items []RunItem `json:"items,omitempty"`
-}
-
-// RunItem is what a run did with an item.
-type RunItem struct {
-	Item    string `json:"item"`
-	State   string `json:"state"` // success, failure, notYet or again
-	Reason  string `json:"reason,omitempty"`
-	Event   string `json:"event,omitempty"`
-	Started int64  `json:"started"`
-	Ended   int64  `json:"ended"`
-}
-
 // RunStatus shows a run of a component and a page of its items, the newest first. The items of a
 // run are kept for 30 days, and the run for a year. cursor is that of the page before, "" at the
 // beginning; limit 0 is 100. A NotFound means that the component has no such run.

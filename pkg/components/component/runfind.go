@@ -11,41 +11,6 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// Page is what a run does next: the input of the next state of the state machine, so names of
-// fields stay. Lanes is never nil, since a Map state needs a list.
-type Page struct {
-	Run   RunRef `json:"run"`
-	Next  string `json:"next"`
-	Lanes []Lane `json:"lanes"`
-
-	// Of a component whose runnable is a task.
-	Task *PageTask `json:"task,omitempty"`
-
-	// Seconds is the time-out of an item.
-	Seconds int `json:"seconds,omitempty"`
-}
-
-// PageTask is a Task all of whose fields are there: a path of the state machine must lead
-// somewhere.
-type PageTask struct {
-	Task
-	Groups []string `json:"securityGroups"`
-}
-
-// What a run does next.
-const (
-	NextWork = "Work"  // the items of the lanes
-	NextTask = "Tasks" // likewise, by a container; one item in each lane
-	NextEnd  = "End"
-	NextNone = "None" // the run has ended, or goes on in another execution
-)
-
-// Lane is a list of items, which are worked on one after the other.
-type Lane struct {
-	Number int      `json:"number"`
-	Items  []string `json:"items"`
-}
-
 const (
 	// mostFound bounds the items of a round. With ids of 400 bytes they are 40 KB: an execution's
 	// data may have 256 KB.
@@ -234,40 +199,6 @@ func (r *Runner) head(ctx context.Context, c *compiled, q table.Query,
 	return rows, err
 }
 
-// own puts the items before others that are of a slot, so that the instances of a component do not
-// all begin with the same. Each can still work on all: a slot without a run leaves nothing behind.
-func (c *compiled) own(items []string, slot int) []string {
-	if c.Instances == 1 {
-		return items
-	}
-
-	var mine, others []string
-	for _, id := range items {
-		if int(shard(id))%c.Instances == slot%c.Instances {
-			mine = append(mine, id)
-		} else {
-			others = append(others, id)
-		}
-	}
-	return append(mine, others...)
-}
-
-func first(items []string, n int) []string { return items[:min(n, len(items))] }
-
-func rest(items []string, n int) []string { return items[min(n, len(items)):] }
-
-// deal deals items out to lanes, at most so many, one to each in turn: so the first items are begun
-// first.
-func deal(items []string, most int) []Lane {
-	lanes := make([]Lane, min(most, len(items)))
-	for i, id := range items {
-		l := &lanes[i%len(lanes)]
-		l.Number = i % len(lanes)
-		l.Items = append(l.Items, id)
-	}
-	return lanes
-}
-
 // round writes that a round begins, and when the run is taken for lost if no other follows. The
 // rows of lanes are made here, so that a worker finds its lane, or knows that the run is over.
 func (r *Runner) round(ctx context.Context, c *compiled, s *slotRow, run *runRow, lanes int,
@@ -317,26 +248,4 @@ func (r *Runner) goOn(ctx context.Context, ref RunRef, s *slotRow, run *runRow) 
 func (r *Runner) lanes(ctx context.Context, run string) (lanes []laneRow, err error) {
 	_, err = r.Store.Table.Page(ctx, table.Query{PK: runKey(run).PK, Prefix: "LANE#"}, &lanes)
 	return lanes, err
-}
-
-// totals is what was done in all lanes.
-type totals struct {
-	RunCounts
-	broken []string
-}
-
-// sum adds up what was done in lanes.
-func sum(lanes []laneRow) (t totals) {
-	for i := range lanes {
-		l := &lanes[i]
-		t.Done += l.Done
-		t.Failed += l.Failed
-		t.NotYet += l.NotYet
-		t.Again += l.Again
-		t.Passed += l.Passed
-		t.broken = append(t.broken, l.Broken...)
-	}
-
-	t.Broken = int64(len(t.broken))
-	return t
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
@@ -25,6 +26,22 @@ type Taken struct {
 	Until int64 `json:"until"`
 
 	Cause envelope.Cause `json:"cause"` // of the event
+}
+
+// taken is the work on an item under a claim. The cause that a runnable passes on has the component
+// as its last, so that a change that it makes is known to be its own.
+func taken(d *compiled, it *Item, ref RunRef, claim Claim) Taken {
+	kind, subject, _ := strings.Cut(it.ID, ":")
+	cause := claim.Cause
+	cause.Components = append(slices.Clone(cause.Components), d.Name)
+	return Taken{Event: d.Event, Since: claim.Since, Until: claim.Until, Cause: claim.Cause,
+		Work: Work{
+			Component: d.Name, Version: d.Version, Run: ref.Run, Claim: claim.ID, Item: it.ID,
+			Kind:    kind,
+			Subject: subject, Types: it.Types, Parents: it.Parents, BasedOn: claim.BasedOn,
+			Cause:  cause,
+			Header: cause.Encode(), Deadline: claim.Since + d.itemTime().Milliseconds(),
+			MaxResult: d.MaxResults}}
 }
 
 // errLate: the claim of a worker has ended, or its run: it stores nothing.

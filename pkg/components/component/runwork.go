@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 
 	"archivist/pkg/events/event"
@@ -150,22 +148,6 @@ func (d *Definition) claimTime() time.Duration {
 		return d.itemTime() + FunctionTime // for the calls of the function before and after the task
 	}
 	return d.itemTime() + unwind + StoreTime
-}
-
-// taken is the work on an item under a claim. The cause that a runnable passes on has the component
-// as its last, so that a change that it makes is known to be its own.
-func taken(d *compiled, it *Item, ref RunRef, claim Claim) Taken {
-	kind, subject, _ := strings.Cut(it.ID, ":")
-	cause := claim.Cause
-	cause.Components = append(slices.Clone(cause.Components), d.Name)
-	return Taken{Event: d.Event, Since: claim.Since, Until: claim.Until, Cause: claim.Cause,
-		Work: Work{
-			Component: d.Name, Version: d.Version, Run: ref.Run, Claim: claim.ID, Item: it.ID,
-			Kind:    kind,
-			Subject: subject, Types: it.Types, Parents: it.Parents, BasedOn: claim.BasedOn,
-			Cause:  cause,
-			Header: cause.Encode(), Deadline: claim.Since + d.itemTime().Milliseconds(),
-			MaxResult: d.MaxResults}}
 }
 
 // answer is what a runnable returned.

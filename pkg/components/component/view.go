@@ -11,45 +11,6 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// Counts are how many items are in each class of a component's line. They are of rows that change
-// with the items, so they are right, but not all of the same moment.
-type Counts struct {
-	Ready   int64 `json:"ready"`
-	Later   int64 `json:"later"`
-	Running int64 `json:"running"`
-	Failed  int64 `json:"failed"`
-	Done    int64 `json:"done"`
-
-	// Oldest is the time of the first event of the oldest ready item, in milliseconds since 1970.
-	// 0: there is none.
-	Oldest int64 `json:"oldest,omitempty"`
-}
-
-// add adds items of a class.
-func (c *Counts) add(class string, n int64) {
-	switch class {
-	case Ready:
-		c.Ready += n
-	case Later:
-		c.Later += n
-	case Running:
-		c.Running += n
-	case Failed:
-		c.Failed += n
-	case Done:
-		c.Done += n
-	}
-}
-
-// addRow adds the counts of one part.
-func (c *Counts) addRow(r *countRow) {
-	c.Ready += r.Ready
-	c.Later += r.Later
-	c.Running += r.Running
-	c.Failed += r.Failed
-	c.Done += r.Done
-}
-
 // active reads a component that is not deleted, with what its items are judged by. Otherwise it is
 // a NotFound.
 func (s *Store) active(ctx context.Context, name string) (*compiled, error) {
