@@ -32,9 +32,6 @@ type change struct {
 // and the call succeeds.
 var errUnchanged = fmt.Errorf("consumer: nothing to change")
 
-// changeTries bounds how often a run notes what it has done although others change the same rows.
-const changeTries = 5
-
 // act makes a change of a consumer with its event, in one transaction. decide returns the event's
 // type and detail, and puts more rows into tx. It is called again, with a fresh row, if another
 // change was first (a Stale); so it must not keep what it has computed from an earlier row. The

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -323,21 +322,4 @@ func verdicts(units []*unit, reasons map[string]string, err error) (failed []ver
 		}
 	}
 	return failed
-}
-
-// panicError is a panic of a handler. Its stack is kept in the row of the parked event, where a
-// developer finds it.
-type panicError struct{ text, stack string }
-
-func (e *panicError) Error() string { return e.text }
-
-// stack is that of the goroutine that panics, so it is called in the deferred function.
-func stack() string { return definition.Clip(string(debug.Stack()), maxStack) }
-
-func stackOf(err error) string {
-	var p *panicError
-	if errors.As(err, &p) {
-		return p.stack
-	}
-	return ""
 }

@@ -267,3 +267,20 @@ func checkFilter(text string) error {
 	}
 	return nil
 }
+
+// check refuses, with an Invalid, a selection that does not say what it selects, or whose filter
+// does not compile.
+func (sel Selection) check() error {
+	set := 0
+	for _, is := range []bool{sel.All, sel.Event != "", sel.Filter != ""} {
+		if is {
+			set++
+		}
+	}
+
+	if set != 1 {
+		return fault.New(fault.Invalid,
+			"select: %d of all, event and filter are set; expected one", set)
+	}
+	return checkFilter(sel.Filter)
+}

@@ -42,6 +42,7 @@ import (
 	"context"
 
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 )
 
@@ -100,6 +101,34 @@ type HandlerFunc func(ctx context.Context, b Batch) ([]Failure, error)
 
 // Handle calls f.
 func (f HandlerFunc) Handle(ctx context.Context, b Batch) ([]Failure, error) { return f(ctx, b) }
+
+// State is what is stored, for rebuilds.
+type State interface {
+	// Snapshots returns events that say how collections, objects and versions are now: those
+	// of one part (0 to parts-1), from a cursor ("" at the beginning), about limit of them.
+	// The events of an object are together, and in order. next is "" at the end. An error is one of
+	// the storage: the same page is read again later.
+	Snapshots(ctx context.Context, part, parts int, cursor string, limit int) (all []Snapshot,
+		next string, err error)
+}
+
+// Snapshot is an event that says how something is now.
+type Snapshot struct {
+	envelope.Event
+
+	// Unreadable says why there is no snapshot of something that is stored, of which the Event has
+	// an id and a place: it is a failure of the rebuild. "": the Event is the snapshot.
+	Unreadable string
+}
+
+// Pruner removes what a handler keeps of things that are not stored: whatever became of the events
+// of their deletion.
+type Pruner interface {
+	// Prune looks at the next page of what is kept, from a cursor ("" at the beginning), and
+	// removes what it is right to remove. next is "" at the end. The same page may be looked at
+	// again.
+	Prune(ctx context.Context, cursor string) (next string, err error)
+}
 
 // Order keys: events of one key are handled one after the other, in the order of the log. Parts
 // of a log that was split have no common order: there, the events of a collection are in order
@@ -211,3 +240,21 @@ type Coalesce = definition.ConsumerCoalescing
 
 // Target is what handles a consumer's events. Exactly one field is set.
 type Target = definition.ConsumerTarget
+
+// Consumer is a consumer with its state. Paused in its definition is the present state.
+// Times are milliseconds since 1970.
+type Consumer struct {
+	Definition
+	Created int64 `json:"created"`
+	Changed int64 `json:"changed"` // the definition, or whether it is paused
+
+	// While one of these is set, it does not run.
+	Rebuild string `json:"rebuild,omitempty"` // the id of the replay that rebuilds it
+	Resets  int    `json:"resets,omitempty"`  // of its cursors, that are not finished
+}
+
+// own is the partition of a consumer's cursors and events. It is another for each consumer, so that
+// a busy one does not slow the others down.
+func own(name string) string { return subject(name).Key().PK }
+
+func subject(name string) event.Subject { return event.Subject{Type: event.Consumer, ID: name} }

@@ -61,25 +61,6 @@ func (n *run) now() time.Time { return n.r.now() }
 // not a failure: whoever has the lease goes on.
 var errLost = errors.New("consumer: another run, or a person, has moved the cursor")
 
-// next says how a run goes on after a step.
-type next int
-
-const (
-	again    next = iota // there may be more to do
-	idle                 // there was nothing to do; the lease is still held
-	released             // the lease was given back with the last write
-)
-
-// after says what becomes of the lease after a write.
-type after int
-
-const (
-	hold after = iota // it is kept, and the flag is cleared: the log is read again
-	// finish gives it back, unless the row was changed meanwhile: then there may be more to do.
-	finish
-	leave // it is given back, and the flag stays
-)
-
 // move changes the cursor, and the rows that compose puts beside it, in one transaction. compose
 // may be called again, with a fresh cursor.
 //
@@ -134,14 +115,6 @@ func (n *run) move(ctx context.Context, then after,
 		}
 	}
 	return again, errLost
-}
-
-// next is how the run goes on after such a write.
-func (a after) next() next {
-	if a == hold {
-		return again
-	}
-	return released
 }
 
 // unless keeps the lease for the next step, unless the cursor is stopped: then another run tries

@@ -1,10 +1,6 @@
 package consumer
 
-import (
-	"slices"
-
-	"archivist/pkg/kernel/fault"
-)
+import "slices"
 
 // order is what a person wants to be done with parked events. A run does it: only runs write the
 // rows of parked events. It is done in two parts: first its keys are found, and what it discards is
@@ -38,23 +34,6 @@ func (o order) equals(other order) bool {
 // may be repeated.
 func without(orders []order, id string) []order {
 	return slices.DeleteFunc(slices.Clone(orders), func(o order) bool { return o.ID == id })
-}
-
-// check refuses, with an Invalid, a selection that does not say what it selects, or whose filter
-// does not compile.
-func (sel Selection) check() error {
-	set := 0
-	for _, is := range []bool{sel.All, sel.Event != "", sel.Filter != ""} {
-		if is {
-			set++
-		}
-	}
-
-	if set != 1 {
-		return fault.New(fault.Invalid,
-			"select: %d of all, event and filter are set; expected one", set)
-	}
-	return checkFilter(sel.Filter)
 }
 
 // String describes the selection, for the consumer's event. It is stored there, so the texts stay.

@@ -12,12 +12,9 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// Limits of what a parked event's row has: up to maxSelected of them are in one transaction.
-const (
-	// Both are in bytes: with maxSelected rows they stay below table.MaxTxBytes.
-	maxParkedReason = 2000
-	maxStack        = 4000
-)
+// maxParkedReason is in bytes. Up to maxSelected rows of parked events are in one transaction: with
+// maxStack they stay below table.MaxTxBytes.
+const maxParkedReason = 2000
 
 // parkedRow is a parked event, or several of a key that were handled as one. Those of a key are
 // next to each other, in the order of the log. Only a run writes these rows, under the lease of the

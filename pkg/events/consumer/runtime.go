@@ -53,34 +53,6 @@ type Runtime struct {
 	filters map[string]*filter.Filter // compiled, by their text
 }
 
-// State is what is stored, for rebuilds.
-type State interface {
-	// Snapshots returns events that say how collections, objects and versions are now: those
-	// of one part (0 to parts-1), from a cursor ("" at the beginning), about limit of them.
-	// The events of an object are together, and in order. next is "" at the end. An error is one of
-	// the storage: the same page is read again later.
-	Snapshots(ctx context.Context, part, parts int, cursor string, limit int) (all []Snapshot,
-		next string, err error)
-}
-
-// Snapshot is an event that says how something is now.
-type Snapshot struct {
-	envelope.Event
-
-	// Unreadable says why there is no snapshot of something that is stored, of which the Event has
-	// an id and a place: it is a failure of the rebuild. "": the Event is the snapshot.
-	Unreadable string
-}
-
-// Pruner removes what a handler keeps of things that are not stored: whatever became of the events
-// of their deletion.
-type Pruner interface {
-	// Prune looks at the next page of what is kept, from a cursor ("" at the beginning), and
-	// removes what it is right to remove. next is "" at the end. The same page may be looked at
-	// again.
-	Prune(ctx context.Context, cursor string) (next string, err error)
-}
-
 // Metrics of consumers. A 0 is not put.
 const (
 	// MetricLag is in seconds: how long the oldest event waits, of all consumers that are not

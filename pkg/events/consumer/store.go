@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"archivist/pkg/events/envelope"
-	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/registry"
@@ -50,18 +49,6 @@ type Store struct {
 	// Shadows are the handlers that can build something else for a shadow; functions and queues
 	// can.
 	Shadows []string
-}
-
-// Consumer is a consumer with its state. Paused in its definition is the present state.
-// Times are milliseconds since 1970.
-type Consumer struct {
-	Definition
-	Created int64 `json:"created"`
-	Changed int64 `json:"changed"` // the definition, or whether it is paused
-
-	// While one of these is set, it does not run.
-	Rebuild string `json:"rebuild,omitempty"` // the id of the replay that rebuilds it
-	Resets  int    `json:"resets,omitempty"`  // of its cursors, that are not finished
 }
 
 // state of a consumer's row. A deleted one becomes active again when a consumer of its name is
@@ -109,12 +96,6 @@ type reset struct {
 const rowPK = "CONSUMERS"
 
 func rowKey(name string) table.Key { return table.Key{PK: rowPK, SK: name} }
-
-// own is the partition of a consumer's cursors and events. It is another for each consumer, so that
-// a busy one does not slow the others down.
-func own(name string) string { return subject(name).Key().PK }
-
-func subject(name string) event.Subject { return event.Subject{Type: event.Consumer, ID: name} }
 
 // consumer decodes the definition.
 func (r *row) consumer() (Consumer, error) {
@@ -237,3 +218,6 @@ func (s *Store) runnable(ctx context.Context, name string) (*Consumer, error) {
 
 // runs reports whether a consumer may run, as runnable does.
 func (c *Consumer) runs() bool { return !c.Paused && c.Rebuild == "" && c.Resets == 0 }
+
+// changeTries bounds how often a run notes what it has done although others change the same rows.
+const changeTries = 5
