@@ -24,16 +24,6 @@ const deployed = time.Hour
 // step.
 const scanRows = 500
 
-// earlier is the row of the scan for events of earlier releases. There is one for the table,
-// whoever scans. Times are milliseconds since 1970.
-type earlier struct {
-	table.Head
-	From   int64  `dynamo:"from_ms"`                // when it begins
-	Cursor string `dynamo:"scan_cursor,omitempty"`  // how far it is
-	Done   int64  `dynamo:"done_ms,omitempty"`      // when it was complete
-	Placed int64  `dynamo:"placed_count,omitempty"` // events that it placed
-}
-
 // placeEarlier continues the scan. An error names events that could not be placed, and does not
 // stop it. The first call only writes when the scan begins.
 func (l *Log) placeEarlier(ctx context.Context,

@@ -13,9 +13,6 @@ import (
 // By says who raises the epoch, and why.
 type By = registry.By
 
-// logSubject is the subject of the events about the log as a whole.
-var logSubject = event.Subject{Type: event.Queue, ID: "log"}
-
 // RaiseEpoch says that the table was restored from a backup: a place in the log may now have
 // another event than before. Cursors of the epoch before stop. The archive of the new epoch has
 // files of its own; those of the epochs before are kept. It returns the new epoch, which an event
@@ -104,12 +101,4 @@ func (l *Log) highestEpoch(ctx context.Context, highest int64) (int64, error) {
 		}
 	}
 	return highest, nil
-}
-
-// epochRow is the row of the epoch. A table that was never restored has none.
-type epochRow struct {
-	table.Head
-	Epoch   int64  `dynamo:"epoch_no"`
-	Version int64  `dynamo:"version"`              // of the newest event
-	Request string `dynamo:"request_id,omitempty"` // that raised it
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/guregu/dynamo/v2"
@@ -165,13 +163,6 @@ func expirable(refs []reference, old, most int64) (some []reference, blocked *re
 		}
 	}
 	return refs, nil
-}
-
-// seq is the place of a reference.
-func (r reference) seq() int64 {
-	// Only this package makes the key, so it can be read.
-	n, _ := strconv.ParseInt(strings.TrimPrefix(r.SK, seqPrefix), 10, 64)
-	return n
 }
 
 // remove removes references that have expired. First the rows of events, then readers are told

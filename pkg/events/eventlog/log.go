@@ -35,12 +35,14 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
@@ -49,6 +51,9 @@ import (
 
 // Site is the log of the events without a collection.
 const Site = "site"
+
+// logSubject is the subject of the events about the log as a whole.
+var logSubject = event.Subject{Type: event.Queue, ID: "log"}
 
 // Log places and reads events. Table, Now and NewID must be set. It can be used by several
 // goroutines, and by several processes at once: what it keeps in memory is only what it has read.
@@ -76,6 +81,12 @@ type Log struct {
 	opened opened
 }
 
+// opened is a file that was read.
+type opened struct {
+	name   string
+	events []envelope.Event
+}
+
 // head is the row of a partition: its newest place. All heads are in one partition of the table, so
 // that one query lists them. Every placement raises its revision: of two at once, one fails. Times
 // are milliseconds since 1970.
@@ -99,6 +110,14 @@ type head struct {
 	TrimmedAt int64 `dynamo:"trimmed_ms,omitempty"`
 }
 
+// Partition is what a head says of its partition. The zero Partition is one without a head.
+type Partition struct {
+	Last    int64 // the newest place
+	Trimmed int64 // up to it, places are in the archive only
+	// TrimmedAt is when they were removed, in milliseconds since 1970.
+	TrimmedAt int64
+}
+
 // split is the row of a log that was split: its present generation, and how many parts that has. A
 // log without the row has the generation 0, of one part.
 type split struct {
@@ -106,6 +125,24 @@ type split struct {
 	Log        string `dynamo:"log_of"`
 	Generation int    `dynamo:"generation_no"`
 	Parts      int    `dynamo:"parts_count"`
+}
+
+// epochRow is the row of the epoch. A table that was never restored has none.
+type epochRow struct {
+	table.Head
+	Epoch   int64  `dynamo:"epoch_no"`
+	Version int64  `dynamo:"version"`              // of the newest event
+	Request string `dynamo:"request_id,omitempty"` // that raised it
+}
+
+// earlier is the row of the scan for events of earlier releases. There is one for the table,
+// whoever scans. Times are milliseconds since 1970.
+type earlier struct {
+	table.Head
+	From   int64  `dynamo:"from_ms"`                // when it begins
+	Cursor string `dynamo:"scan_cursor,omitempty"`  // how far it is
+	Done   int64  `dynamo:"done_ms,omitempty"`      // when it was complete
+	Placed int64  `dynamo:"placed_count,omitempty"` // events that it placed
 }
 
 // reference is the place of one event: the row of a seq in its partition. Facts is JSON, "" if it
@@ -118,6 +155,18 @@ type reference struct {
 	Version     int64  `dynamo:"version"`
 	Placed      int64  `dynamo:"placed_ms"`
 	Facts       string `dynamo:"facts,omitempty"`
+}
+
+// names reports whether the reference is that of an event.
+func (r *reference) names(e *event.Row) bool {
+	return r.SubjectType == e.SubjectType && r.SubjectID == e.SubjectID && r.Version == e.Version
+}
+
+// seq is the place of a reference.
+func (r reference) seq() int64 {
+	// Only this package makes the key, so it can be read.
+	n, _ := strconv.ParseInt(strings.TrimPrefix(r.SK, seqPrefix), 10, 64)
+	return n
 }
 
 // Keys of the log's rows.
@@ -146,12 +195,24 @@ func seqSK(seq int64) string        { return fmt.Sprintf("%s%012d", seqPrefix, s
 // partitionKey is the partition of the table with the references of a partition of the log.
 func partitionKey(partition string) string { return logPrefix + partition }
 
+func referenceKey(partition string, seq int64) table.Key {
+	return table.Key{PK: partitionKey(partition), SK: seqSK(seq)}
+}
+
 // name of a part of a log: "maps", and after a split "maps:1:0". A collection's name has no colon.
 func name(log string, generation, part int) string {
 	if generation == 0 {
 		return log
 	}
 	return fmt.Sprintf("%s:%d:%d", log, generation, part)
+}
+
+// partOf is the log that a partition is a part of, e.g. "maps:2:0" of maps, and its generation.
+func partOf(partition string) (log string, generation int) {
+	log, part, _ := strings.Cut(partition, ":")
+	number, _, _ := strings.Cut(part, ":")
+	generation, _ = strconv.Atoi(number) // 0: the log was not split then
+	return log, generation
 }
 
 // partOf is the part of a log that has the events of a subject, whose partition key is given. All

@@ -1,10 +1,8 @@
 package eventlog
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -21,8 +19,6 @@ const (
 	// maxBytes is below the limit, because the sizes are estimates.
 	maxPlaced = (table.MaxActions - 1) / 2
 	maxBytes  = table.MaxTxBytes - table.MaxTxBytes/8
-	// Facts that are larger than maxFacts are read from the event's row.
-	maxFacts = table.MaxRowBytes - 8<<10
 )
 
 // maxTries limits how often a placement that others overtake is tried without progress. Together
@@ -32,19 +28,9 @@ const maxTries = 12
 // waits are short: who was first has placed within milliseconds.
 var waits = backoff.Policy{First: 20 * time.Millisecond, Most: time.Second}
 
-// entry is an event that is to be placed, with its row as it was read.
-type entry struct {
-	row   event.Row
-	event envelope.Event
-	log   string
-
-	// facts is JSON; "" if they are too large for the reference.
-	facts string
-
-	// rank is its time, at least that of the subject's event before: by it the events of several
-	// subjects are put in order, and those of one are never exchanged.
-	rank int64
-}
+// Grace is the age from which the sweep places an event: until then the relay is expected to. Both
+// at once would only conflict.
+const Grace = 30 * time.Second
 
 // Place gives all events of these subjects that have no place one, and returns those that it
 // placed, without payload, in the order of the log for each partition. It may be called again, or
@@ -255,38 +241,4 @@ func (l *Log) commit(ctx context.Context, h *head, partition string,
 
 	*h = next
 	return placed, nil
-}
-
-// newEntry is an event's row as it is to be placed. The log is decided by the event, and so is the
-// same in each release.
-func newEntry(r event.Row) (entry, error) {
-	e, err := r.Envelope()
-	if err != nil {
-		return entry{}, err
-	}
-
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e.Facts()); err != nil {
-		return entry{}, err
-	}
-
-	if text.Len() > maxFacts {
-		text.Reset()
-	}
-	return entry{row: r, event: e, log: e.Log(), facts: text.String()}, nil
-}
-
-// reference is the row of a place, seq, of the event. now is when it got the place, in milliseconds
-// since 1970.
-func (e entry) reference(partition string, seq, now int64) *reference {
-	return &reference{
-		Head:        table.Head{PK: partitionKey(partition), SK: seqSK(seq)},
-		SubjectType: e.row.SubjectType,
-		SubjectID:   e.row.SubjectID,
-		Version:     e.row.Version,
-		Placed:      now,
-		Facts:       e.facts,
-	}
 }

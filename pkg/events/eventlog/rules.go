@@ -67,10 +67,6 @@ func Expires(of event.Type) bool {
 	})
 }
 
-func referenceKey(partition string, seq int64) table.Key {
-	return table.Key{PK: partitionKey(partition), SK: seqSK(seq)}
-}
-
 // placeOf is the key of the place of an event, if it has one.
 func placeOf(r table.Raw) []table.Key {
 	var e event.Row
@@ -87,11 +83,6 @@ func eventOf(r table.Raw) []table.Key {
 		return nil
 	}
 	return []table.Key{event.Key(subjectNamed(ref.SubjectType, ref.SubjectID), ref.Version)}
-}
-
-// names reports whether the reference is that of an event.
-func (r *reference) names(e *event.Row) bool {
-	return r.SubjectType == e.SubjectType && r.SubjectID == e.SubjectID && r.Version == e.Version
 }
 
 // checkEvent checks that the event before this one exists: so there are no gaps. It checks the
@@ -236,14 +227,6 @@ func inOrder(before, e *event.Row) bool {
 	log, generation := partOf(before.Partition)
 	other, next := partOf(e.Partition)
 	return log != other || generation < next
-}
-
-// partOf is the log that a partition is a part of, e.g. "maps:2:0" of maps, and its generation.
-func partOf(partition string) (log string, generation int) {
-	log, part, _ := strings.Cut(partition, ":")
-	number, _, _ := strings.Cut(part, ":")
-	generation, _ = strconv.Atoi(number) // 0: the log was not split then
-	return log, generation
 }
 
 // checkEpoch checks that each raise of the epoch has its event.
@@ -403,14 +386,6 @@ func Heads(rule func(ctx context.Context, x *check.Row) error) check.Kind {
 
 // PartitionOfHead is the name of the partition of a head.
 func PartitionOfHead(k table.Key) string { return strings.TrimPrefix(k.SK, headPrefix) }
-
-// Partition is what a head says of its partition. The zero Partition is one without a head.
-type Partition struct {
-	Last    int64 // the newest place
-	Trimmed int64 // up to it, places are in the archive only
-	// TrimmedAt is when they were removed, in milliseconds since 1970.
-	TrimmedAt int64
-}
 
 // PartitionOf reads the head of a partition.
 func PartitionOf(ctx context.Context, pg *check.Page, name string) (Partition, error) {

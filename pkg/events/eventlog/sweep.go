@@ -10,10 +10,6 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// Grace is the age from which the sweep places an event: until then the relay is expected to. Both
-// at once would only conflict.
-const Grace = 30 * time.Second
-
 // sweepRows is the number of events that one page of the sweep looks at. Their subjects are placed
 // before the next page.
 const sweepRows = 200
