@@ -25,17 +25,6 @@ import (
 // BucketPrefix begins the keys of revisions and runs in the bucket.
 const BucketPrefix = "revisions/"
 
-// Objects is where revisions and runs go that have ended for long. An error without a kind is taken
-// for one that may pass.
-type Objects interface {
-	// Write writes an object as a whole. To write the same again is no error.
-	Write(ctx context.Context, key string, data []byte) error
-	Read(ctx context.Context, key string) ([]byte, error) // a missing one is a NotFound
-	// List lists keys below a prefix behind one ("": from the first on), in their order, and
-	// whether there are more.
-	List(ctx context.Context, prefix, after string) (keys []string, more bool, err error)
-}
-
 // BucketObjects are Objects in a bucket, which must not expire: nothing else has what they contain.
 type BucketObjects struct{ Bucket bucket.Bucket }
 

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,14 @@ type ID struct {
 	// The run by hand or by schedule; 0: the instance that the revision planned.
 	Run int64
 }
+
+// MaxRevision: the number has twelve digits in keys, so that they sort as numbers do.
+const MaxRevision = 999_999_999_999
+
+// Names are the names of archives. They are part of keys, of names of executions and of paths. They
+// have no "@", "/" or "#", which separate the parts of ids and keys, and no "~", which sorts behind
+// all of them.
+var Names = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
 // ParseID reads the id of an archive ("maps"), of a revision ("maps/12") or of an instance
 // ("maps/12/index", "maps/12/index/3"). All else is an Invalid, also what names the same in another

@@ -2,7 +2,10 @@ package revision
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/revisions/runner"
 	"archivist/pkg/revisions/workflow"
@@ -49,6 +52,40 @@ func (a *Awaits) right(state workflow.State) bool {
 	want := a.Edge.Judge(state)
 	return a.Verdict == want || a.Verdict == workflow.Healed && want == workflow.Impossible
 }
+
+// Execution is an execution of task-run: one attempt of an instance. Exec is unique to it, and the
+// fence of all that it records: only the execution that the instance's row names can change it.
+// Attempt counts from 1.
+type Execution struct {
+	Instance string
+	Attempt  int
+	Exec     string
+}
+
+// Input is what the execution gets: only names. What is to be done is read from the table when it
+// begins.
+func (e Execution) Input() runner.Execution {
+	return runner.Execution{Attempt: fmt.Sprintf("%s/%d", e.Instance, e.Attempt), Exec: e.Exec}
+}
+
+// executionOf is the execution that has an input: the inverse of Input. An id of an instance has
+// slashes, so the number is behind the last one. All else is an Invalid: the input was not made by
+// Input.
+func executionOf(attempt, exec string) (Execution, error) {
+	i := strings.LastIndex(attempt, "/")
+	n, err := strconv.Atoi(attempt[i+1:])
+	if err != nil || i < 0 || exec == "" {
+		return Execution{}, fault.New(fault.Invalid,
+			"found the attempt %q of the execution %q; expected an instance, "+
+				"a slash and a number", attempt, exec)
+	}
+	return Execution{attempt[:i], n, exec}, nil
+}
+
+// Name is the name of the execution: an id of it that Step Functions accepts. Step Functions starts
+// one execution of a name within 90 days: a second start answers with the one that runs, or fails
+// if it has ended (StartExecution). So a repeated start never runs an attempt twice.
+func (e Execution) Name() string { return "task-" + e.Exec }
 
 // Open is how many edges are not decided.
 func Open(edges []Awaits) (n int) {
@@ -193,6 +230,10 @@ type Instance struct {
 // execution is the execution of the attempt that goes on. Exec is "" if none was started.
 func (in *Instance) execution() Execution { return Execution{in.ID, in.Attempt, in.Exec} }
 
+// gated reports whether a person is to start the instance, and has not. Of runs only one that follows another
+// is: the others were started by a person.
+func (in *Instance) gated() bool { return in.Manual != "" && in.Starter == "" }
+
 // Prefix begins the keys of the attempt that goes on: what it logs and leaves. No two attempts have
 // the same. So a late runner of an earlier attempt writes to a folder that nobody reads any more.
 func (in *Instance) Prefix() string {
@@ -228,6 +269,21 @@ type Tried struct {
 	// The number of all outputs, and the digest of their list: see runner.ListDigest.
 	OutputCount int    `json:"kept,omitempty"`
 	List        string `json:"list,omitempty"`
+}
+
+// Attempt is one execution of an instance, by its events. Times are milliseconds since 1970, 0 if
+// there is none.
+type Attempt struct {
+	Number      int
+	Exec        string
+	Asked       int64 // when its execution was started
+	Began       int64 // when that began
+	Ended       int64
+	End         string // as in package runner, or the state in which the instance ended
+	Exit        int    // -1: it was ended by a signal, or none is known
+	Reason      string
+	Outputs     []Output // the first ones
+	OutputCount int      // of all outputs
 }
 
 // Output is a file that a run has left: Path is relative to its folder of outputs, Size is in

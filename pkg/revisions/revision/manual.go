@@ -13,10 +13,6 @@ import (
 // has ended, it is Manual until a person starts it, or something supersedes it. Until then it is in no line
 // of a lock: others need not wait for a person who may never come.
 
-// gated reports whether a person is to start the instance, and has not. Of runs only one that follows another
-// is: the others were started by a person.
-func (in *Instance) gated() bool { return in.Manual != "" && in.Starter == "" }
-
 // StartManual starts an instance that waits for a person, with values of its parameters. If the same person has
 // started it with the same values, it is returned as it is. A reason or a value that cannot be is an Invalid.
 // A Conflict means that it does not wait for a person: not yet, not any more, or never. One that does not exist

@@ -1,14 +1,12 @@
 package revision
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
-	"archivist/pkg/kernel/table"
 	"archivist/pkg/revisions/workflow"
 )
 
@@ -347,22 +345,6 @@ func keyOf(key, task string) string {
 	return key + "-" + task
 }
 
-// tasksOf is a revision with its definition. One that has no tasks is a Conflict.
-func (s *Store) tasksOf(ctx context.Context, a *archiveRow, n int64) (*revisionRow, *workflow.Definition, error) {
-	r, err := s.revisionRow(ctx, a.Ref(), n)
-	if err != nil {
-		return r, nil, err
-	}
-
-	if r.State != Committed {
-		return r, nil, fault.New(fault.Conflict, "revision %d of %s has no tasks: it is %s", n, a.Name,
-			cmp.Or(r.State, "not known"))
-	}
-
-	def, err := s.Definition(ctx, a.Name, r.Definition)
-	return r, def, err
-}
-
 // addFollow adds what follows an instance.
 func (s *Store) addFollow(ctx context.Context, in Instance, to map[string]bool) error {
 	ids, err := s.Follow(ctx, in)
@@ -382,6 +364,3 @@ func noneRun(archive string, n int64, started []Instance, left []string) error {
 	}
 	return fault.New(fault.Conflict, "no task of revision %d of %s has failed and was not run again since", n, archive)
 }
-
-// runKey is the key of the row of a request to run a task.
-func runKey(archive, key string) table.Key { return table.Key{PK: "TASKRUNS#" + archive, SK: key} }

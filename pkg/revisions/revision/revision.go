@@ -55,11 +55,7 @@ package revision
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"regexp"
-	"strconv"
-	"strings"
 	"time"
 
 	"archivist/pkg/kernel/fault"
@@ -67,14 +63,10 @@ import (
 	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 	"archivist/pkg/revisions/archive"
-	"archivist/pkg/revisions/runner"
 )
 
 // Limits, each with its reason.
 const (
-	// The number has twelve digits in keys, so that they sort as numbers do.
-	MaxRevision = 999_999_999_999
-
 	// In bytes: the longest is a digest with its name. It is part of the revision's row and of
 	// events.
 	MaxTransaction = 200
@@ -114,11 +106,6 @@ const (
 	// goes on with the rest.
 	reconcileMost = 1000
 )
-
-// Names are the names of archives. They are part of keys, of names of executions and of paths. They
-// have no "@", "/" or "#", which separate the parts of ids and keys, and no "~", which sorts behind
-// all of them.
-var Names = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
 // Times are the durations of a deployment. Check says which of them go together.
 type Times struct {
@@ -197,46 +184,12 @@ func (t Times) Check() error {
 // needs a reason; of tasks it may be empty.
 type By = registry.By
 
-// Execution is an execution of task-run: one attempt of an instance. Exec is unique to it, and the
-// fence of all that it records: only the execution that the instance's row names can change it.
-// Attempt counts from 1.
-type Execution struct {
-	Instance string
-	Attempt  int
-	Exec     string
-}
-
-// Input is what the execution gets: only names. What is to be done is read from the table when it
-// begins.
-func (e Execution) Input() runner.Execution {
-	return runner.Execution{Attempt: fmt.Sprintf("%s/%d", e.Instance, e.Attempt), Exec: e.Exec}
-}
-
-// executionOf is the execution that has an input: the inverse of Input. An id of an instance has
-// slashes, so the number is behind the last one. All else is an Invalid: the input was not made by
-// Input.
-func executionOf(attempt, exec string) (Execution, error) {
-	i := strings.LastIndex(attempt, "/")
-	n, err := strconv.Atoi(attempt[i+1:])
-	if err != nil || i < 0 || exec == "" {
-		return Execution{}, fault.New(fault.Invalid,
-			"found the attempt %q of the execution %q; expected an instance, "+
-				"a slash and a number", attempt, exec)
-	}
-	return Execution{attempt[:i], n, exec}, nil
-}
-
 // The time-outs of the functions of task-run: the first reads a repository and packs its files, and
 // the second can run as long as Lambda lets it.
 const (
 	ControlTime = 5 * time.Minute
 	RunnerTime  = 15 * time.Minute
 )
-
-// Name is the name of the execution: an id of it that Step Functions accepts. Step Functions starts
-// one execution of a name within 90 days: a second start answers with the one that runs, or fails
-// if it has ended (StartExecution). So a repeated start never runs an attempt twice.
-func (e Execution) Name() string { return "task-" + e.Exec }
 
 // Store keeps archives, revisions and instances. Its methods may be called at the same time, in any
 // number of processes: what they agree on is in the table. Fields that are functions are needed
@@ -282,6 +235,17 @@ type Store struct {
 	// Metric, if it is set, counts what an operator should see. Log gets what is tried again.
 	Metric func(name string, value float64)
 	Log    *slog.Logger
+}
+
+// Objects is where revisions and runs go that have ended for long. An error without a kind is taken
+// for one that may pass.
+type Objects interface {
+	// Write writes an object as a whole. To write the same again is no error.
+	Write(ctx context.Context, key string, data []byte) error
+	Read(ctx context.Context, key string) ([]byte, error) // a missing one is a NotFound
+	// List lists keys below a prefix behind one ("": from the first on), in their order, and
+	// whether there are more.
+	List(ctx context.Context, prefix, after string) (keys []string, more bool, err error)
 }
 
 // now is the time in milliseconds since 1970, as rows have it.

@@ -76,6 +76,9 @@ type runRow struct {
 // answer.
 const runDays = 7
 
+// runKey is the key of the row of a request to run a task.
+func runKey(archive, key string) table.Key { return table.Key{PK: "TASKRUNS#" + archive, SK: key} }
+
 // keys are the keys of requests: a UUID or a ULID fits. They are part of a row's key.
 var keys = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
@@ -274,6 +277,22 @@ func (s *Store) runnable(ctx context.Context, a *archiveRow,
 		_, err = t.Values(q.Parameters)
 	}
 	return r, def, t, err
+}
+
+// tasksOf is a revision with its definition. One that has no tasks is a Conflict.
+func (s *Store) tasksOf(ctx context.Context, a *archiveRow, n int64) (*revisionRow, *workflow.Definition, error) {
+	r, err := s.revisionRow(ctx, a.Ref(), n)
+	if err != nil {
+		return r, nil, err
+	}
+
+	if r.State != Committed {
+		return r, nil, fault.New(fault.Conflict, "revision %d of %s has no tasks: it is %s", n, a.Name,
+			cmp.Or(r.State, "not known"))
+	}
+
+	def, err := s.Definition(ctx, a.Name, r.Definition)
+	return r, def, err
 }
 
 // overtaken is the refusal of a run of which only the latest result is wanted, when another has started

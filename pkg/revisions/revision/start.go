@@ -465,33 +465,3 @@ func (p *pass) lost(ctx context.Context, id string) error {
 	p.stopRun(ctx, e, lost.Reason)
 	return nil
 }
-
-// job is what the runner of an attempt gets. checkout is the key of the files of the revision,
-// deadline when the run has ended at the latest. The prefix and the id are of the attempt that goes
-// on. An Invalid says what it cannot be given.
-func (c Control) job(ctx context.Context, in *Instance, task *workflow.Task, checkout string,
-	deadline time.Time) (job runner.Job, err error) {
-	job = in.Job(task, c.Work.Name, checkout, deadline)
-	job.Inputs, err = c.handed(ctx, in)
-	return job, err
-}
-
-// Job is that without inputs.
-func (in *Instance) Job(task *workflow.Task, bucket, checkout string,
-	deadline time.Time) runner.Job {
-	return runner.Job{
-		ID:       fmt.Sprintf("%s/%d", in.ID, in.Attempt),
-		Archive:  archiveOf(in.Archive),
-		Revision: in.Revision,
-		Base:     in.Base,
-		Attempt:  in.Attempt,
-		Task:     *task,
-		Bucket:   bucket,
-		Prefix:   in.Prefix(),
-		Checkout: checkout,
-		Token:    in.token(),
-		Deadline: deadline,
-
-		Parameters: in.Parameters,
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"archivist/pkg/events/event"
@@ -21,9 +20,6 @@ const (
 
 	// Pages that a filter goes through for one page of an answer: some seconds.
 	searchPages = 20
-
-	// Instances of a revision that are shown at once: its tasks (workflow.MaxTasks), and some runs.
-	plannedMost = 500
 
 	// Events of an instance that are read for its attempts: one has at most some ten for each
 	// attempt.
@@ -131,59 +127,6 @@ func (s *Store) Revisions(ctx context.Context, archive,
 	return page, next, err
 }
 
-// Plan is a revision with its instances in their order.
-type Plan struct {
-	WithCounts
-	Tasks []Instance // none until the revision is planned
-	More  bool       // there are more runs by hand and by schedule: list them
-}
-
-// Plan returns a revision with its instances, from the table and from the bucket. The archive is
-// named as in Explain. A revision that does not exist is a NotFound; one that is not planned yet has
-// no instances.
-func (s *Store) Plan(ctx context.Context, archive string, n int64) (p Plan, err error) {
-	_, at, err := s.locate(ctx, archive)
-	if err != nil {
-		return p, err
-	}
-
-	r, err := s.revisionRow(ctx, at, n)
-	if err != nil {
-		return p, err
-	}
-
-	if r.Rev == 0 {
-		return p, fault.New(fault.NotFound, "there is no revision %d of %s", n, archive)
-	}
-
-	p.WithCounts = WithCounts{r.Revision, r.All, r.Over}
-	if r.Planned == 0 {
-		return p, nil
-	}
-
-	err = s.planRows(ctx, &p)
-	if err != nil || s.Bucket == nil || p.More || int64(len(p.Tasks)) >= r.All {
-		return p, err
-	}
-
-	err = s.addBucketTasks(ctx, r, &p)
-	return p, err
-}
-
-// planRows reads the instances of a plan that are in the table, in their order, up to plannedMost.
-func (s *Store) planRows(ctx context.Context, p *Plan) error {
-	q := table.Query{PK: "TASKS#" + p.Archive, Prefix: before(p.Number) + "#"}
-	for {
-		page, next, err := s.instances(ctx, q)
-		p.Tasks = append(p.Tasks, page...)
-		p.More = next != "" && len(p.Tasks) >= plannedMost
-		if err != nil || next == "" || p.More {
-			return err
-		}
-		q.Cursor = next
-	}
-}
-
 // instances reads a page of instances that are in the table.
 func (s *Store) instances(ctx context.Context,
 	q table.Query) (page []Instance, next string, err error) {
@@ -197,37 +140,6 @@ func (s *Store) instances(ctx context.Context,
 		page = append(page, r.Instance)
 	}
 	return page, next, err
-}
-
-// Filter selects instances. The zero value of a field selects all.
-type Filter struct {
-	Revision int64
-	Task     string
-	State    workflow.State
-}
-
-// Check returns an Invalid for a filter that cannot be, so that a mistake is not an empty list.
-func (f Filter) Check() error {
-	if f.Revision < 0 || f.Revision > MaxRevision {
-		return Notice{Revision: f.Revision}.Check()
-	}
-
-	if f.State != "" && !slices.Contains(workflow.States, f.State) {
-		return fault.New(fault.Invalid, "state: found %q; expected one of %v",
-			definition.Clip(string(f.State), 60),
-			workflow.States)
-	}
-
-	if f.Task != "" {
-		return checkTask(f.Task)
-	}
-	return nil
-}
-
-// selects reports whether an instance has the task and the state of the filter. Its revision is a
-// part of the query.
-func (f Filter) selects(in Instance) bool {
-	return (f.Task == "" || f.Task == in.Task) && (f.State == "" || f.State == in.State)
 }
 
 // Instances lists the instances of an archive that a filter selects: the newest first, those of one
@@ -298,21 +210,6 @@ func (a *archiveRow) shows(ref string, n int64) bool {
 		return true
 	}
 	return n <= a.Watermark && (a.Backfill == nil || a.Backfill.Next != n)
-}
-
-// Attempt is one execution of an instance, by its events. Times are milliseconds since 1970, 0 if
-// there is none.
-type Attempt struct {
-	Number      int
-	Exec        string
-	Asked       int64 // when its execution was started
-	Began       int64 // when that began
-	Ended       int64
-	End         string // as in package runner, or the state in which the instance ended
-	Exit        int    // -1: it was ended by a signal, or none is known
-	Reason      string
-	Outputs     []Output // the first ones
-	OutputCount int      // of all outputs
 }
 
 // Attempts are the attempts of an instance, the oldest first, as its events say: the row has only

@@ -2,7 +2,6 @@ package revision
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"archivist/pkg/kernel/table"
@@ -10,46 +9,6 @@ import (
 
 // bucketCursor begins the cursor of a list that goes on in the bucket, behind a key.
 const bucketCursor = "kept:"
-
-// addBucketTasks adds what is in the bucket to a plan, in the order of instances. One that is in both,
-// because its row is not removed yet, is there once. It stops at plannedMost.
-func (s *Store) addBucketTasks(ctx context.Context, r *revisionRow, p *Plan) error {
-	// Some may have gone there since it was read.
-	r, err := s.revisionRow(ctx, r.Archive, r.Revision.Number)
-	if err != nil || r.InBucket == 0 {
-		return err
-	}
-
-	known := map[string]bool{}
-	for _, in := range p.Tasks {
-		known[in.ID] = true
-	}
-
-	after := ""
-	for {
-		page, next, err := s.bucketInstances(ctx, r, after)
-		if err != nil {
-			return err
-		}
-
-		for _, in := range page {
-			if !known[in.ID] {
-				p.Tasks = append(p.Tasks, in)
-			}
-		}
-
-		// There is more in the bucket than is shown at once.
-		p.More = p.More || next != "" && len(p.Tasks) >= plannedMost
-		if next == "" || p.More {
-			break
-		}
-
-		after = next
-	}
-
-	slices.SortFunc(p.Tasks, func(a, b Instance) int { return strings.Compare(a.Order, b.Order) })
-	return nil
-}
 
 // nextInBucket is the cursor behind the last instance of a revision that is in the table: "" if nothing
 // is in the bucket.
