@@ -17,11 +17,6 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// The archive keeps the log in S3 for ever, as files of JSON Lines. A file has events of one
-// partition that were placed on one day (UTC); a busy day has several. The first line says which,
-// and names the file before with its SHA-256, so the files of a partition are a chain. Each other
-// line is an event with the SHA-256 of its JSON, by which a damaged line is found.
-
 // Limits of one file. It is composed in memory.
 const (
 	fileEvents = 10_000
