@@ -24,10 +24,11 @@
 //
 // judge.go decides whether a component can work on an item, fold.go what is known of the item by
 // its events, place.go where it is in the lines: pure functions, all three. change.go writes an
-// item with its event and its places; every change of an item goes through it. A Runner starts runs
-// (runstart.go), hands out the items of a line (runfind.go), works on them (runwork.go), records
-// the results (runrecord.go) and ends the run (runend.go); its Tick is called every minute. People
-// act on items (control.go, items.go, imports.go) and on components (apply.go).
+// item with its event and its places; every change of an item goes through it. run.go has what is
+// stored and passed on of a run. A Runner (runner.go) starts runs (runstart.go), hands out the items
+// of a line (runfind.go, rundeal.go), works on them (runwork.go), records the results (runrecord.go)
+// and ends the run (runend.go); its Tick is called every minute. People act on items (control.go,
+// items.go, imports.go) and on components (apply.go, delete.go).
 //
 // # What always holds
 //

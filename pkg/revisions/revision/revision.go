@@ -49,8 +49,8 @@
 // The files, from the lowest: ids.go, instance.go, rows.go, events.go, line.go (keys and rows);
 // change.go (one change of an instance); notify.go, archives.go, runs.go (what others ask for);
 // plan.go, insertplan.go, settle.go, cancel.go, start.go, schedules.go, reconcile.go, tobucket.go
-// (the steps of a pass); round.go (their order); view.go, explain.go, graph.go (what is shown); exam.go and
-// examine*.go (the doctor's rules).
+// (the steps of a pass); round.go (their order); view.go, explain.go, graph.go (what is shown); exam.go,
+// examine*.go and rules.go (the doctor's rules).
 package revision
 
 import (
