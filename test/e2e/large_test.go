@@ -152,6 +152,7 @@ func TestKilledDownloadResumesAtTheLastPart(t *testing.T) {
 	if *gigabyte {
 		size, patience = 1<<30, 15*time.Minute
 	}
+	killFunctions(t) // what their processes have kept since an earlier test would count
 	peaks := watchMemory(t)
 	var killed atomic.Bool
 	var next atomic.Int64 // where the first request after the kill began
