@@ -90,8 +90,8 @@ func (archiveShowCmd) Prints() any { return v1.ArchiveStatus{} }
 
 // Help says when it has ended.
 func (archiveShowCmd) Help() string {
-	return `With --watch it ends when all that was notified is planned, and all tasks have ended. If the archive is paused or
-stopped, it ends when nothing runs any more. The exit code is 4 if a task that was seen to be waiting or to run has
+	return `With --watch it ends when all that was notified is planned, and all tasks have
+ended. If the archive is paused or stopped, it ends when nothing runs any more. The exit code is 4 if a task that was seen to be waiting or to run has
 failed.`
 }
 

@@ -278,7 +278,9 @@ func TestRefused(t *testing.T) {
 			return s.Stop(ctx, "ark:/1/a", by(""))
 		},
 		`"thing:x": expected object:ARK`: func() (ActionResult, error) { return s.Stop(ctx, "thing:x", by("")) },
-		`event: "two words"`:             func() (ActionResult, error) { return s.Register(ctx, roll17, "two words", "", by("")) },
+		`event: "two words"`: func() (ActionResult, error) {
+			return s.Register(ctx, roll17, "two words", "", by(""))
+		},
 		"use the action stop": func() (ActionResult, error) {
 			return s.Register(ctx, roll17, Stopped, "", by(""))
 		},

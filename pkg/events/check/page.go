@@ -18,7 +18,7 @@ type Page struct {
 	Until time.Time // when the page ends
 	// Grace is how long something that is due may stay undone before it is a finding.
 	Grace time.Duration
-	// Enough reports whether the page has to end: a rule that goes on for long then sets Rest.
+	// Enough reports whether the page has to end: a rule that needs more time then sets Rest.
 	Enough func() bool
 	// Pairs are the rows that Needs has asked for.
 	Pairs map[table.Key]table.Raw

@@ -58,7 +58,7 @@ type exam struct {
 	*check.Row
 }
 
-// late reports whether what is due at a place has been so for long.
+// late reports whether what is due at a place should have been done long ago.
 func (x *exam) late(due int64, place string) bool {
 	if place == ingest.WorkCleanUp {
 		return x.LateBy(due, cleanAfter)
@@ -125,7 +125,7 @@ func (x *exam) progress(j *Job) {
 	}
 }
 
-// due checks that an item at a place that the sweep checks is due, and not past due for long.
+// due checks that an item at a place that the sweep checks has a due time, which has not passed long ago.
 // due is in milliseconds since 1970. An item with a live lease is being worked on, however
 // late.
 func (x *exam) due(due int64, place string, live bool, command string) {

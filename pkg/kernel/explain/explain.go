@@ -28,13 +28,13 @@ const (
 	Delete  Wait = "delete"  // it is being deleted
 
 	// Of archives, revisions and tasks.
-	Gap        Wait = "gap"      // a revision that was not notified
-	Backfill   Wait = "backfill" // it is before the first revision: only a back-fill plans it
-	Commit     Wait = "commit"   // COMMIT of its revision
-	Edge       Wait = "edge"     // another task that it depends on
-	Filter     Wait = "filter"   // what changed is compared with its filter of paths
-	Superseded Wait = "victim"   // a task that it supersedes, and that may still finish
-	Grace      Wait = "grace"    // the end of a task that was told to end
+	Gap        Wait = "gap"        // a revision that was not notified
+	Backfill   Wait = "backfill"   // it is before the first revision: only a back-fill plans it
+	Commit     Wait = "commit"     // COMMIT of its revision
+	Edge       Wait = "edge"       // another task that it depends on
+	Filter     Wait = "filter"     // what changed is compared with its filter of paths
+	Superseded Wait = "superseded" // a task that it supersedes, and that may still finish
+	Grace      Wait = "grace"      // the end of a task that was told to end
 
 	// Of components, consumers and research.
 	Event      Wait = "event"      // an event, or another change, that its conditions need

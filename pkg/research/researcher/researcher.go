@@ -147,8 +147,8 @@ func (r *Researcher) Run(ctx, stop context.Context) error {
 	defer stopsToo()
 	r.ended, r.worked = map[string]bool{}, r.Now()
 
-	// Without a first heartbeat there is no work: a name or a key that is refused ends the program at
-	// once.
+	// Without a first heartbeat there is no work: if the name or the key is refused, the program ends
+	// at once.
 	renew, err := r.heartbeat(ctx, stop)
 	if err != nil || stop.Err() != nil {
 		return err

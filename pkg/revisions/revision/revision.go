@@ -43,7 +43,7 @@
 //
 // The doctor checks these and others with Rules, which compute from scratch what rows should say.
 //
-// What has ended for long goes into a bucket, from which it is shown as before: see bucket.go and
+// What has ended long ago goes into a bucket, from which it is shown as before: see bucket.go and
 // tobucket.go. The rows of revisions stay.
 //
 // The files, from the lowest: ids.go, instance.go, rows.go, events.go, line.go (keys and rows);
@@ -229,7 +229,7 @@ type Store struct {
 	// row WAKE.
 	Wake func(ctx context.Context, archive string) error
 
-	// Bucket, if it is set, gets what has ended for long. Without it, all rows stay in the table.
+	// Bucket, if it is set, gets what has ended long ago. Without it, all rows stay in the table.
 	Bucket Objects
 
 	// Metric, if it is set, counts what an operator should see. Log gets what is tried again.
@@ -237,7 +237,7 @@ type Store struct {
 	Log    *slog.Logger
 }
 
-// Objects is where revisions and runs go that have ended for long. An error without a kind is taken
+// Objects is where revisions and runs go that have ended long ago. An error without a kind is taken
 // for one that may pass.
 type Objects interface {
 	// Write writes an object as a whole. To write the same again is no error.

@@ -24,7 +24,7 @@ const (
 	moveRetry = 24 * time.Hour
 )
 
-// moveAllToBucket brings what has ended for long into the bucket. What has changed meanwhile is put off to
+// moveAllToBucket brings what has ended long ago into the bucket. What has changed meanwhile is put off to
 // the next pass, like what cannot be reached: it is never urgent, and must not keep the pass from
 // ending.
 func (p *pass) moveAllToBucket(ctx context.Context, _ *archiveRow) (did bool, err error) {
@@ -55,7 +55,7 @@ func (p *pass) moveAllToBucket(ctx context.Context, _ *archiveRow) (did bool, er
 	return did, err
 }
 
-// moveToBucket brings what a revision has planned, or one run, into the bucket, if it has ended for long;
+// moveToBucket brings what a revision has planned, or one run, into the bucket, if it has ended long ago;
 // else it is looked at again later. It can be called again after a crash at any point: what has
 // ended does not change, the object is written before its rows are removed, and the row of the line
 // goes with the last of them.
