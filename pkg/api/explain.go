@@ -66,7 +66,7 @@ func (a *API) explain(ctx context.Context, in *ExplainInput) (x explain.Explanat
 	switch {
 	case in.Collection != "":
 		return a.explainLocal(ctx, in.Collection, in.ID)
-	case in.Consumer != "" || in.Event > 0:
+	case in.Consumer != "":
 		return a.explainEvent(ctx, in)
 	case in.Clip != "":
 		project, key, _ := strings.Cut(afterType(in.ID, explain.Episode), "/")
@@ -83,8 +83,13 @@ func (a *API) explain(ctx context.Context, in *ExplainInput) (x explain.Explanat
 	return a.explainNamed(ctx, in.ID)
 }
 
-// check refuses two questions at once: one of them would be ignored.
+// check refuses two questions at once, and half of one: a part of it would be ignored.
 func (in *ExplainInput) check() error {
+	if (in.Event > 0) != (in.Consumer != "") {
+		return fault.New(fault.Invalid, "consumer, event: what became of an event is asked with both: its number, "+
+			"and the name of a consumer")
+	}
+
 	var given []string
 	for name, value := range map[string]string{"collection": in.Collection, "component": in.Component,
 		"consumer": in.Consumer, "clip": in.Clip} {
@@ -123,10 +128,6 @@ func (a *API) explainLocal(ctx context.Context, collection, id string) (x explai
 
 // explainEvent says why a consumer did or did not get an event, by the consumer's present definition.
 func (a *API) explainEvent(ctx context.Context, in *ExplainInput) (x explain.Explanation, err error) {
-	if in.Consumer == "" || in.Event == 0 {
-		return x, fault.New(fault.Invalid, "consumer, event: what became of an event is asked with both: its number, "+
-			"and the name of a consumer")
-	}
 	subject := in.ID
 	if kind := v1.KindOf(subject); kind != v1.KindUnknown { // ids of batches and jobs, and ARKs, say their type
 		subject = string(kind) + ":" + subject

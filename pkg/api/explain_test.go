@@ -159,6 +159,7 @@ func TestExplainRefuses(t *testing.T) {
 		{id: "ark:99", kind: fault.Invalid, says: "id: "},
 		{id: "none", of: v1.ExplainOf{Collection: "maps"}, kind: fault.NotFound, says: `the local id "none"`},
 		{id: "Batch:none", of: v1.ExplainOf{Consumer: "mine"}, kind: fault.Invalid, says: "its number"},
+		{id: "letters", of: v1.ExplainOf{Collection: "maps", Event: 7}, kind: fault.Invalid, says: "a consumer"},
 		{id: "Batch:none", of: v1.ExplainOf{Consumer: "mine", Event: 7}, kind: fault.NotFound, says: "no event 7"},
 		{id: roll, of: v1.ExplainOf{Component: "none", Clip: "c"}, kind: fault.Invalid, says: "clip, component: give"},
 		{id: roll, of: v1.ExplainOf{Component: "none"}, kind: fault.NotFound, says: "none"},

@@ -19,7 +19,7 @@ type EventQuery struct {
 	Partition  string `query:"partition" maxLength:"200"`
 	After      int64  `query:"after" minimum:"0"`
 	Collection string `query:"collection" maxLength:"100"`
-	Filter     string `query:"filter" maxLength:"4000"`
+	Filter     string `query:"filter" maxLength:"4096"`
 	Cursor     string `query:"cursor" maxLength:"4000"`
 }
 

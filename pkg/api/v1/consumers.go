@@ -23,7 +23,7 @@ type ConsumerDefinition struct {
 	// What the consumer does.
 	Description string `json:"description,omitempty" maxLength:"1000" example:"Keeps the search index."`
 	// Which events the consumer handles.
-	Filter string `json:"filter" maxLength:"4000" example:"Object+Create|Modify|Delete"`
+	Filter string `json:"filter" maxLength:"4096" example:"Object+Create|Modify|Delete"`
 	// What handles them.
 	Target ConsumerTarget `json:"target"`
 	// async: an event wakes the consumer. scheduled: its schedule does, and it sleeps in between.
@@ -171,7 +171,7 @@ type ConsumerAction struct {
 	// For redrive and discard: only the event with this id.
 	Event string `json:"event,omitempty" maxLength:"200" example:"01M7ZBMEYHBB62YP6RY21T1GQ9.Object"`
 	// For redrive and discard: only the events that this filter selects.
-	Filter string `json:"filter,omitempty" maxLength:"4000" example:"Object+Modify"`
+	Filter string `json:"filter,omitempty" maxLength:"4096" example:"Object+Modify"`
 	// For delete: give up the parked events, too. Without it, a consumer that has some is not deleted.
 	Discard bool `json:"discard,omitempty"`
 }
@@ -216,7 +216,7 @@ func (c *Client) ActOnConsumer(ctx context.Context, name string, in ConsumerActi
 // FilterTrial asks what a filter would select of the past log.
 type FilterTrial struct {
 	// The filter.
-	Filter string `json:"filter" maxLength:"4000" example:"Object+Create|Modify"`
+	Filter string `json:"filter" maxLength:"4096" example:"Object+Create|Modify"`
 	// Only this partition of the log. By default all.
 	Partition string `json:"partition,omitempty" maxLength:"200" example:"maps"`
 	// Where in the log to begin: `horizon`, `time:` and a time, or `seq:` and a number (with a partition).

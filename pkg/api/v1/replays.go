@@ -19,7 +19,7 @@ type ReplayRequest struct {
 	// The last event, likewise. By default `latest`: the newest event at the beginning of the replay.
 	Until string `json:"until,omitempty" maxLength:"100" example:"latest"`
 	// Only the events that this filter selects, of those that the consumer's filter selects.
-	Filter string `json:"filter,omitempty" maxLength:"4000" example:"Object+Modify"`
+	Filter string `json:"filter,omitempty" maxLength:"4096" example:"Object+Modify"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"The function had a bug."`
 }
