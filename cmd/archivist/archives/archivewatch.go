@@ -3,6 +3,7 @@ package archives
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"archivist/cmd/archivist/command"
@@ -40,6 +41,27 @@ func watchArchive(a *command.App, archive string) error {
 		tasks, err := a.Client.Tasks(a.Ctx, archive, v1.TaskFilter{Limit: watchedTasks})
 		return snapshotOfArchive(got, newest, tasks, seen), err
 	})
+}
+
+// waitsForItself refuses that a run waits for its own revision of an archive, or for a later one: it would wait
+// until its time-out. 0 stands for all that goes on in the archive. The runner says in the environment of a task
+// of which archive and revision it is.
+func waitsForItself(a *command.App, archive string, n int64) error {
+	own, err := strconv.ParseInt(a.Getenv("ARCHIVIST_REVISION"), 10, 64)
+	// Outside of a run none of these variables is set, or they are those of another archive.
+	isRun := err == nil && a.Getenv("ARCHIVIST_RUN_TOKEN") != "" &&
+		a.Getenv("ARCHIVIST_ARCHIVE") == archive
+	if !isRun || n > 0 && n < own {
+		return nil
+	}
+
+	what := "the archive"
+	if n > 0 {
+		what = fmt.Sprintf("revision %d", n)
+	}
+	return fault.New(fault.Conflict,
+		"this is a run of revision %d of %s: if it waited for %s, it would wait for "+
+			"itself", own, archive, what)
 }
 
 // snapshotOfArchive summarizes an archive. It adds tasks that have not ended to seen: only such a task can fail the

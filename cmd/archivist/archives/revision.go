@@ -3,12 +3,10 @@ package archives
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"archivist/cmd/archivist/command"
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/terminal"
 )
 
@@ -19,21 +17,6 @@ type revisionCmd struct {
 	Notify revisionNotifyCmd `cmd:"" help:"Say that a revision was committed."`
 	Plan   revisionPlanCmd   `cmd:"" help:"Show what a revision would plan that is not planned yet."`
 	Graph  revisionGraphCmd  `cmd:"" help:"Print a revision as a graph, with the states of its tasks."`
-}
-
-// revisionArg is the argument of most commands.
-type revisionArg struct {
-	ID string `arg:"" name:"revision" help:"Archive and number of a revision, e.g. maps/12."`
-}
-
-// parse returns the archive and the number. The number is counted from 1.
-func (r revisionArg) parse() (archive string, n int64, err error) {
-	archive, text, _ := strings.Cut(r.ID, "/")
-	n, err = strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 || archive == "" {
-		return "", 0, command.Usage("%q is no revision; expected ARCHIVE/NUMBER, e.g. maps/12", r.ID)
-	}
-	return archive, n, nil
 }
 
 // revisionListCmd lists revisions.
@@ -98,27 +81,6 @@ func (c *revisionShowCmd) Run(a *command.App) error {
 		}
 		terminal.Table(p, got.Plan, taskColumns...)
 	})
-}
-
-// waitsForItself refuses that a run waits for its own revision of an archive, or for a later one: it would wait
-// until its time-out. 0 stands for all that goes on in the archive. The runner says in the environment of a task
-// of which archive and revision it is.
-func waitsForItself(a *command.App, archive string, n int64) error {
-	own, err := strconv.ParseInt(a.Getenv("ARCHIVIST_REVISION"), 10, 64)
-	// Outside of a run none of these variables is set, or they are those of another archive.
-	isRun := err == nil && a.Getenv("ARCHIVIST_RUN_TOKEN") != "" &&
-		a.Getenv("ARCHIVIST_ARCHIVE") == archive
-	if !isRun || n > 0 && n < own {
-		return nil
-	}
-
-	what := "the archive"
-	if n > 0 {
-		what = fmt.Sprintf("revision %d", n)
-	}
-	return fault.New(fault.Conflict,
-		"this is a run of revision %d of %s: if it waited for %s, it would wait for "+
-			"itself", own, archive, what)
 }
 
 // watchRevision shows a revision until its tasks have ended. It fails if one of them failed. The API gets the

@@ -64,6 +64,22 @@ type App struct {
 	Errors io.Writer
 }
 
+// settings are the API to use and the source of that setting, as archivist config prints them. The key belongs
+// to them but is never printed, because people paste this output into mails.
+type settings struct {
+	API      string   `json:"api"`
+	From     string   `json:"from"` // where API was found
+	HasKey   bool     `json:"hasKey"`
+	KeyFrom  string   `json:"keyFrom"` // where the key was found
+	Profile  string   `json:"profile"`
+	File     string   `json:"configFile"`
+	Profiles []string `json:"profiles"`
+
+	// Not exported, so that no choice of fields for --json can print them.
+	key      string
+	warnings []string
+}
+
 // offline is a command that needs no API: it runs even if none is set, and if the config file cannot be read,
 // which would otherwise also hinder the command that explains the file (archivist help config).
 type offline interface{ Offline() }

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -111,48 +110,6 @@ func (p Program) possible(m Machine, node *kong.Node, flag *kong.Flag, at int, l
 		return p.values(m, node, node.Positional[min(at, len(node.Positional)-1)])
 	}
 	return out
-}
-
-// follow parses words, starting at a command. It returns the command that they lead to, the flag whose value is
-// next, if any, and the number of arguments so far. It is more lenient than the parser: the words may be wrong,
-// or not complete yet.
-func follow(node *kong.Node, words []string) (_ *kong.Node, flag *kong.Flag, at int) {
-	for _, word := range words {
-		child := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == word })
-		named := flagOf(node, word)
-		switch {
-		case word == "=":
-		case flag != nil:
-			flag = nil // it was its value
-		case named != nil && !named.IsBool():
-			flag = named
-		case strings.HasPrefix(word, "-"):
-		case child >= 0:
-			node, at = node.Children[child], 0
-		default:
-			at++
-		}
-	}
-	return node, flag, at
-}
-
-// allFlags are the flags of a command and of those above it.
-func allFlags(node *kong.Node) (flags []*kong.Flag) {
-	for _, group := range node.AllFlags(true) {
-		flags = append(flags, group...)
-	}
-	return flags
-}
-
-// flagOf returns the flag that a word names, as --name or -n, nil for none. Flags in one word with their value
-// (-cmaps) are not known here.
-func flagOf(node *kong.Node, word string) *kong.Flag {
-	for _, f := range allFlags(node) {
-		if word == "--"+f.Name || f.Short != 0 && word == "-"+string(f.Short) {
-			return f
-		}
-	}
-	return nil
 }
 
 // values returns the possible values of a flag or an argument: those of an enum, of a type with the method

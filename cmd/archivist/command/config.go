@@ -18,22 +18,6 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// settings are the API to use and the source of that setting, as archivist config prints them. The key belongs
-// to them but is never printed, because people paste this output into mails.
-type settings struct {
-	API      string   `json:"api"`
-	From     string   `json:"from"` // where API was found
-	HasKey   bool     `json:"hasKey"`
-	KeyFrom  string   `json:"keyFrom"` // where the key was found
-	Profile  string   `json:"profile"`
-	File     string   `json:"configFile"`
-	Profiles []string `json:"profiles"`
-
-	// Not exported, so that no choice of fields for --json can print them.
-	key      string
-	warnings []string
-}
-
 // configFile is the content of the config file, in YAML. An unknown field is refused: a misspelt name would be
 // ignored silently, and another deployment be used.
 type configFile struct {

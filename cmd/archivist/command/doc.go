@@ -18,11 +18,11 @@
 //
 //	func showCollection(p terminal.Page, got v1.Collection) { p.Fields("collection", got.Name) }
 //
-// Run (run.go) parses the command line, chooses the fields, settles the API (config.go), and runs the command.
-// These rules hold for all of them: what was asked for is on the standard output and nothing else is; what goes
-// on, what is missing and what is wrong is on the standard error; an error is one line there that says what to
-// do; a program gets rows separated by tabs, whose columns keep their places, or JSON with the names of the API;
-// a text of the archive cannot move the cursor of a terminal.
+// Run (run.go) parses the command line (program.go, parser.go), chooses the fields, settles the API (config.go),
+// and runs the command. These rules hold for all of them: what was asked for is on the standard output and
+// nothing else is; what goes on, what is missing and what is wrong is on the standard error; an error is one line
+// there that says what to do; a program gets rows separated by tabs, whose columns keep their places, or JSON
+// with the names of the API; a text of the archive cannot move the cursor of a terminal.
 //
 // The program (Program) is a list of commands, which a package above makes. Completion and help follow from it,
 // so a new command needs neither.

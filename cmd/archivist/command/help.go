@@ -7,15 +7,6 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// topicNames are the help topics in addition to the commands, sorted.
-func (p Program) topicNames() (names []string) {
-	entries, _ := p.Topics.ReadDir("topics")
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".txt"))
-	}
-	return names
-}
-
 // HelpCmd is --help, and help on topics that concern all commands.
 type HelpCmd struct {
 	Topic []string `arg:"" optional:"" help:"A command, e.g. job list, or one of the topics ${topics}."`

@@ -3,46 +3,13 @@ package command
 import (
 	"cmp"
 	"context"
-	"embed"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/kernel/terminal"
 )
-
-// Program is a command line: its commands, and what help says of them. It is used for one command line: parsing
-// writes the flags into Commands.
-type Program struct {
-	// Commands is a pointer to a struct whose fields are the commands, by the tags of kong; it embeds Flags.
-	Commands any
-	// Flags are those of Commands.
-	Flags       *Flags
-	Description string
-	// Topics has a file topics/NAME.txt for each topic of help.
-	Topics embed.FS
-	// Texts are those of flags that the tags name; those of Flags need not be there.
-	Texts []Texts
-	// Vars are values that tags name, e.g. those of an enum.
-	Vars kong.Vars
-	// Renamed are the commands of earlier releases, of one or two words, and the usage of what does the same now. What
-	// was below a group has its name still.
-	Renamed map[string]string
-}
-
-// Flags are those that all commands have. They are no settings yet: settle decides, with the environment and the
-// config file.
-type Flags struct {
-	API     string `help:"URL of the API." name:"api" placeholder:"URL" group:"Flags of every command:"`
-	APIKey  string `help:"Key of the API." name:"api-key" placeholder:"KEY" group:"Flags of every command:"`
-	Profile string `help:"${help_profile}" placeholder:"NAME" group:"Flags of every command:"`
-	JSON    string `help:"${help_json}" name:"json" placeholder:"FIELDS" group:"Flags of every command:"`
-
-	Version kong.VersionFlag `help:"Print the version and exit." group:"Flags of every command:"`
-}
 
 // Run runs a command line and returns its exit code. args are without the name of the program. Everything that
 // is wrong is reported in one line on the standard error. It can be called again
@@ -124,44 +91,6 @@ func (p Program) renamed(root *kong.Node, args []string) error {
 	return nil
 }
 
-// Parser makes the parser of the commands. It calls exit after --help and --version, and then goes on. A wrong
-// tag panics (kong.Must): it is a mistake of the program, which every test finds.
-func (p Program) Parser(m Machine, exit func(int)) *kong.Kong {
-	return kong.Must(p.Commands,
-		kong.Name("archivist"),
-		kong.Description(p.Description),
-		kong.Writers(m.screen(m.Out), m.screen(m.Err)),
-		kong.Exit(exit),
-		kong.ConfigureHelp(kong.HelpOptions{
-			Compact:             true,
-			NoExpandSubcommands: true,
-			WrapUpperBound:      terminal.UsualWidth,
-		}),
-		p.Vars,
-		kong.Vars{
-			"version": "archivist " + buildVersion(),
-			"topics":  strings.Join(p.topicNames(), ", "),
-		},
-		longHelp(p.Texts))
-}
-
-// buildVersion is the version of the build, as Go has noted it in the program: the tag of a release, else
-// "(devel)" or a pseudo-version; with the first 12 digits of the commit, unless it has them.
-func buildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-
-	out := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && !strings.Contains(out, s.Value[:12]) {
-			out += " (" + s.Value[:12] + ")"
-		}
-	}
-	return strings.TrimSpace(out)
-}
-
 // userAgent identifies this program to the API (RFC 9110, section 10.1.5).
 func userAgent() string { return "archivist/" + strings.ReplaceAll(buildVersion(), " ", "-") }
 
@@ -204,13 +133,4 @@ func (a *App) prepare(k *kong.Context) error {
 			"(archivist help config)")
 	}
 	return nil
-}
-
-// target is the command that was chosen, as a pointer to its struct, so that methods of the pointer are found,
-// too; nil if none was.
-func target(k *kong.Context) any {
-	if k == nil || k.Selected() == nil {
-		return nil
-	}
-	return k.Selected().Target.Addr().Interface()
 }

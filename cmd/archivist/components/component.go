@@ -17,28 +17,6 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// Cmd is for what works on items. Its commands are in the order in which one gets to know a component: what
-// there is, what it waits for, and what it does.
-type Cmd struct {
-	List    componentListCmd    `cmd:"" help:"List the components, and how many items each can work on."`
-	Show    componentShowCmd    `cmd:"" help:"Show a component."`
-	Apply   componentApplyCmd   `cmd:"" help:"Create a component, or change its definition."`
-	Schema  componentSchemaCmd  `cmd:"" help:"Print the JSON Schema of a definition."`
-	History componentHistoryCmd `cmd:"" help:"List the changes of a component."`
-	Graph   componentGraphCmd   `cmd:"" help:"Print all components as a graph: the assembly line."`
-
-	Line componentLineCmd `cmd:"" help:"List the items of a component: ready, later, running or failed."`
-
-	Run       componentRunCmd  `cmd:"" help:"Run a component now."`
-	Runs      componentRunsCmd `cmd:"" help:"List the runs of a component."`
-	Interrupt componentActCmd  `cmd:"" help:"End the runs of a component now. Pause it first, or the next can begin."`
-	Pause     componentActCmd  `cmd:"" help:"Begin no more runs, and no more items. Items wait."`
-	Resume    componentActCmd  `cmd:"" help:"End the pause of a component."`
-	Delete    componentActCmd  `cmd:"" help:"Remove a component. The events that it recorded stay."`
-
-	Item itemCmd `cmd:"" help:"List, create and follow items; act on them by hand."`
-}
-
 // componentName is the argument of most commands: lower-case letters, digits and hyphens.
 type componentName struct {
 	Name string `arg:"" name:"component" help:"Name of a component."`

@@ -11,25 +11,6 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// itemCmd is for what components work on. The first commands look at items and make them; the others are actions
-// by hand, each of which is an event of the item.
-type itemCmd struct {
-	List    itemListCmd    `cmd:"" help:"List items."`
-	Show    itemShowCmd    `cmd:"" help:"Show an item, its events that count, and where it is in the lines."`
-	History itemHistoryCmd `cmd:"" help:"List what happened to an item, or export it as PREMIS."`
-	Create  itemCreateCmd  `cmd:"" help:"Create an item, item:ID, for what is not ingested yet, e.g. a delivery."`
-	Change  itemChangeCmd  `cmd:"" help:"Replace types, parents and identifiers of an item that was created by hand."`
-	Forget  itemActCmd     `cmd:"" help:"Remove an item that was created by hand from all lines. Its history stays."`
-	Import  itemImportCmd  `cmd:"" help:"Import the events of a PREMIS document into an item."`
-
-	Event      itemEventCmd      `cmd:"" help:"Record an event by hand."`
-	Revoke     itemRevokeCmd     `cmd:"" help:"Revoke events: they no longer count, and stay in the history."`
-	Restart    itemRestartCmd    `cmd:"" help:"Begin again: from the first failure on, or from an event on."`
-	Stop       itemActCmd        `cmd:"" help:"Let no component begin work, until Manually_stopped is revoked."`
-	Prioritize itemPrioritizeCmd `cmd:"" help:"Give an item another priority."`
-	Release    itemReleaseCmd    `cmd:"" help:"End the lease of a component on an item."`
-}
-
 // itemID is the argument of most commands.
 type itemID struct {
 	ID string `arg:"" name:"item" help:"Id of an item: item:ID, batch:ID, version:ARK/vN, or the ARK of an object."`

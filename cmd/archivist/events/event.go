@@ -13,16 +13,6 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// Cmd is for the log of events.
-type Cmd struct {
-	List   eventListCmd   `cmd:"" help:"List events of a subject, of a collection, or of a partition of the log."`
-	Tail   eventTailCmd   `cmd:"" help:"Show the newest events of a partition of the log, and follow it."`
-	Show   eventShowCmd   `cmd:"" help:"Show all that an event says."`
-	Verify eventVerifyCmd `cmd:"" help:"Check that the archive of events is as it was written."`
-
-	RaiseEpoch eventRaiseEpochCmd `cmd:"" help:"${help_raise_epoch}"`
-}
-
 // eventListCmd lists events of one of three: of a subject, of a collection, or of a partition of the log. Only
 // in a partition is there an order among subjects.
 type eventListCmd struct {

@@ -39,6 +39,19 @@ type ending struct {
 	Until given `help:"${help_until}" placeholder:"TIME"`
 }
 
+// given is the value of a flag that cannot be empty. A script whose variable is not set would otherwise act on
+// all jobs instead of those of a batch, or hold without an end.
+type given string
+
+// UnmarshalText refuses an empty value. kong calls it only if the flag is given.
+func (g *given) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("the value is empty; leave the flag out if none is wanted")
+	}
+	*g = given(text)
+	return nil
+}
+
 // batchActCmd is an action on a batch that has nothing but a reason: release, cancel, delete, update-report,
 // clean-up.
 type batchActCmd struct {

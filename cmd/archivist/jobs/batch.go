@@ -181,20 +181,3 @@ func cancelledText(b v1.Batch) string {
 	}
 	return fmt.Sprintf("at %s by %s: %s", c.At, c.Actor, c.Reason)
 }
-
-// countsText formats a batch's counts, without those that are 0: "3 expected, 2 completed, 1 failed".
-func countsText(n v1.Counts) string {
-	parts := []string{fmt.Sprintf("%d expected", n.Expected)}
-	add := func(n int64, what string) {
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
-		}
-	}
-
-	add(n.Processing, "processing")
-	add(n.Held, "held")
-	add(n.Completed, "completed")
-	add(n.Failed, "failed")
-	add(n.Deleted, "deleted")
-	return strings.Join(parts, ", ")
-}

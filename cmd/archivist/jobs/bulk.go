@@ -1,8 +1,6 @@
 package jobs
 
 import (
-	"errors"
-
 	"archivist/cmd/archivist/command"
 	v1 "archivist/pkg/api/v1"
 )
@@ -22,19 +20,6 @@ type selection struct {
 	// so.
 	KeepOwn                   bool `name:"keep-own-holds" help:"${help_keep_own}" group:"Several jobs:"`
 	command.FollowedByDefault `group:"Several jobs:"`
-}
-
-// given is the value of a flag that cannot be empty. A script whose variable is not set would otherwise act on
-// all jobs instead of those of a batch, or hold without an end.
-type given string
-
-// UnmarshalText refuses an empty value. kong calls it only if the flag is given.
-func (g *given) UnmarshalText(text []byte) error {
-	if len(text) == 0 {
-		return errors.New("the value is empty; leave the flag out if none is wanted")
-	}
-	*g = given(text)
-	return nil
 }
 
 // selects reports whether the flags select jobs, so that the command starts an operation. --keep-own-holds and

@@ -166,6 +166,23 @@ func summaryOf(s command.Snapshot, sum v1.Counts) string {
 	return text
 }
 
+// countsText formats a batch's counts, without those that are 0: "3 expected, 2 completed, 1 failed".
+func countsText(n v1.Counts) string {
+	parts := []string{fmt.Sprintf("%d expected", n.Expected)}
+	add := func(n int64, what string) {
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+
+	add(n.Processing, "processing")
+	add(n.Held, "held")
+	add(n.Completed, "completed")
+	add(n.Failed, "failed")
+	add(n.Deleted, "deleted")
+	return strings.Join(parts, ", ")
+}
+
 // failure is the error for failed batches, of so many, with the command that shows the reasons; nil if none
 // failed.
 func failure(failed []string, of int) error {

@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"archivist/cmd/archivist/command"
@@ -226,29 +225,4 @@ func publicKey(file string) (ed25519.PublicKey, error) {
 		return nil, command.Usage("%s has no public Ed25519 key: %v", file, err)
 	}
 	return key, nil
-}
-
-// statusOfAll reads the objects of collections, of all of them if none is named.
-func statusOfAll(a *command.App, only []string) (all []preservationStatus, err error) {
-	names := slices.Clone(only)
-	if len(names) == 0 {
-		names, err = a.Client.Collections(a.Ctx)
-		if err != nil {
-			return nil, err
-		}
-	}
-
-	all = []preservationStatus{}
-	line := a.StatusTo(a.Errors)
-	defer line.End()
-	for _, name := range names {
-		s, err := statusOf(a, line, name)
-		if err != nil {
-			return nil, err
-		}
-		if s.Objects > 0 || len(only) > 0 { // a collection can be without objects
-			all = append(all, s)
-		}
-	}
-	return all, nil
 }

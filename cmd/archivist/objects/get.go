@@ -3,6 +3,7 @@ package objects
 import (
 	"crypto/sha512"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,6 +103,49 @@ func (c *objectGetCmd) wanted(o v1.Object, all []v1.File) (files []v1.File, err 
 		files = append(files, all[at])
 	}
 	return files, nil
+}
+
+// namesFile lists the files that were written under other names, as JSON lines with path and local, in the
+// folder to which they were written.
+const namesFile = "archivist-other-names.jsonl"
+
+// otherNames records the files that were written under other names, and returns an error with the exit code for
+// that, which lists them; nil if there are none. The list replaces that of an earlier download to the folder.
+func (c *objectGetCmd) otherNames(got []fetched) error {
+	var lines, says strings.Builder
+	n := 0
+	for _, f := range got {
+		if !f.Other {
+			continue
+		}
+
+		n++
+		local, err := filepath.Rel(c.Dir, f.Local)
+		if err != nil {
+			return err
+		}
+
+		line, err := json.Marshal(map[string]string{"path": f.Path,
+			"local": filepath.ToSlash(local)})
+		if err != nil {
+			return err
+		}
+
+		lines.Write(append(line, '\n'))
+		fmt.Fprintf(&says, "\n  %s\n    is %q", local, f.Path)
+	}
+
+	if n == 0 {
+		return nil
+	}
+
+	to := filepath.Join(c.Dir, namesFile)
+	if err := os.WriteFile(to, []byte(lines.String()), 0o644); err != nil {
+		return err
+	}
+	return command.UnderOtherNames("%s with names that this file system cannot hold: "+
+		"written under other names, which are listed in %s:%s", terminal.Count(n, "file"), to,
+		says.String())
 }
 
 // listFetched prints the files that were written: for programs in the format of sha512sum, which can then check

@@ -10,33 +10,6 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// Cmd is for the users of preserved objects.
-type Cmd struct {
-	List    objectListCmd    `cmd:"" help:"List a collection's objects, last changed first."`
-	Search  objectSearchCmd  `cmd:"" help:"Search for objects by words of their descriptions and files."`
-	Browse  objectBrowseCmd  `cmd:"" help:"List all objects by title, date, creator or collection."`
-	Show    objectShowCmd    `cmd:"" help:"Show an object and its versions."`
-	Files   objectFilesCmd   `cmd:"" help:"List the files of a version."`
-	Formats objectFormatsCmd `cmd:"" help:"List the formats of the files of a version."`
-	Fixity  objectFixityCmd  `cmd:"" help:"Show the last check of the stored files of an object."`
-	Get     objectGetCmd     `cmd:"" help:"Download the files of a version and verify their digests."`
-	Export  objectExportCmd  `cmd:"" help:"Write objects as bags, with every digest and their records."`
-	Correct objectCorrectCmd `cmd:"" help:"Correct the description or the local ids of an object, without its content."`
-	Repair  objectRepairCmd  `cmd:"" help:"Plan the repair of a stored file from its copy, or do what is planned."`
-	Repairs objectRepairsCmd `cmd:"" help:"List the repairs of an object."`
-
-	Withdraw  objectWithdrawCmd  `cmd:"" help:"Withdraw an object from access. Its files stay stored."`
-	Reinstate objectReinstateCmd `cmd:"" help:"End the withdrawal of an object: its files are given out again."`
-	LegalHold legalHoldCmd       `cmd:"" help:"Place or lift the legal hold of an object."`
-	Retain    objectRetainCmd    `cmd:"" help:"Retain the content of an object until a day."`
-	Embargo   objectEmbargoCmd   `cmd:"" help:"Give out no files of an object until a day, or lift its embargo."`
-
-	Preservation preservationCmd `cmd:"" help:"Show how well objects are preserved: their copies and checks."`
-
-	History objectHistoryCmd `cmd:"" help:"Show the permanent record of an object, or export it as PREMIS."`
-	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
-}
-
 // objectListCmd lists the objects of a collection. It can also find one by the depositor's own id, which is
 // unique in its collection.
 type objectListCmd struct {
@@ -99,38 +72,6 @@ func marked(o v1.Object) (marks []string) {
 		}
 	}
 	return marks
-}
-
-// version names a version of an object, the newest by default. Commands that are about files of a version embed
-// it.
-type version struct {
-	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Number int    `name:"number" help:"Number of the version; the newest if it is left out." placeholder:"N"`
-}
-
-// find reads the object and determines the version: the newest if none is named, which v has afterwards. So all
-// requests of a command are about the same version, even if a new one is stored meanwhile. Whether a named one
-// exists is found by the next request.
-func (v *version) find(a *command.App) (v1.Object, error) {
-	id, err := command.ParseARK(v.ARK)
-	if err != nil {
-		return v1.Object{}, err
-	}
-	o, err := a.Client.Object(a.Ctx, id)
-	if v.Number == 0 {
-		v.Number = o.Version
-	}
-	return o, err
-}
-
-// files reads the object and the version's files, by path, the system files last.
-func (v *version) files(a *command.App) (v1.Object, []v1.File, error) {
-	o, err := v.find(a)
-	if err != nil {
-		return o, nil, err
-	}
-	files, err := a.Client.Files(a.Ctx, o.ARK, v.Number)
-	return o, files, err
 }
 
 // objectShowCmd shows the versions of an object, and which job stored each.

@@ -111,3 +111,10 @@ var formatColumns = []terminal.Column[v1.FileFormats]{
 	{Title: "warning", Text: each(func(m v1.Format) string { return m.Warning }), Share: 1},
 	{Text: each(func(m v1.Format) string { return m.Basis })},
 }
+
+// preservationCmd has the commands on all objects together.
+type preservationCmd struct {
+	Status preservationStatusCmd `cmd:"" help:"Count objects by their verified copies; name those that need attention."`
+	Report preservationReportCmd `cmd:"" help:"Write the status as a signed report, as evidence for an auditor."`
+	Verify preservationVerifyCmd `cmd:"" help:"Verify the signatures of a report."`
+}

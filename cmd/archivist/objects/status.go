@@ -11,13 +11,6 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// preservationCmd has the commands on all objects together.
-type preservationCmd struct {
-	Status preservationStatusCmd `cmd:"" help:"Count objects by their verified copies; name those that need attention."`
-	Report preservationReportCmd `cmd:"" help:"Write the status as a signed report, as evidence for an auditor."`
-	Verify preservationVerifyCmd `cmd:"" help:"Verify the signatures of a report."`
-}
-
 // preservationStatusCmd reads all objects of the collections: the archive keeps the last check of each object, and
 // no sum of them.
 type preservationStatusCmd struct {
@@ -91,6 +84,31 @@ func statusOf(a *command.App, line *terminal.Status, collection string) (preserv
 		}
 	}
 	return count(collection, seen), nil
+}
+
+// statusOfAll reads the objects of collections, of all of them if none is named.
+func statusOfAll(a *command.App, only []string) (all []preservationStatus, err error) {
+	names := slices.Clone(only)
+	if len(names) == 0 {
+		names, err = a.Client.Collections(a.Ctx)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	all = []preservationStatus{}
+	line := a.StatusTo(a.Errors)
+	defer line.End()
+	for _, name := range names {
+		s, err := statusOf(a, line, name)
+		if err != nil {
+			return nil, err
+		}
+		if s.Objects > 0 || len(only) > 0 { // a collection can be without objects
+			all = append(all, s)
+		}
+	}
+	return all, nil
 }
 
 // mostReadings is how often the front of a list is read again in a collection that keeps changing.

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,16 +27,42 @@ import (
 	"archivist/pkg/objects/replica"
 )
 
-// Writer writes the histories of an archive, which is an agent of what happened in it. It has no
-// state, and can be used by several goroutines.
-type Writer struct{ provenance.Archive }
-
 // History writes events of an object and of its versions as PREMIS. What happened to a version
 // before it was stored is in the document that is stored with it. localIDs are further identifiers
 // of the object. log is in the order in which it is written. An error is one of out, or of an event
 // whose detail cannot be read; then what was written is not a whole document.
 func (w Writer) History(out io.Writer, ark string, localIDs []string, log []envelope.Event) error {
 	return w.history(out, topic{entity: provenance.Object(ark, localIDs), ark: ark}, log)
+}
+
+// Item writes events of an item that components work on as PREMIS: its own, and those of the
+// object, version or batch that it is. Imported events are as they were in the document that they
+// come from. identifiers are all by which the item is known. An Invalid means that the id is not
+// one; other errors are as of History.
+func (w Writer) Item(out io.Writer, id string, identifiers []string, log []envelope.Event) error {
+	kind, name, err := component.ParseID(id)
+	if err != nil {
+		return err
+	}
+
+	switch kind {
+	case component.KindObject:
+		local := slices.DeleteFunc(slices.Clone(identifiers),
+			func(i string) bool { return i == name || i == id })
+		return w.history(out, topic{entity: provenance.Object(name, local), ark: name}, log)
+	case component.KindVersion:
+		ark, _, _ := strings.Cut(name, "/v")
+		return w.history(out, topic{entity: provenance.Object(ark, nil), ark: ark}, log)
+	}
+
+	entity := premis.Object{Category: premis.Entity,
+		IDs: []premis.Identifier{provenance.Identifier(id)}}
+	for _, i := range identifiers {
+		if i != id {
+			entity.IDs = append(entity.IDs, premis.Identifier{Type: "local", Value: i})
+		}
+	}
+	return w.history(out, topic{entity: entity}, log)
 }
 
 // topic is what a history is about: an object, with its ARK, or something that is none and has no
@@ -94,17 +121,6 @@ func readDetail(e envelope.Event, into *inventory.Detail) error {
 		return json.Unmarshal(e.Detail, into)
 	}
 	return nil
-}
-
-// actor is the agent at whose request something happened. Whether it is a person is not known, so
-// the agent has no type. Its identifier is kept apart from those of the archive's own software.
-func actor(name string) premis.Agent {
-	a := provenance.Submitter(name)
-	a.Note = "The name under which the request was made: that of a person, an organization or a program."
-	if a.ID.Type == "archivist" {
-		a.ID = provenance.Identifier("actor:" + name)
-	}
-	return a
 }
 
 // versions are the versions that events are about, each once, in the order of the events. They are

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,36 +14,6 @@ import (
 	"archivist/pkg/formats/premis"
 	"archivist/pkg/ingest/provenance"
 )
-
-// Item writes events of an item that components work on as PREMIS: its own, and those of the
-// object, version or batch that it is. Imported events are as they were in the document that they
-// come from. identifiers are all by which the item is known. An Invalid means that the id is not
-// one; other errors are as of History.
-func (w Writer) Item(out io.Writer, id string, identifiers []string, log []envelope.Event) error {
-	kind, name, err := component.ParseID(id)
-	if err != nil {
-		return err
-	}
-
-	switch kind {
-	case component.KindObject:
-		local := slices.DeleteFunc(slices.Clone(identifiers),
-			func(i string) bool { return i == name || i == id })
-		return w.history(out, topic{entity: provenance.Object(name, local), ark: name}, log)
-	case component.KindVersion:
-		ark, _, _ := strings.Cut(name, "/v")
-		return w.history(out, topic{entity: provenance.Object(ark, nil), ark: ark}, log)
-	}
-
-	entity := premis.Object{Category: premis.Entity,
-		IDs: []premis.Identifier{provenance.Identifier(id)}}
-	for _, i := range identifiers {
-		if i != id {
-			entity.IDs = append(entity.IDs, premis.Identifier{Type: "local", Value: i})
-		}
-	}
-	return w.history(out, topic{entity: entity}, log)
-}
 
 // itemDetail has the fields of the details of all own events of items: the names do not mean
 // different things in two of them.

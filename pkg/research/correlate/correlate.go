@@ -17,21 +17,9 @@ package correlate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"archivist/pkg/kernel/fault"
 	"archivist/pkg/research/analysis"
-)
-
-// Name is the name of the analysis, as projects configure it.
-const Name = "correlation"
-
-// The least that is analysed. Shorter sounds are like too many others: with half a second of
-// speech, other speech has scores of 0.4 already (TestFalsePeaks).
-const (
-	minSeconds = 0.5
-	silence    = 1e-4 // of the loudest that a file can have: three steps of a file of 16 bits
 )
 
 // Analysis is the analysis, for the list of analyses.
@@ -131,31 +119,4 @@ func (s *Session) find(ctx context.Context, c *clip,
 
 	result.Truncated = h.truncated
 	return result, nil
-}
-
-// load decodes a file and refuses what nothing can be found by, as a *analysis.Rejected of the clip
-// or episode: it is damaged, too short or silent. Another error, of the disk or of ctx, may be gone
-// another time.
-func load(ctx context.Context, path string, rate int, of string) (*samples, error) {
-	s, err := decode(ctx, path, rate)
-	if fault.Is(err, fault.Invalid) {
-		return nil, &analysis.Rejected{Of: of, Reason: err.Error()}
-	}
-
-	if err != nil {
-		return nil, err
-	}
-
-	reason := ""
-	if seconds := float64(s.n) / float64(rate); seconds < minSeconds {
-		reason = fmt.Sprintf("it has %.2f s of sound; at least %.1f s are needed", seconds,
-			minSeconds)
-	} else if s.peak < silence {
-		reason = "it is silent"
-	}
-
-	if reason != "" {
-		return nil, errors.Join(&analysis.Rejected{Of: of, Reason: reason}, s.Close())
-	}
-	return s, nil
 }

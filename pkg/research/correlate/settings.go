@@ -8,6 +8,9 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
+// Name is the name of the analysis, as projects configure it.
+const Name = "correlation"
+
 // Settings are those of the analysis, as a project configures them. Zero values are defaults.
 type Settings struct {
 	// Threshold is the least score of a hit, 0.2 to 0.99. The default, 0.5, finds a clip beneath

@@ -3,6 +3,7 @@ package feed
 import (
 	"cmp"
 	"encoding/xml"
+	"fmt"
 	"net/url"
 	"path"
 	"slices"
@@ -139,4 +140,17 @@ func oneLine(text string) string {
 		text = string(r[:maxName-1]) + "…"
 	}
 	return strings.TrimSpace(text)
+}
+
+// name is how a person finds the entry.
+func (e rawEntry) name() string {
+	return cmp.Or(clip(e.title), clip(e.id), fmt.Sprintf("the entry on line %d", e.line))
+}
+
+// clip is the beginning of a text, for messages.
+func clip(s string) string {
+	if len(s) <= 60 {
+		return s
+	}
+	return strings.ToValidUTF8(s[:60], "") + "…"
 }

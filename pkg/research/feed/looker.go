@@ -202,16 +202,6 @@ func (l *Looker) look(ctx context.Context, r *row, until time.Time) error {
 	return l.finish(ctx, r, state, found, m)
 }
 
-// merged is what became of the entries of a feed.
-type merged struct {
-	known   *knownRow // nil if the feed was not read
-	digests []digest  // of those that are as they are stored
-	changed int
-	left    int // for another look, because the time was up
-	refused []Skipped
-	err     error // ended it
-}
-
 // merge curates the entries that are not known as they are. Their date is when the look began,
 // before the feed was read: so a look that is slow does not undo what a later one read. When the
 // time is up, what is left is counted, and known entries are still noted. An entry that cannot be
@@ -305,21 +295,6 @@ func (l *Looker) finish(ctx context.Context, r *row, s State, found Look, m merg
 	return err
 }
 
-// remember writes what is known of the entries now, if it has changed. Entries that the feed no
-// longer lists are forgotten, so the row does not grow with the age of the feed.
-func (m *merged) remember(tx *table.Tx) {
-	packed := pack(m.digests)
-	switch {
-	case slices.Equal(packed, m.known.Digests):
-	case m.known.Rev == 0:
-		m.known.Digests = packed
-		tx.Insert(m.known)
-	default:
-		m.known.Digests = packed
-		tx.Save(m.known)
-	}
-}
-
 // longest is how many bytes of a validator are kept. Without it the feed is read each time.
 const longest = 1024
 
@@ -329,4 +304,49 @@ func short(validator string) string {
 		return ""
 	}
 	return validator
+}
+
+// rows are the rows of a project's feeds.
+func (l *Looker) rows(ctx context.Context, project string) (all []*row, err error) {
+	q := table.Query{PK: partition(project), Prefix: prefix}
+	for {
+		var page []*row
+		q.Cursor, err = l.Table.Page(ctx, q, &page)
+		all = append(all, page...)
+		if err != nil || q.Cursor == "" {
+			return all, err
+		}
+	}
+}
+
+// remove removes the rows of a feed that the project does not have any more. A look that is at work
+// finds that its row is gone, and stores nothing.
+func (l *Looker) remove(ctx context.Context, r *row) error {
+	known, err := l.known(ctx, r)
+	if err != nil {
+		return err
+	}
+
+	tx := l.Table.Begin(l.NewID())
+	tx.Remove(r)
+	if known.Rev > 0 {
+		tx.Remove(known)
+	}
+
+	err = tx.Commit(ctx)
+	if fault.Is(err, fault.Stale) { // the next tick removes it
+		return nil
+	}
+	return err
+}
+
+// known reads what is known of the entries of a feed; Rev 0 if nothing is.
+func (l *Looker) known(ctx context.Context, r *row) (*knownRow, error) {
+	k := table.Key{PK: r.PK, SK: "known#" + r.Name}
+	known := &knownRow{Head: table.Head{PK: k.PK, SK: k.SK}}
+	err := l.Table.Get(ctx, k, known)
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return known, err
 }

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"net/url"
 	"strings"
@@ -16,15 +15,6 @@ import (
 	"golang.org/x/text/transform"
 
 	"archivist/pkg/kernel/fault"
-)
-
-// Namespaces of what is read besides the elements of RSS and Atom.
-const (
-	dublinCore = "http://purl.org/dc/elements/1.1/"
-	mediaRSS   = "http://search.yahoo.com/mrss/"
-	enclosures = "http://purl.oclc.org/net/rss_2.0/enc#" // of RSS 1.0
-	rdf        = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-	xmlSpace   = "http://www.w3.org/XML/1998/namespace" // of xml:base
 )
 
 // parser reads entries one after the other. Of the whole document it keeps only the entry at hand.
@@ -233,36 +223,4 @@ func (p *parser) failure(err error) error {
 		return fault.New(fault.Invalid, "line %d: %w", line, err)
 	}
 	return err
-}
-
-// attribute is the value of an attribute, "" if the element has none of that name.
-func attribute(e xml.StartElement, space, name string) string {
-	for _, a := range e.Attr {
-		if a.Name.Local == name && a.Name.Space == space {
-			return a.Value
-		}
-	}
-	return ""
-}
-
-// resolve makes a relative address absolute. nil: it is no address.
-func resolve(base *url.URL, address string) *url.URL {
-	u, err := base.Parse(strings.TrimSpace(address))
-	if err != nil {
-		return nil
-	}
-	return u
-}
-
-// clip is the beginning of a text, for messages.
-func clip(s string) string {
-	if len(s) <= 60 {
-		return s
-	}
-	return strings.ToValidUTF8(s[:60], "") + "…"
-}
-
-// name is how a person finds the entry.
-func (e rawEntry) name() string {
-	return cmp.Or(clip(e.title), clip(e.id), fmt.Sprintf("the entry on line %d", e.line))
 }

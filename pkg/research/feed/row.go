@@ -1,8 +1,6 @@
 package feed
 
 import (
-	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -12,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/kernel/lease"
 	"archivist/pkg/kernel/table"
@@ -59,51 +56,6 @@ func newRow(project, key string, f research.Feed) *row {
 		Text:    "{}",
 		feed:    f,
 	}
-}
-
-// rows are the rows of a project's feeds.
-func (l *Looker) rows(ctx context.Context, project string) (all []*row, err error) {
-	q := table.Query{PK: partition(project), Prefix: prefix}
-	for {
-		var page []*row
-		q.Cursor, err = l.Table.Page(ctx, q, &page)
-		all = append(all, page...)
-		if err != nil || q.Cursor == "" {
-			return all, err
-		}
-	}
-}
-
-// remove removes the rows of a feed that the project does not have any more. A look that is at work
-// finds that its row is gone, and stores nothing.
-func (l *Looker) remove(ctx context.Context, r *row) error {
-	known, err := l.known(ctx, r)
-	if err != nil {
-		return err
-	}
-
-	tx := l.Table.Begin(l.NewID())
-	tx.Remove(r)
-	if known.Rev > 0 {
-		tx.Remove(known)
-	}
-
-	err = tx.Commit(ctx)
-	if fault.Is(err, fault.Stale) { // the next tick removes it
-		return nil
-	}
-	return err
-}
-
-// known reads what is known of the entries of a feed; Rev 0 if nothing is.
-func (l *Looker) known(ctx context.Context, r *row) (*knownRow, error) {
-	k := table.Key{PK: r.PK, SK: "known#" + r.Name}
-	known := &knownRow{Head: table.Head{PK: k.PK, SK: k.SK}}
-	err := l.Table.Get(ctx, k, known)
-	if fault.Is(err, fault.NotFound) {
-		err = nil
-	}
-	return known, err
 }
 
 // digest is of an entry. With 10,000 entries the probability that a change is taken for one that is
@@ -231,6 +183,31 @@ func (s *State) record(found Look, m merged, err error) {
 	s.wait = max(s.wait, min(fetch.AskedToWait(err), goneWait))
 }
 
+// merged is what became of the entries of a feed.
+type merged struct {
+	known   *knownRow // nil if the feed was not read
+	digests []digest  // of those that are as they are stored
+	changed int
+	left    int // for another look, because the time was up
+	refused []Skipped
+	err     error // ended it
+}
+
+// remember writes what is known of the entries now, if it has changed. Entries that the feed no
+// longer lists are forgotten, so the row does not grow with the age of the feed.
+func (m *merged) remember(tx *table.Tx) {
+	packed := pack(m.digests)
+	switch {
+	case slices.Equal(packed, m.known.Digests):
+	case m.known.Rev == 0:
+		m.known.Digests = packed
+		tx.Insert(m.known)
+	default:
+		m.known.Digests = packed
+		tx.Save(m.known)
+	}
+}
+
 // problem is the message of an error, of at most 500 bytes.
 func problem(err error) string {
 	text := err.Error()
@@ -254,72 +231,4 @@ func count(all []Skipped, reason, id string) []Skipped {
 	}
 	all[i].Count++
 	return all
-}
-
-// Feeds are the feeds of a project, as they are configured, with what is known of each, in the
-// order of their sources. One that has no row yet is there, too. It returns a NotFound if there is
-// no such project.
-func (l *Looker) Feeds(ctx context.Context, project string) ([]State, error) {
-	p, err := l.Research.Project(ctx, project)
-	if err != nil {
-		return nil, err
-	}
-
-	rows, err := l.rows(ctx, project)
-	if err != nil {
-		return nil, err
-	}
-
-	states := []State{}
-	for _, f := range p.Feeds {
-		r := newRow(project, keyOf(f), f) // it stands for a row that no tick has made yet
-		for _, found := range rows {
-			if found.Name == r.Name {
-				r, found.feed = found, f
-			}
-		}
-
-		s, err := r.state()
-		if err != nil {
-			return nil, err
-		}
-
-		if !r.Live(l.Now()) {
-			s.LookingBy = ""
-		}
-
-		states = append(states, s)
-	}
-
-	slices.SortStableFunc(states, func(a, b State) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Kind, b.Kind),
-			cmp.Compare(a.URL, b.URL))
-	})
-
-	return states, nil
-}
-
-// Soon makes a feed due, whatever it waits for: the next tick looks at it. It returns a NotFound if
-// there is no row of such a feed, a Conflict if it is being looked at, and a Stale if a look has
-// begun meanwhile.
-func (l *Looker) Soon(ctx context.Context, project, key string) error {
-	r := &row{}
-	err := l.Table.Get(ctx, table.Key{PK: partition(project), SK: prefix + key}, r)
-	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.NotFound, "the project %s has no feed %s that was looked at",
-			clip(project), clip(key))
-	}
-
-	if err != nil {
-		return err
-	}
-
-	if r.Live(l.Now()) {
-		return fault.New(fault.Conflict, "the feed %s is being looked at", clip(key))
-	}
-
-	r.Wait = 1 // a time that has long passed
-	tx := l.Table.Begin(l.NewID())
-	tx.Save(r)
-	return tx.Commit(ctx)
 }

@@ -15,33 +15,6 @@ import (
 	"archivist/pkg/research/analysis"
 )
 
-// What is being done.
-const (
-	Waiting     = "waiting"
-	Downloading = "downloading"
-	Reading     = "reading"
-	Searching   = "searching"
-)
-
-// Status is what is being done.
-type Status struct {
-	Slot        int     // 0 to Concurrency-1
-	Doing       string  // Waiting …
-	Episode     string  // title, or key
-	Clip, Clips int     // the clip at hand, counted from 1, of so many
-	Part        float64 // of what is being done, 0 to 1
-	Speed       float64 // of the search, in multiples of real time; 0: not known
-	Hits        int     // found in this work item
-}
-
-// watch tells what is being done, if somebody wants to know.
-func (r *Researcher) watch(s Status) {
-	if r.Watch != nil {
-		s.Doing = cmp.Or(s.Doing, Waiting)
-		r.Watch(s)
-	}
-}
-
 // item is a work item at hand. It is worked on by one goroutine.
 type item struct {
 	*Researcher

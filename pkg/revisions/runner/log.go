@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
-
-	"archivist/pkg/kernel/bucket"
 )
 
 // output is the output of a run: it collects what the processes say, and stores it in parts. Those
@@ -40,12 +38,6 @@ type output struct {
 type piece struct {
 	Part
 	text []byte
-}
-
-// putPart stores a part of the log. It may be stored again with the same bytes: its number is its
-// key.
-func (x *run) putPart(ctx context.Context, n int, data []byte) error {
-	return x.Bucket.Put(ctx, logKey(x.job.Prefix, n), data, bucket.Condition{})
 }
 
 // logKey is the key of a part, numbered from 1. Keys sort as the parts do.

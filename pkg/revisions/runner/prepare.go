@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -166,26 +165,4 @@ func (x *run) unpack(pack io.Reader) error {
 		return err
 	}
 	return readOnly(x.scope.checkout)
-}
-
-// readOnly takes the right to write from all files and folders below a folder: what a task makes is
-// never taken for a file of the revision. Programs stay executable; links are left, and not
-// followed.
-func readOnly(folder string) error {
-	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Type()&fs.ModeSymlink != 0 {
-			return err
-		}
-
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-
-		mode := fs.FileMode(0o444)
-		if d.IsDir() || info.Mode()&0o111 != 0 {
-			mode = 0o555
-		}
-		return os.Chmod(path, mode)
-	})
 }

@@ -17,211 +17,82 @@
 // result; if the time of the claim is over and there is none, the runner has died, and that becomes
 // the result. Nothing is ever run twice.
 //
-// The files: run.go (a call, from the claim to the result), prepare.go and scratch.go (what the
-// task finds), inputs.go (what other runs have left for it), process.go and log.go (the processes
-// and their output), mask.go (secrets in it),
-// outputs.go (files that are kept), logs.go (reading all this), container.go (the same in a
-// container), control.go (what the state machine passes on), shield_linux.go (what processes must
-// not see).
+// The files: job.go and limits.go (the values), runner.go (a runner, and a run of it), attempt.go (what is stored of an
+// attempt: its claim and its result), run.go (a call, from the claim to the result), prepare.go, scratch.go and
+// folder.go (what the task finds), inputs.go (what other runs have left for it), process.go, proc.go and log.go (the
+// processes and their output), mask.go (secrets in it), outputs.go (files that are kept), logs.go (reading all this),
+// container.go (the same in a container), control.go (what the state machine passes on), sandbox.go (what nothing of a
+// task is left in), shield_linux.go (what processes must not see).
 package runner
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"time"
-
-	"archivist/pkg/revisions/workflow"
 )
 
-// Prefix begins the keys of all runs in the work bucket.
-const Prefix = "runs/"
+// Runner runs Jobs. All fields are needed but those of a container. Several calls may go on at the
+// same time, also of several processes, with one Dir.
+type Runner struct {
+	Bucket Objects
+	Name   string // of the bucket, which the Job has, too
 
-// Job is one attempt to run a task: what the function task-runner (in a Call) and a container read. It has at most
-// MaxPayload bytes as JSON.
-type Job struct {
-	ID       string        `json:"id"` // of the attempt: "archive/12/name/1"
-	Archive  string        `json:"archive"`
-	Revision int64         `json:"revision"`
-	Base     int64         `json:"base"` // the revision since which changes are to be handled, 0: none
-	Attempt  int           `json:"attempt"`
-	Task     workflow.Task `json:"task"`
-	Bucket   string        `json:"bucket"`
+	// Secrets reads a secret by its name. A fault.NotFound, fault.Denied or fault.Invalid is final;
+	// what any other error says may pass.
+	Secrets func(ctx context.Context, name string) (string, error)
 
-	// Of the keys that it writes, e.g. "runs/maps/12/index/000001-01M7ZBMEYHBB62YP6RY21T1GQ6/";
-	// unique to the attempt, and to the execution that runs it.
-	Prefix string `json:"prefix"`
+	// Scratch folders are made here, and those of runners that died removed.
+	Dir   string
+	Now   func() time.Time
+	NewID func() string
+	Log   *slog.Logger
 
-	// The key of a tar.gz with the files of the revision; "": there are none.
-	Checkout string `json:"checkout"`
+	// Variables of the image, which processes get: NAME=VALUE.
+	Env []string
 
-	// What others have left, for the task.
-	Inputs []Input `json:"inputs,omitempty"`
+	// What the image is made for (its CMD): run if a task has neither command nor script.
+	Made []string
 
-	// Values of the task's parameters that were set, by the names of variables.
-	Parameters map[string]string `json:"parameters,omitempty"`
+	// Of a process that runs nothing but tasks, one after the other; nil: others use the process, too.
+	Sandbox *Sandbox
 
-	// Of the run, for commits and calls of the API. It is hidden in the log like a secret.
-	Token string `json:"token"`
-
-	// When it is told to end, whatever the time-out; zero: none.
-	Deadline time.Time `json:"deadline"`
+	pace pace // zero: that of the constants
 }
 
-// Input is a folder with the outputs of another run.
-type Input struct {
-	// Its path below the folder of inputs, with slashes.
-	Folder string `json:"folder"`
+// pace has the times of a runner, which tests make shorter.
+type pace struct{ parts, looks, grace, tries, words, reserve time.Duration }
 
-	// The instance that has left them, for people; "": there is none, and the folder is empty.
-	Of string `json:"of,omitempty"`
+var usual = pace{betweenParts, betweenLooks, Grace, betweenTries, lastWords, reserve}
 
-	// The Prefix of its attempt; "": it has left nothing.
-	Prefix string `json:"prefix,omitempty"`
+// run is one call of Run, from the claim on.
+type run struct {
+	*Runner
+	pace
+	job   Job
+	scope *folder
 
-	// The number of files, and the ListDigest of its outputs.
-	Files int    `json:"files,omitempty"`
-	List  string `json:"list,omitempty"`
+	// The program with its arguments; what a shell or an image is given.
+	argv []string
+
+	// All that the processes have as environment, the last value of a name counts.
+	env []string
+	log *output
+
+	// Texts that must not be seen in the log.
+	masked []string
+	claim  Claim
+
+	// When the processes are told to end: the earliest of the time-out, the deadline of the job and
+	// that of the call.
+	stop   time.Time
+	result Result
 }
 
-// Keys below the Job's prefix.
-const (
-	// Parts of the output in their order: log/000001, …; a part is never changed.
-	LogFolder = "log/"
-
-	// Files that are kept, under their paths.
-	OutputFolder = "outputs/"
-
-	// If it exists, the run is to end; its content is the reason.
-	CancelKey = "cancel"
-
-	// A Claim as JSON: a runner has begun to run the attempt, which nobody does twice.
-	StartedKey = "started"
-
-	// The Result as JSON: a repeated call answers with it and runs nothing.
-	ResultKey = "result"
-
-	// The Job as JSON, if a container runs it: it is too large for an environment.
-	JobKey = "job"
-)
-
-// Ends of a run.
-const (
-	Succeeded = "succeeded" // the exit code is 0
-	Failed    = "failed"    // any other, or an output that could not be kept
-	TimedOut  = "timed-out"
-	Cancelled = "cancelled"
-	Broken    = "broken" // it could not be run at all: Reason says why
-)
-
-// Result is what came of a Job. Times are in UTC, by the runner's clock. It has at most MaxPayload
-// bytes of outputs as JSON.
-type Result struct {
-	End string `json:"end"`
-
-	// The exit code; -1 if a signal ended the process, or it never ran.
-	Exit    int       `json:"exit"`
-	Reason  string    `json:"reason,omitempty"`
-	Started time.Time `json:"started"`
-	Ended   time.Time `json:"ended"`
-	Outputs []Output  `json:"outputs,omitempty"`
-
-	// Nothing of the task was begun, and neither the task nor its revision is to blame: the disk is full,
-	// no memory is left, or its runner died before that.
-	Unstarted bool `json:"unstarted,omitempty"`
-
-	// Bytes of the output that are kept.
-	LogSize int64 `json:"logSize"`
-
-	// The output was longer, or a part of it could not be stored.
-	Cut bool `json:"cut,omitempty"`
-}
-
-// Output is a file that is kept: its path below the folder where it was, its size in bytes, and its
-// digest in hexadecimal.
-type Output struct {
-	Path   string `json:"path"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
-}
-
-// Part is a part of the output of a run, as it is stored: lines of JSON. Text is UTF-8, in which
-// secrets are hidden; it can end within a line of the output. Time is when it began.
-type Part struct {
-	Time   time.Time `json:"time"`
-	Stream string    `json:"stream"` // "stdout" or "stderr", or Note
-	Text   string    `json:"text"`
-}
-
-// Note is the stream of what the runner itself says, e.g. that the output is cut.
-const Note = "runner"
-
-// Limits of a run, each with its reason.
-const (
-	// Bytes of the files of a revision: scratch space of a function is 10 GiB, and the task needs
-	// some of it.
-	MaxCheckout = 4 << 30
-
-	// Files: a Result names them all.
-	MaxOutputs = 1000
-
-	// Bytes of all outputs: they are kept within Saving.
-	MaxOutputSize = 1 << 30
-
-	// Bytes of all inputs: they are beside the checkout in the scratch space.
-	MaxInputSize = 2 << 30
-
-	// Bytes of the output: people read it, and it is in memory if the bucket is slow.
-	MaxLog = 10 << 20
-
-	// Bytes of a Job or a Result as JSON: Step Functions passes on at most 256 KiB.
-	MaxPayload = 220 << 10
-
-	// Between SIGTERM and SIGKILL.
-	Grace = 10 * time.Second
-
-	// For the outputs of a run, once its processes have ended.
-	Saving = 90 * time.Second
-
-	// Bytes of output in a part of the log: about what people read at once, and few requests for
-	// much output.
-	partSize = 64 << 10
-
-	// Bytes of a key in S3.
-	maxKey = 1024
-
-	// At the end of a function's time: for outputs and the result. The processes are told to end
-	// this, and Grace, before.
-	reserve = 30 * time.Second
-
-	// How long output waits until it is stored: people see it a second later.
-	betweenParts = time.Second
-
-	// Between two looks at CancelKey: each is a request.
-	betweenLooks = 2 * time.Second
-
-	// Between two tries to store the Result.
-	betweenTries = time.Second
-
-	// For what is left in the pipes of processes that have ended.
-	lastWords = 2 * time.Second
-)
-
-// Margin is how long after its Deadline a run has ended at the latest, with its outputs. Who sets a
-// deadline counts with it.
-const Margin = Grace + lastWords + Saving
-
-// What the attempt of a container takes longer than that of a function.
-const (
-	// Until its program begins: ECS finds a place for it and pulls the image.
-	Pulling = 10 * time.Minute
-
-	// From its end until that is known.
-	Stopping = 3 * time.Minute
-)
-
-// Claim is the content of StartedKey: who runs the attempt. It is never removed or changed.
-type Claim struct {
-	ID      string    `json:"id"` // of the call that runs the attempt
-	Started time.Time `json:"started"`
-
-	// By then the call has ended, and all its processes: a function cannot outlive its time-out.
-	Until time.Time `json:"until"`
+// end sets how the run ended. What is Broken has no exit code.
+func (x *run) end(end, format string, args ...any) {
+	x.result.End, x.result.Reason = end, fmt.Sprintf(format, args...)
+	if end == Broken {
+		x.result.Exit = -1
+	}
 }

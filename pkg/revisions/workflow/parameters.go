@@ -21,18 +21,6 @@ const (
 	maxOptions   = 50
 )
 
-// Type is the type of a parameter. Values are text in any case, since they are variables: the type says
-// which texts.
-type Type string
-
-// The types.
-const (
-	String  Type = "string"
-	Integer Type = "integer"
-	Number  Type = "number" // in decimal notation, without an exponent
-	Boolean Type = "boolean"
-)
-
 // forms are the texts of the types, and what they are called.
 var forms = map[Type]struct {
 	form *regexp.Regexp
@@ -41,18 +29,6 @@ var forms = map[Type]struct {
 	Integer: {regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`), "a whole number"},
 	Number:  {regexp.MustCompile(`^-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$`), "a number such as 2.5"},
 	Boolean: {regexp.MustCompile(`^(true|false)$`), "true or false"},
-}
-
-// Parameter is a value that people can set when they start a task by hand. The task finds it as a variable.
-type Parameter struct {
-	Type Type `json:"type"`
-
-	// The value if none is set; nil: one has to be set.
-	Default *string `json:"default,omitempty"`
-
-	// The values that there are; empty: all of the type.
-	Options     []string `json:"options,omitempty"`
-	Description string   `json:"description,omitempty"`
 }
 
 // refuses says what a value has to be, "" if it is that.

@@ -2,9 +2,6 @@ package workflow
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -60,34 +57,6 @@ func readable(name string) bool {
 
 // IsFile reports whether a path, from the root of an archive, is that of a file with tasks.
 func IsFile(name string) bool { return strings.HasPrefix(name, Folder+"/") && readable(name) }
-
-// parsing is what is read from files.
-type parsing struct {
-	sources []*source
-	drafts  []*draft // tasks, COMMIT too, in the order of the files
-	byName  map[string]*draft
-	large   *Problem
-}
-
-// draft is a task as it is read, with places for what is found out later, when all tasks are known.
-type draft struct {
-	task    Task
-	source  *source
-	at      *node            // of its name
-	keys    map[string]*node // values by key
-	depends []*node          // by edge
-	cancels []*node          // by task
-	inputs  []*node          // by input
-}
-
-// refuse adds a problem at the value of a key.
-func (d *draft) refuse(key, format string, args ...any) {
-	n := d.keys[key]
-	if n == nil {
-		n = d.at
-	}
-	d.source.refuse(n, format, args...)
-}
 
 // file reads the tasks of a file. COMMIT counts here, so one more than MaxTasks is read; names
 // checks the number exactly.
@@ -170,33 +139,4 @@ func sortEdges(edges []Edge) {
 		}
 		return cmp.Compare(a.Task, b.Task)
 	})
-}
-
-// canonical is the definition as JSON: equal for equal content.
-func (d *Definition) canonical() []byte { return asJSON(d) }
-
-// asJSON is a definition or a task as JSON.
-func asJSON(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // it consists of texts, numbers, lists and maps of texts
-	}
-	return data
-}
-
-// Hash is the SHA-256 of the definition as JSON, in hexadecimal: the same for the same tasks,
-// however the files are written and named. Definitions are stored under it.
-func (d *Definition) Hash() string {
-	sum := sha256.Sum256(d.canonical())
-	return hex.EncodeToString(sum[:])
-}
-
-// Task is the task of the name, nil if there is none. It is part of the definition, and must not be
-// changed. COMMIT is none.
-func (d *Definition) Task(name string) *Task {
-	i := slices.IndexFunc(d.Tasks, func(t Task) bool { return t.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &d.Tasks[i]
 }

@@ -11,15 +11,20 @@
 // pass. So what is stored of a definition must not change its form: a Task that gets a new field
 // needs one that is left out when it is empty, else the hashes of all definitions change.
 //
-// The files, from the lowest: workflow.go (the values), node.go and read.go (YAML and JSON as nodes
-// with places), task.go and edges.go (nodes as tasks), check.go (what is wrong between tasks),
+// The files, from the lowest: workflow.go (the values), node.go (a value of a file), source.go and read.go (YAML and
+// JSON as nodes with places), draft.go (tasks as they are read), forms.go (values of a key), edges.go, triggers.go,
+// parameters.go and manual.go (keys), task.go (a task of all its keys), check.go (what is wrong between tasks),
 // parse.go (all together); state.go, plan.go and paths.go (the rules of instances); schema.go,
 // suggest.go and graph.go (for people).
 package workflow
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -104,6 +109,35 @@ type Definition struct {
 	Commit []Edge `json:"commit,omitempty"` // what COMMIT waits for in addition
 }
 
+// Hash is the SHA-256 of the definition as JSON, in hexadecimal: the same for the same tasks,
+// however the files are written and named. Definitions are stored under it.
+func (d *Definition) Hash() string {
+	sum := sha256.Sum256(d.canonical())
+	return hex.EncodeToString(sum[:])
+}
+
+// canonical is the definition as JSON: equal for equal content.
+func (d *Definition) canonical() []byte { return asJSON(d) }
+
+// Task is the task of the name, nil if there is none. It is part of the definition, and must not be
+// changed. COMMIT is none.
+func (d *Definition) Task(name string) *Task {
+	i := slices.IndexFunc(d.Tasks, func(t Task) bool { return t.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &d.Tasks[i]
+}
+
+// asJSON is a definition or a task as JSON.
+func asJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it consists of texts, numbers, lists and maps of texts
+	}
+	return data
+}
+
 // Task is the definition of a task, with its defaults filled in: what a default is can change later
 // without changing what was planned.
 type Task struct {
@@ -185,6 +219,30 @@ func (t *Task) LatestOnly() bool {
 // Idle reports whether the task has nothing to run: others depend on it, or it shows that others
 // have ended.
 func (t *Task) Idle() bool { return t.Image == "" && t.Command == "" && t.Script == "" }
+
+// Type is the type of a parameter. Values are text in any case, since they are variables: the type says
+// which texts.
+type Type string
+
+// The types.
+const (
+	String  Type = "string"
+	Integer Type = "integer"
+	Number  Type = "number" // in decimal notation, without an exponent
+	Boolean Type = "boolean"
+)
+
+// Parameter is a value that people can set when they start a task by hand. The task finds it as a variable.
+type Parameter struct {
+	Type Type `json:"type"`
+
+	// The value if none is set; nil: one has to be set.
+	Default *string `json:"default,omitempty"`
+
+	// The values that there are; empty: all of the type.
+	Options     []string `json:"options,omitempty"`
+	Description string   `json:"description,omitempty"`
+}
 
 // Retries says how often a task is tried.
 type Retries struct {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/go-git/go-billy/v5/osfs"
@@ -48,48 +47,6 @@ func (s *store) damaged(format string, args ...any) error {
 	err := fault.New(fault.Invalid, "%s is damaged: "+format,
 		append([]any{s.location.URL}, args...)...)
 	return &fault.Error{Kind: fault.Invalid, Msg: err.Error(), Err: errDamaged}
-}
-
-// open opens the folder of the repository; if it is in a cache, it is made if it is missing. Errors
-// are of the disk: an Unavailable.
-func (s *Source) open() (*store, error) {
-	st := &store{source: s, location: s.location, list: filepath.Join(s.folder.path, listName)}
-	var err error
-	st.hashes, err = s.folder.ready(st.list)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fault.New(fault.Unavailable, "the cache of the repository: %w", err)
-	}
-
-	st.hashes = st.hashes[:len(st.hashes)/hashSize*hashSize] // a crash can leave a part of a hash
-	st.reopen()
-	return st, nil
-}
-
-// ready makes the folder, notes that it is used now, and reads the list of revisions. The error is
-// an os.ErrNotExist if there is no list yet.
-func (f folder) ready(list string) ([]byte, error) {
-	err := f.clean()
-	if err != nil {
-		return nil, err
-	}
-
-	err = os.MkdirAll(f.path, 0o700)
-	if err != nil {
-		return nil, err
-	}
-
-	if !f.inPlace() {
-		err = os.MkdirAll(filepath.Join(f.repository, "objects", "pack"), 0o700)
-		if err != nil {
-			return nil, err
-		}
-	}
-
-	err = os.WriteFile(filepath.Join(f.path, usedName), nil, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(list)
 }
 
 // reopen makes the objects that a fetch has brought visible: the library lists packs only once.
