@@ -35,7 +35,7 @@ var deletions = map[string]deletion{
 	"pkg/objects/replica/copy.go w.To.DeleteSame":     {1, wrongCopy},
 
 	// Work files, derived data.
-	"pkg/ingest/stage/container.go d.Work.Delete":                 {1, ""},
+	"pkg/ingest/stage/download.go d.Work.Delete":                  {1, ""},
 	"pkg/ingest/stage/estimate.go e.Work.Delete":                  {1, ""},
 	"pkg/ingest/stage/store.go s.Work.Delete":                     {1, ""},
 	"pkg/ingest/stage/unpack.go u.Work.Delete":                    {1, ""},

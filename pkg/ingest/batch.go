@@ -96,6 +96,34 @@ func (b *Batch) MayList() bool {
 	return false
 }
 
+// ForOneObject returns the reason why a submission cannot have a batch manifest: it has
+// fields that are for one object only. It returns "" if it has none.
+func (b *Batch) ForOneObject() string {
+	var names []string
+	if b.Primary != "" {
+		names = append(names, "identifiers.primary")
+	}
+
+	if len(b.LocalIDs) > 0 {
+		names = append(names, "identifiers.local")
+	}
+
+	if b.Where != "" {
+		names = append(names, "metadata.where")
+	}
+
+	if b.IfVersion != 0 {
+		names = append(names, "ifVersion")
+	}
+
+	if len(names) == 0 {
+		return ""
+	}
+	// How many objects it lists is not known before its rows are read: it may be one.
+	return strings.Join(names, ", ") + " name one object, but the payload is a list of objects; leave them out, " +
+		"and give identifiers in the columns of the manifest"
+}
+
 // Stops returns why none of the batch's jobs starts or continues at a gate, "" if they may: it is
 // cancelled, and its jobs have not ended yet. A job that is requeued after the batch has ended may.
 // The gates, requeue and explain ask this; see also MayStart.

@@ -21,6 +21,7 @@
 //	priority.go   which job goes first at a gate
 //	choose.go     which job fits: slots, work space, shares of collections, patience
 //	retry.go      when a failed try, or an item without progress, is tried again
+//	rules.go      the settings of the rules
 //	next.go       how a step's result, an admission or a requeue changes a job
 //	hold.go       how a hold stops a job or a batch, and how it continues
 //	delete.go     what a person deletes, and when its work files are removed

@@ -47,12 +47,6 @@ func CheckUntil(until int64, now time.Time) error {
 	return nil
 }
 
-// What a parked job waits for, beside locks.
-const (
-	WaitsForStorage = "storage" // the end of the storage's pause
-	WaitsForTurn    = "turn"    // its turn among the new jobs: a person has requeued it
-)
-
 // NeedsStorage reports whether a parked job would write to the storage next.
 func (j *Job) NeedsStorage() bool { return j.State == Storing || j.Waits == WaitsForStorage }
 

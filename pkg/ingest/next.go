@@ -55,27 +55,11 @@ func Defer(after time.Duration, reason string) Result {
 	return Result{Outcome: StepDefer, After: min(after, MaxDefer), Reason: Cut(reason, MaxReason)}
 }
 
-// Rules are the settings of the rules.
-type Rules struct {
-	Timing Timing
-	// Aging, if not 0, is how long a job waits until that counts as one step of priority,
-	// so that jobs of low priority do not starve.
-	Aging time.Duration
-	// FailedRetention is how long a failed job keeps its work files and their
-	// space, so that a requeue need not fetch again.
-	FailedRetention time.Duration
-	// Retention is how long the rows of a Completed batch and its jobs are kept; 0 is
-	// without end. Their events stay.
-	Retention time.Duration
-}
-
 // New is a new job: Pending since now. Created is the time of the job, not of the submission.
 func (r Rules) New(j Job, now time.Time) Job {
 	j.Created = now.UnixMilli()
 	return r.enter(j, Pending, now)
 }
-
-func (r Rules) grace(stage Stage) int64 { return r.Timing.Times(stage).Grace.Milliseconds() }
 
 // enter puts a job into a state at now: a running state gets a due time, a gate
 // its entry time. It counts tries and repairs anew.

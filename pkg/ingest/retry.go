@@ -5,6 +5,10 @@ import "time"
 // StuckRepairs is the number of repairs without progress after which an item is stuck.
 const StuckRepairs = 3
 
+// Stuck reports whether an item that was just repaired will not continue by itself: the
+// cause is known, or earlier repairs did not help.
+func (w *Work) Stuck() bool { return w.Blocked != "" || w.Repairs >= StuckRepairs }
+
 // Repair is the item after the sweep gave it a new execution.
 func (r Rules) Repair(w Work, stage Stage, now time.Time) Work {
 	w.Exec++

@@ -38,34 +38,6 @@ func (m Metadata) Clean(fields [4]string) (Metadata, error) {
 	return m, nil
 }
 
-// ForOneObject returns the reason why a submission cannot have a batch manifest: it has
-// fields that are for one object only. It returns "" if it has none.
-func (b *Batch) ForOneObject() string {
-	var names []string
-	if b.Primary != "" {
-		names = append(names, "identifiers.primary")
-	}
-
-	if len(b.LocalIDs) > 0 {
-		names = append(names, "identifiers.local")
-	}
-
-	if b.Where != "" {
-		names = append(names, "metadata.where")
-	}
-
-	if b.IfVersion != 0 {
-		names = append(names, "ifVersion")
-	}
-
-	if len(names) == 0 {
-		return ""
-	}
-	// How many objects it lists is not known before its rows are read: it may be one.
-	return strings.Join(names, ", ") + " name one object, but the payload is a list of objects; leave them out, " +
-		"and give identifiers in the columns of the manifest"
-}
-
 // Refused is a shortened job for a row that cannot be ingested: enough to find the row in
 // the submission. It has no identifiers, so it takes no lock and no place in line.
 func Refused(j Job) Job {

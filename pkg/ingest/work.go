@@ -21,6 +21,12 @@ type Work struct {
 	Done       int    `dynamo:"done_no,omitempty"`    // progress of the step, as a number of finished parts
 }
 
+// What a parked job waits for, beside locks.
+const (
+	WaitsForStorage = "storage" // the end of the storage's pause
+	WaitsForTurn    = "turn"    // its turn among the new jobs: a person has requeued it
+)
+
 // progress resets what counts towards giving up.
 func (w *Work) progress() { w.Tries, w.Repairs, w.Blocked = 0, 0, "" }
 
@@ -33,10 +39,6 @@ func (w *Work) Claimed() {
 // Interrupted takes back the try of a worker that has lost the item to an action of a person: it has not failed. One
 // try stays, since a worker had the item.
 func (w *Work) Interrupted() { w.Tries = max(min(w.Tries, 1), w.Tries-1) }
-
-// Stuck reports whether an item that was just repaired will not continue by itself: the
-// cause is known, or earlier repairs did not help.
-func (w *Work) Stuck() bool { return w.Blocked != "" || w.Repairs >= StuckRepairs }
 
 // Places in the index "work": the gates, due#shard for items to be repaired, one for items
 // on hold, in the order in which their holds end, one for rows and work files to be removed,

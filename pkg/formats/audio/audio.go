@@ -23,7 +23,6 @@ package audio
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -40,22 +39,6 @@ const (
 // maxChannels is how many channels a WAV file may have. FLAC allows 8. It bounds the memory
 // of one step.
 const maxChannels = 64
-
-// Info describes a file as it is stored. Channels are those before they are averaged.
-type Info struct {
-	Format   string // "WAV", "FLAC" or "MP3"
-	Rate     int    // samples per second
-	Channels int
-}
-
-// decoder gives the samples of a file at its own rate, the channels averaged. A decoder that
-// has to be closed is an io.Closer, too.
-type decoder interface {
-	info() Info
-	// read fills buf from its start. It returns io.EOF, with 0 samples, after the last one.
-	// It may give less than buf holds. An error comes without samples.
-	read(buf []float32) (int, error)
-}
 
 // Stream is an open file. err is the last error of Read, which is returned from then on.
 type Stream struct {
@@ -197,53 +180,4 @@ func open(in io.Reader) (decoder, error) {
 		return openMP3(r)
 	}
 	return nil, invalid("the file is not WAV, FLAC or MP3; by its first bytes it is %s", http.DetectContentType(head))
-}
-
-// skipID3 skips the ID3v2 tags at the start of r, each of 10 bytes and the size that it gives
-// (ID3v2.4, 3.1). The size has four bytes of seven bits each (ID3v2.4, section 6.2).
-func skipID3(r *bufio.Reader) error {
-	for {
-		head, _ := r.Peek(10)
-		if len(head) < 10 || string(head[:3]) != "ID3" {
-			return nil
-		}
-		size := 10 + (int(head[6]&0x7f)<<21 | int(head[7]&0x7f)<<14 | int(head[8]&0x7f)<<7 | int(head[9]&0x7f))
-		const footer = 0x10
-		if head[5]&footer != 0 {
-			size += 10
-		}
-		n, err := r.Discard(size)
-		if err == io.EOF {
-			return invalid("the file is cut off in its ID3 tag: %d of %d bytes", n, size)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// invalid is the error of a file that is not as it should be.
-func invalid(format string, args ...any) error { return fault.New(fault.Invalid, format, args...) }
-
-// guarded calls a decoder of a library. What a damaged file can make it do, panics included, is
-// an error of the file.
-func guarded(format string, call func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = invalid("the %s file is damaged: its decoder stops with %v", format, p)
-		}
-	}()
-	err = call()
-	switch {
-	case err == nil, err == io.EOF, fault.Of(err) != "":
-		return err
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return invalid("the %s file is cut off: %w", format, err)
-	}
-	return invalid("the %s file is damaged: %w", format, err)
-}
-
-// ended is the error of a file that is shorter than it says.
-func ended(format string, got, want uint64, what string) error {
-	return invalid("the %s file is cut off: %s", format, fmt.Sprintf("%d of %d %s", got, want, what))
 }

@@ -243,3 +243,26 @@ func (f *mp3Frames) discard(n int) error {
 	}
 	return err
 }
+
+// skipID3 skips the ID3v2 tags at the start of r, each of 10 bytes and the size that it gives
+// (ID3v2.4, 3.1). The size has four bytes of seven bits each (ID3v2.4, section 6.2).
+func skipID3(r *bufio.Reader) error {
+	for {
+		head, _ := r.Peek(10)
+		if len(head) < 10 || string(head[:3]) != "ID3" {
+			return nil
+		}
+		size := 10 + (int(head[6]&0x7f)<<21 | int(head[7]&0x7f)<<14 | int(head[8]&0x7f)<<7 | int(head[9]&0x7f))
+		const footer = 0x10
+		if head[5]&footer != 0 {
+			size += 10
+		}
+		n, err := r.Discard(size)
+		if err == io.EOF {
+			return invalid("the file is cut off in its ID3 tag: %d of %d bytes", n, size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -218,11 +218,3 @@ func (w *wav) sample(b []byte) float64 {
 	}
 	return float64(int32(binary.LittleEndian.Uint32(b))) / (1 << 31)
 }
-
-// cutOff is the error of a file that ends where it may not; an error of the disk stays itself.
-func cutOff(format, where string, err error) error {
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return invalid("the %s file is cut off %s", format, where)
-	}
-	return err
-}

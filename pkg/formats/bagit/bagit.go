@@ -9,92 +9,13 @@
 package bagit
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 )
-
-// Problem is what is wrong with a bag, or, as a warning, what will be wrong elsewhere. File is a path in the bag. Line
-// is that of a tag file, from 1; 0 for none.
-type Problem struct {
-	File   string
-	Line   int
-	Reason string
-}
-
-// String is the problem with its place: "manifest-md5.txt:3: …".
-func (p Problem) String() string {
-	switch {
-	case p.File == "":
-		return p.Reason
-	case p.Line == 0:
-		return p.File + ": " + p.Reason
-	}
-	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Reason)
-}
-
-// Field is a field of bag-info.txt.
-type Field struct{ Name, Value string }
-
-// Report is what a check has found. A bag without problems is complete and valid. Files and Bytes are those of the
-// payload that are there.
-type Report struct {
-	Version    string // of BagIt, e.g. "1.0"
-	Encoding   string // of the tag files, by its name in the registry of IANA
-	Algorithms []string
-	Files      int
-	Bytes      int64
-	Info       []Field // in their order
-	TagFiles   []string
-	Problems   []Problem
-	Warnings   []Problem
-}
-
-// Known is a bag whose files were all read before. Each gives each of them, with the digests that were computed, by
-// algorithm. Only tag files are opened.
-type Known interface {
-	fs.FS
-	Each(func(name string, size int64, digests map[string]string) error) error
-}
-
-// Progress is called while a check reads files: how many it has read, of how many, and their bytes.
-type Progress func(files, of int, bytes int64)
-
-// Names of tag files.
-const (
-	declarationFile = "bagit.txt"
-	infoFile        = "bag-info.txt"
-	infoFileBefore  = "package-info.txt" // until version 0.95
-	fetchFile       = "fetch.txt"
-	payload         = "data"
-)
-
-// check is a check at work.
-type check struct {
-	fs.FS
-	Report
-	version version
-	decode  decoder
-	present map[string]int64 // all files, with their sizes
-
-	// The digests that files should have, by path and algorithm; and those of the payload alone, by manifest.
-	digests map[string]map[string]said
-	listed  map[string]map[string]bool
-	fetches []Fetch
-	fetched map[string]int // the line of fetch.txt that says where a file is
-}
-
-// said is a digest that a manifest says.
-type said struct {
-	digest string
-	at     Problem // where
-}
 
 // Check checks a bag. The error is one of reading the files, or of the context. progress may be nil.
 func Check(ctx context.Context, bag fs.FS, progress Progress) (*Report, error) {
@@ -118,15 +39,6 @@ func Check(ctx context.Context, bag fs.FS, progress Progress) (*Report, error) {
 	}
 	c.oxum()
 	return &c.Report, nil
-}
-
-// Fetch is a file of the payload that is not in the bag, but elsewhere.
-type Fetch struct {
-	Path    string // in the bag
-	URL     string
-	Size    int64             // bytes; -1 if the bag does not say it
-	Digests map[string]string // those that the bag says, by algorithm
-	Line    int               // of fetch.txt
 }
 
 // Fetches are the files that are missing in a bag, and that fetch.txt says where to find. With a problem, the bag is
@@ -157,14 +69,6 @@ func begin(ctx context.Context, bag fs.FS) (*check, error) {
 		}
 	}
 	return c, nil
-}
-
-func (c *check) problem(file string, line int, reason string, args ...any) {
-	c.Problems = append(c.Problems, Problem{file, line, fmt.Sprintf(reason, args...)})
-}
-
-func (c *check) warning(file string, line int, reason string, args ...any) {
-	c.Warnings = append(c.Warnings, Problem{file, line, fmt.Sprintf(reason, args...)})
 }
 
 // walk finds all files. Links and devices are none: what they are elsewhere is not known.
@@ -275,12 +179,3 @@ func (c *check) alike(name string) bool {
 	}
 	return false
 }
-
-func sortProblems(all []Problem) {
-	slices.SortStableFunc(all, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Reason, b.Reason))
-	})
-}
-
-// missing reports whether an error means that there is no such file.
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

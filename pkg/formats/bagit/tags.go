@@ -14,19 +14,6 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// version is a version of BagIt.
-type version struct{ major, minor int }
-
-func (v version) atLeast(major, minor int) bool {
-	return v.major > major || v.major == major && v.minor >= minor
-}
-
-// known are the versions that this package knows.
-var known = []version{{0, 93}, {0, 94}, {0, 95}, {0, 96}, {0, 97}, {1, 0}}
-
-// decoder makes UTF-8 of a tag file.
-type decoder func(data []byte) ([]byte, error)
-
 // The lines of bagit.txt. Earlier versions were read with more white space than version 1.0 allows (RFC 8493, section
 // 2.1.1).
 var (

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"time"
 )
 
 // zipFiles are the files of a zip file, in the order of its directory.
@@ -220,15 +219,4 @@ func (z *zipFiles) resume(s State) error {
 		return err
 	}
 	return z.cur.resume(s.Stream)
-}
-
-// zipTime is when a file was modified. Without an extra field with a time in UTC, the zone is not known.
-func zipTime(f *zip.File) string {
-	switch {
-	case hasUTC(f.Extra) && f.Modified.Unix() != 0:
-		return f.Modified.UTC().Format(time.RFC3339)
-	case f.ModifiedDate == 0:
-		return ""
-	}
-	return f.Modified.Format("2006-01-02T15:04:05")
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
@@ -75,6 +76,17 @@ func unicodePath(f *zip.File) (string, bool) {
 // hasUTC reports whether an entry has a time in UTC.
 func hasUTC(fields []byte) bool {
 	return slices.ContainsFunc(utcIDs, func(id uint16) bool { return extra(fields, id) != nil })
+}
+
+// zipTime is when a file was modified. Without an extra field with a time in UTC, the zone is not known.
+func zipTime(f *zip.File) string {
+	switch {
+	case hasUTC(f.Extra) && f.Modified.Unix() != 0:
+		return f.Modified.UTC().Format(time.RFC3339)
+	case f.ModifiedDate == 0:
+		return ""
+	}
+	return f.Modified.Format("2006-01-02T15:04:05")
 }
 
 // extra is the data of an extra field, nil if there is none.

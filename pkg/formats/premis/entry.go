@@ -255,3 +255,11 @@ func texts(nodes []node, name string) string {
 	}
 	return strings.Join(found, "\n")
 }
+
+// node is an element of an event or agent: its text, or the elements inside it.
+type node struct {
+	name string
+	uri  string // of the term that the text is, "" = not stated
+	text string
+	kids []node
+}

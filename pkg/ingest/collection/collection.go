@@ -6,7 +6,6 @@
 package collection
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -17,161 +16,12 @@ import (
 	"time"
 
 	"archivist/pkg/events/event"
-	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest/notify"
 	"archivist/pkg/ingest/policy"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
-
-// Profile is the settings of a collection. The zero value is the default, for a collection
-// without a profile.
-type Profile struct {
-	Title string `dynamo:"title,omitempty" json:"title,omitempty"`
-
-	// Priority of its jobs, 0 (first) to 999. nil: by the number of jobs in the batch.
-	Priority *int `dynamo:"priority,omitempty" json:"priority,omitempty"`
-
-	// Shoulder of its ARKs. "": that of the archive.
-	Shoulder string `dynamo:"shoulder,omitempty" json:"shoulder,omitempty"`
-
-	// Register says where its ARKs are registered: RegisterEZID, or "" for nowhere.
-	Register string `dynamo:"registered_at,omitempty" json:"register,omitempty"`
-
-	// RequireDigest refuses files without a digest of the depositor.
-	RequireDigest bool `dynamo:"require_digest,omitempty" json:"requireDigest,omitempty"`
-
-	// Notify are mail addresses, in addition to those of a submission.
-	Notify []string `dynamo:"notify,omitempty" json:"notification,omitempty"`
-
-	Suppress Suppress `dynamo:"suppress,omitempty" json:"suppress,omitempty"`
-	Callback Callback `dynamo:"callback,omitempty" json:"callback"`
-
-	// Defer are the consumers of events that do not handle the collection's for now, e.g. during
-	// a bulk load. Its events wait in the log, and are handled once a consumer is not named.
-	Defer []string `dynamo:"deferred_consumers,omitempty" json:"defer,omitempty"`
-
-	// Containers says how they are unpacked; nil: by the defaults.
-	Containers *Containers `dynamo:"containers,omitempty" json:"containers,omitempty"`
-
-	// Scan has each file scanned for viruses before it is stored.
-	Scan bool `dynamo:"scanned_files,omitempty" json:"scan,omitempty"`
-
-	// Formats says which formats of files are taken; nil: all.
-	Formats *Formats `dynamo:"formats,omitempty" json:"formats,omitempty"`
-
-	// Sources says where its content may come from, and with which secrets; nil: from all public addresses, without
-	// any.
-	Sources *Sources `dynamo:"sources,omitempty" json:"sources,omitempty"`
-
-	// LegalHold is why no content of the collection's objects may be deleted; nil: there is no hold. Put needs a "" to
-	// lift one.
-	LegalHold *string `dynamo:"legal_hold,omitempty" json:"legalHold,omitempty"`
-
-	// RetainUntil is the last day, YYYY-MM-DD in UTC, on which no content of them may be deleted. "": none.
-	RetainUntil string `dynamo:"retain_until,omitempty" json:"retainUntil,omitempty"`
-}
-
-// Containers says how containers are unpacked. 0 is the default of a limit; see container.Limits.
-type Containers struct {
-	Keep     bool  `dynamo:"keep_container,omitempty" json:"keep,omitempty"` // the container becomes a file, too
-	MaxFiles int   `dynamo:"max_files,omitempty" json:"maxFiles,omitempty"`
-	MaxBytes int64 `dynamo:"max_bytes,omitempty" json:"maxBytes,omitempty"`
-	MaxRatio int64 `dynamo:"max_ratio,omitempty" json:"maxRatio,omitempty"`
-}
-
-// The largest limits of a profile: a directory of more files does not fit into the memory of a function, and DEFLATE
-// packs at most 1,032 times.
-const (
-	MaxFiles = 500_000
-	MaxBytes = 1 << 50
-	MaxRatio = 1100
-)
-
-// check returns an Invalid for a limit that no container can be unpacked by.
-func (c *Containers) check() error {
-	if c == nil {
-		return nil
-	}
-	for _, limit := range []struct {
-		name      string
-		given, to int64
-	}{{"maxFiles", int64(c.MaxFiles), MaxFiles}, {"maxBytes", c.MaxBytes, MaxBytes}, {"maxRatio", c.MaxRatio,
-		MaxRatio}} {
-		if limit.given < 0 || limit.given > limit.to {
-			return fault.New(fault.Invalid, "containers.%s: %d: expected 1 to %d, or 0 for the default", limit.name,
-				limit.given, limit.to)
-		}
-	}
-	return nil
-}
-
-// Limits are those of the containers of the collection.
-func (p Profile) Limits() container.Limits {
-	l, c := container.DefaultLimits, p.Containers
-	if c == nil {
-		return l
-	}
-	l.Files, l.Bytes, l.Ratio = cmp.Or(c.MaxFiles, l.Files), cmp.Or(c.MaxBytes, l.Bytes), cmp.Or(c.MaxRatio, l.Ratio)
-	return l
-}
-
-// KeepsContainers reports whether a container is kept beside its files.
-func (p Profile) KeepsContainers() bool { return p.Containers != nil && p.Containers.Keep }
-
-// Policy is what the profile says of the content of the collection's objects.
-func (p Profile) Policy() policy.Collection {
-	of := policy.Collection{RetainUntil: p.RetainUntil}
-	if p.LegalHold != nil {
-		of.LegalHold = *p.LegalHold
-	}
-	return of
-}
-
-// RegisterEZID is a Profile.Register.
-const RegisterEZID = "ezid"
-
-// Suppress says which mails are not sent.
-type Suppress string
-
-// None suppresses no mail, Partial the mail that a submission is queued, Full all mails.
-const (
-	None    Suppress = "none"
-	Partial Suppress = "partial"
-	Full    Suppress = "full"
-)
-
-// Callback is a request to a depositor's server for each preserved job.
-type Callback struct {
-	URL string `dynamo:"callback_url,omitempty" json:"url,omitempty"`
-
-	// Secret is the name in Secrets Manager of the key that signs the request.
-	Secret string `dynamo:"secret_name,omitempty" json:"secret,omitempty"`
-	Mode   Mode   `dynamo:"callback_mode,omitempty" json:"mode,omitempty"`
-}
-
-// Mode says what happens to a job whose callback cannot be delivered.
-type Mode string
-
-// Required fails the job until it is requeued; BestEffort completes it and records the
-// failure.
-const (
-	Required   Mode = "required"
-	BestEffort Mode = "best-effort"
-)
-
-// SecretPrefix begins the names of secrets that functions may read.
-const SecretPrefix = "archivist/"
-
-// TaskSecretPrefix begins the names of those that tasks of archives may name: no callback is signed with one.
-const TaskSecretPrefix = SecretPrefix + "tasks/"
-
-// SourceSecretPrefix begins the names of those that sources are authorised by: no callback is signed with one.
-const SourceSecretPrefix = SecretPrefix + "sources/"
-
-// EZIDSecret is the name of the secret of EZID's user; see fetch.Authorization.
-const EZIDSecret = SecretPrefix + "ezid"
 
 type row struct {
 	table.Head
@@ -290,6 +140,52 @@ func save(tx *table.Tx, name string, r *row, e event.New) error {
 	r.Number++
 	tx.InsertOrSave(r)
 	return event.Append(tx, subject(name), r.Number, e)
+}
+
+// Events lists the events of a collection's profile, oldest first.
+func (s Store) Events(ctx context.Context, name, cursor string) ([]event.Row, string, error) {
+	if err := s.moveEvents(ctx, name); err != nil {
+		return nil, "", err
+	}
+	return event.Page(ctx, s.Table, subject(name), cursor)
+}
+
+// movedAtOnce is the number of events that one transaction moves: each takes two actions.
+const movedAtOnce = table.MaxActions / 2
+
+// moveEvents moves a collection's events to the partition of its row. Releases before
+// 2026-11-22 kept them in a partition with the bare name of the collection, where they
+// could collide with rows of the system ("SLOT", "SPACE"). After the move it costs one
+// query that finds nothing.
+func (s Store) moveEvents(ctx context.Context, name string) error {
+	if !names.MatchString(name) {
+		return nil // no collection can have this name; it may be a partition of other rows
+	}
+	for {
+		var rows []event.Row
+		_, err := s.Table.Page(ctx, table.Query{
+			PK:     name,
+			Prefix: event.Prefix,
+			Limit:  movedAtOnce,
+		}, &rows)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+
+		// An event is moved as a whole, and is at one of the two places at any moment.
+		tx := s.Table.Begin(s.NewID())
+		for _, old := range rows {
+			moved := old
+			moved.PK = key(name).PK
+			tx.Insert(&moved)
+			tx.Remove(&old)
+		}
+
+		// A Stale means that another request moved them meanwhile.
+		if err := tx.Commit(ctx); err != nil && !fault.Is(err, fault.Stale) {
+			return err
+		}
+	}
 }
 
 // Record puts an event of a collection into tx, whether the collection has a profile or not.
@@ -427,10 +323,30 @@ func (s Store) checkCallback(c Callback) error {
 	return nil
 }
 
-// Recipients are the recipients of mails: those that the submission names, and the
-// collection's own, without duplicates. They are sorted, so each try of a mail has the same order.
-func (p Profile) Recipients(named []string) []string {
-	all := slices.Concat(named, p.Notify)
-	slices.Sort(all)
-	return slices.Compact(all)
+// Policies are what the profiles of some collections say of the content of their objects, by their names. They are read
+// at once.
+func (s Store) Policies(ctx context.Context, names ...string) (map[string]policy.Collection, error) {
+	keys := make([]table.Key, len(names))
+	for i, name := range names {
+		keys[i] = key(name)
+	}
+
+	rows, err := s.Table.Many(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+
+	of := map[string]policy.Collection{}
+	for _, name := range names {
+		raw, found := rows[key(name)]
+		if !found {
+			continue
+		}
+		var r row
+		if err := raw.Decode(&r); err != nil {
+			return nil, err
+		}
+		of[name] = r.Profile.Policy()
+	}
+	return of, nil
 }

@@ -1,14 +1,12 @@
 package collection
 
 import (
-	"context"
 	"strings"
 	"time"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/policy"
 	"archivist/pkg/kernel/fault"
-	"archivist/pkg/kernel/table"
 	"archivist/pkg/objects/inventory"
 )
 
@@ -67,32 +65,4 @@ func (p Profile) checkRetention(before Profile, name string, now time.Time) erro
 			before.RetainUntil, policy.NotEarlier)
 	}
 	return nil
-}
-
-// Policies are what the profiles of some collections say of the content of their objects, by their names. They are read
-// at once.
-func (s Store) Policies(ctx context.Context, names ...string) (map[string]policy.Collection, error) {
-	keys := make([]table.Key, len(names))
-	for i, name := range names {
-		keys[i] = key(name)
-	}
-
-	rows, err := s.Table.Many(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-
-	of := map[string]policy.Collection{}
-	for _, name := range names {
-		raw, found := rows[key(name)]
-		if !found {
-			continue
-		}
-		var r row
-		if err := raw.Decode(&r); err != nil {
-			return nil, err
-		}
-		of[name] = r.Profile.Policy()
-	}
-	return of, nil
 }

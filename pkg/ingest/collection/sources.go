@@ -1,13 +1,11 @@
 package collection
 
 import (
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"archivist/pkg/kernel/fault"
-	"archivist/pkg/kernel/fetch"
 )
 
 // Sources says where the content of a collection may come from. Patterns of hosts are those of fetch.Matches.
@@ -103,38 +101,4 @@ func (s *Sources) checkCredentials() error {
 		}
 	}
 	return nil
-}
-
-// Access is what the profile allows. It authorises nothing yet.
-func (p Profile) Access() fetch.Access {
-	if p.Sources == nil {
-		return fetch.Access{}
-	}
-	return fetch.Access{Allow: p.Sources.Allow, Deny: p.Sources.Deny, Buckets: p.Sources.Buckets}
-}
-
-// Refused returns why content of a URL is not taken, "" if it is. A URL that cannot be parsed is refused elsewhere.
-func (p Profile) Refused(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
-	}
-	return p.Access().Refused(u)
-}
-
-// SecretOf is the name of the secret for requests to a URL, "" if there is none. One of the host with its port goes
-// before one of the host alone.
-func (p Profile) SecretOf(u *url.URL) (name string) {
-	if p.Sources == nil {
-		return ""
-	}
-	for _, c := range p.Sources.Credentials {
-		if strings.EqualFold(c.Host, u.Host) {
-			return c.Secret
-		}
-		if fetch.Matches(c.Host, u) {
-			name = c.Secret
-		}
-	}
-	return name
 }

@@ -49,3 +49,6 @@ func (m *Mail) fill(name string, data any) error {
 	m.Text, m.HTML = text.String(), html.String()
 	return nil
 }
+
+// Shown is how many jobs of a kind a mail lists.
+const Shown = 50

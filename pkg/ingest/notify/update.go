@@ -5,13 +5,6 @@ import (
 	"slices"
 )
 
-// section is one part of an update's mail: the jobs with one change.
-type section struct {
-	Change Change
-	N      int
-	Jobs   []Job // at most Shown
-}
-
 // ForUpdate composes the mail about what has changed since an earlier report, to be
 // addressed; the arguments are those of ForReport. Attached are the jobs now preserved, and
 // those that failed.

@@ -52,22 +52,10 @@ type problem struct {
 	after time.Duration // the source asks to wait that long; 0: it does not
 }
 
-// maxProblems is how many bad files are named. Then the download ends: a source that is
-// down is not asked for every file.
-const maxProblems = 20
-
-// maxProblem limits the text about one of them, in bytes.
-const maxProblem = 400
-
 // changedError reports that content differs from what was downloaded before.
 type changedError struct{ why string }
 
 func (e *changedError) Error() string { return e.why }
-
-// refusedError reports that a file does not match what the depositor stated.
-type refusedError struct{ why string }
-
-func (e *refusedError) Error() string { return e.why }
 
 // note counts a file, or keeps the reason why it is bad, or the error that ends the try. An error
 // that is not the source's is ours: the first of these ends the try.
@@ -153,6 +141,27 @@ func (a *attempt) failure() ingest.Result {
 		return res
 	}
 	return ingest.Fail(true, text+". Correct the source, then requeue the job")
+}
+
+// segments downloads the segments that are not finished. On the first try nothing is looked for,
+// which saves requests.
+func (a *attempt) segments(ctx context.Context) (err error) {
+	done := map[int]bool{}
+	if !a.First {
+		done, err = a.Work.FinishedSegments(ctx, a.job.ID)
+		if err != nil {
+			return err
+		}
+	}
+
+	a.own = len(done) == 0
+	return a.Work.Segments(ctx, a.job, func(n int, rows []checkm.Row) error {
+		if done[n] {
+			a.got += len(rows)
+			return nil
+		}
+		return a.segment(ctx, n, rows)
+	})
 }
 
 // segment gets the files of one segment. When it must stop, finished files are saved, so
@@ -301,9 +310,4 @@ func stillPacked(ctx context.Context, warning string, came *transfer.File) (stri
 			"payload has the type file. To keep its files, submit it with the type container", kind)})
 	}
 	return warning, err
-}
-
-// joined puts warnings together; "" is none.
-func joined(warnings []string) string {
-	return strings.Join(slices.DeleteFunc(warnings, func(w string) bool { return w == "" }), "; ")
 }

@@ -2,49 +2,14 @@ package stage
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"archivist/pkg/formats/bagit"
-	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
 )
-
-// maxProfiles is how many of the profiles that a bag names are fetched.
-const maxProfiles = 5
-
-// conforms checks a bag by the profiles that it names, and returns those that it conforms to. A profile that is not
-// there any more, or at a host that the collection refuses, is a warning: the content does not depend on it.
-func (u *unpacking) conforms(ctx context.Context, report *bagit.Report) (to []string, refused string, err error) {
-	for i, at := range report.Profiles() {
-		if i == maxProfiles {
-			warnOnce(u.job, fmt.Sprintf("bag: it names more than %d profiles; the others were not checked",
-				maxProfiles))
-			break
-		}
-
-		p, err := u.profiles.read(ctx, u.Fetch, u.job.Collection, at, u.Now())
-		switch {
-		case fault.Is(err, fault.Invalid):
-			warnOnce(u.job, ingest.Cut(fmt.Sprintf("bag: the profile %s was not checked: %v", fetch.Redact(at), err),
-				maxProblem))
-			continue
-		case err != nil:
-			return to, "", fmt.Errorf("the profile %s of the bag: %v", fetch.Redact(at), err)
-		}
-
-		if problems := p.Check(report, string(u.Kind)); len(problems) > 0 {
-			return to, fmt.Sprintf("the bag does not conform to %s (%s): %s. Correct it, then submit it again; to "+
-				"preserve it as it is, submit it with the type file", fetch.Redact(at),
-				ingest.Counted(len(problems), "problem"), shown(problems)), nil
-		}
-		to = append(to, fetch.Redact(at))
-	}
-	return to, "", nil
-}
 
 // profiles keeps BagIt profiles in memory, since all bags of a deposit name the same. It serves any goroutine.
 type profiles struct {

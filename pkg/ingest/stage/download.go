@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"archivist/pkg/formats/checkm"
+	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/collection"
+	"archivist/pkg/ingest/payload"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/transfer"
 	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/objects/formats"
 )
@@ -36,9 +40,6 @@ type Download struct {
 	// Scan has files scanned for viruses, for collections that want it; nil: the deployment has no scanner.
 	Scan func(ctx context.Context, in ScanRequest) (ScanAnswer, error)
 }
-
-// errStopped ends the reading of the rows.
-var errStopped = errors.New("stopped")
 
 // Run downloads a job's files.
 func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
@@ -101,27 +102,6 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 	return d.finish(ctx, a)
 }
 
-// segments downloads the segments that are not finished. On the first try nothing is looked for,
-// which saves requests.
-func (a *attempt) segments(ctx context.Context) (err error) {
-	done := map[int]bool{}
-	if !a.First {
-		done, err = a.Work.FinishedSegments(ctx, a.job.ID)
-		if err != nil {
-			return err
-		}
-	}
-
-	a.own = len(done) == 0
-	return a.Work.Segments(ctx, a.job, func(n int, rows []checkm.Row) error {
-		if done[n] {
-			a.got += len(rows)
-			return nil
-		}
-		return a.segment(ctx, n, rows)
-	})
-}
-
 // startOver fails a job so that its requeue begins with Estimate, which detects the
 // payload's type if none was given. Nothing that was downloaded is kept. A mixture of two states of
 // the source must not be stored.
@@ -172,4 +152,130 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 	// The transaction that ends the step corrects the row of the job's space by the difference.
 	j.SpaceNeeded, j.SizeKnown = j.Bytes, true
 	return next, nil
+}
+
+// container downloads a container, and unpacks it.
+func (d Download) container(ctx context.Context, claim *queue.Claim, a *attempt,
+	profile collection.Profile) (res ingest.Result, err error) {
+	j := claim.Job
+	u := &unpacking{attempt: a, limits: profile.Limits(), refuse: profile.Refused, keep: profile.KeepsContainers(),
+		profiles: d.Profiles, space: d.Space}
+	u.side.SetLimit(a.parallel)
+	u.Unpacking, err = a.Work.Unpacking(ctx, j.ID)
+	if err == nil && u.Unpacking == nil {
+		if res, err = d.receive(ctx, claim, u); err != nil || res.Outcome != ingest.StepNext {
+			return res, err
+		}
+	}
+
+	if err == nil {
+		err = u.unpack(ctx)
+	}
+
+	refused, changed := new(container.RefusedError), new(changedError)
+	switch {
+	case errors.As(err, &changed):
+		return d.startOver(ctx, claim, changed.why)
+	case errors.As(err, &refused):
+		return ingest.Fail(false, refused.Error()+". Correct the container, then submit it again"), nil
+	case errors.Is(err, errTooLarge):
+		return ingest.Fail(true, j.Exceeds(d.Space)), nil
+	case len(u.problems) > 0 && (err == nil || errors.Is(err, errStopped)): // as in Run
+		return u.failure(), nil
+	case errors.Is(err, errStopped):
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	case err != nil:
+		return ingest.Result{}, err
+	}
+	return d.unpacked(ctx, u)
+}
+
+// receive downloads the container, and compares it with what the depositor said of it.
+func (d Download) receive(ctx context.Context, claim *queue.Claim, u *unpacking) (ingest.Result, error) {
+	j, row := claim.Job, workspace.FileRow(claim.Job)
+	noted := workspace.PartialKey(j.ID, "container")
+	came, err := u.File(ctx, row, workspace.ContainerKey(j.ID, claim.Take()), noted)
+	if errors.Is(err, fetch.ErrStop) {
+		j.Checkpoint = "container: " + u.partly
+		return ingest.Result{Outcome: ingest.StepContinue}, nil
+	}
+	if err != nil {
+		return failed(j, fmt.Errorf("the container cannot be fetched: %w", err))
+	}
+
+	start, err := payload.Start(ctx, came.Text())
+	if err != nil {
+		return ingest.Result{}, err
+	}
+
+	if err := payload.CheckPage(j.Payload, start); err != nil {
+		res, _ := failed(j, err)
+		return res, d.Work.Delete(ctx, noted) // so that it is fetched again
+	}
+
+	u.Unpacking = &workspace.Unpacking{Kind: container.Detect(start)}
+	if u.Kind == "" && j.Detected {
+		return d.startOver(ctx, claim, fetch.Redact(j.URL)+": received a payload that is no container; it was one "+
+			"when its type was detected")
+	}
+	if u.Kind == "" {
+		return ingest.Fail(false, "the payload is no container: its content is not that of a zip, tar, tar.gz or "+
+			"tar.bz2 file. Submit it again with its type"), nil
+	}
+
+	u.Container, err = describe(row, came, came.Key, "")
+	if refused := new(refusedError); errors.As(err, &refused) {
+		return ingest.Fail(false, "the container: "+refused.Error()+". Correct it, then submit it again"), nil
+	}
+
+	info, err := d.Work.Head(ctx, came.Key)
+	if err != nil {
+		return ingest.Result{}, err
+	}
+
+	u.ETag = info.ETag
+	err = d.Work.BeginUnpacking(ctx, j.ID, u.Unpacking)
+	if fault.Is(err, fault.Stale) { // another try has received it
+		u.Unpacking, err = d.Work.Unpacking(ctx, j.ID)
+	}
+	return next, err
+}
+
+// unpacked notes what the container was, and ends the download as for other files.
+func (d Download) unpacked(ctx context.Context, u *unpacking) (ingest.Result, error) {
+	j, c := u.job, u.Container
+	j.Files, u.own = u.got, false
+	j.Unpacked = &ingest.Container{
+		Name:     nameOf(c),
+		Kind:     string(u.Kind),
+		Bytes:    c.Size,
+		SHA256:   c.Digests["sha256"],
+		Kept:     u.keep,
+		Verified: c.Given,
+		Fetched:  u.fetching,
+	}
+
+	j.FileWarnings = nil // those of an earlier try
+	for _, check := range []func(context.Context) (string, error){u.listed, u.bag} {
+		if refused, err := check(ctx); err != nil || refused != "" {
+			return ingest.Fail(false, refused), err
+		}
+	}
+
+	bag := j.FileWarnings
+	res, err := d.finish(ctx, u.attempt)
+	j.FileWarnings = slices.Concat(bag, j.FileWarnings)
+	if j.Unpacked.Bag != nil {
+		j.Checked = j.Unpacked.Bag.Files
+	}
+	warnings := append([]string{c.Warning}, u.notes...)
+	if u.reader != nil {
+		warnings = append(warnings, u.reader.Warning, unkept(u.reader.Empty()))
+	}
+	if warning := joined(warnings); warning != "" {
+		j.Warned++
+		j.FileWarnings = slices.Concat([]string{"container: " + warning}, j.FileWarnings)
+	}
+	j.SpaceNeeded = ingest.AddSizes(j.SpaceNeeded, c.Size)
+	return res, err
 }

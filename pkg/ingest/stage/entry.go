@@ -75,6 +75,11 @@ func describe(row checkm.Row, came *transfer.File, key, mismatch string) (aip.En
 	return e, nil
 }
 
+// refusedError reports that a file does not match what the depositor stated.
+type refusedError struct{ why string }
+
+func (e *refusedError) Error() string { return e.why }
+
 // defaultType is the media type that a file's name suggests. It names no charset: the
 // file's charset is not known. Without one it is the type of any bytes (RFC 2046, section 4.5.1).
 func defaultType(name string) string {
@@ -83,6 +88,9 @@ func defaultType(name string) string {
 	}
 	return "application/octet-stream"
 }
+
+// nameOf is the name of a file below producer/.
+func nameOf(e aip.Entry) string { return strings.TrimPrefix(e.Path, "producer/") }
 
 // tally adds up files.
 type tally struct {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -146,11 +145,4 @@ func (p Packager) merge(ctx context.Context, j *ingest.Job, made *pack) (refused
 		}
 	}
 	return "", nil
-}
-
-// warnOnce adds a warning to a job, unless an earlier try has.
-func warnOnce(j *ingest.Job, text string) {
-	if !slices.Contains(j.FileWarnings, text) && len(j.FileWarnings) < 2*ingest.MaxWarnings {
-		j.FileWarnings = append(j.FileWarnings, text)
-	}
 }

@@ -3,10 +3,8 @@ package stage
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
-	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/objects/aip"
@@ -68,30 +66,4 @@ func (s *scanner) check(ctx context.Context, e *aip.Entry) (refused string, err 
 	}
 	e.Scanner = ingest.Cut(got.Scanner, maxProblem/4)
 	return "", nil
-}
-
-// look adds to a file's warning what its content says against its name, or fails the job if the collection refuses its
-// format. whole is its content if that is in memory.
-func (u *unpacking) look(ctx context.Context, e *aip.Entry, whole io.ReaderAt) {
-	warning, refused, err := u.early.judge(ctx, nameOf(*e), e.Size, contentAt(u.Work, e.Source, whole))
-	if err != nil {
-		u.fail(err)
-		return
-	}
-	e.Warning = joined([]string{e.Warning, warning})
-	if refused == "" {
-		refused = u.scan(ctx, e)
-	}
-	if refused != "" {
-		u.fail(&container.RefusedError{Name: nameOf(*e), Why: refused})
-	}
-}
-
-// scan has a file scanned. A scanner that does not answer ends the try.
-func (u *unpacking) scan(ctx context.Context, e *aip.Entry) (refused string) {
-	refused, err := u.scanner.check(ctx, e)
-	if err != nil {
-		u.fail(err)
-	}
-	return refused
 }

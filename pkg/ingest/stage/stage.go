@@ -232,5 +232,3 @@ func forgetful(step queue.Step) queue.Step {
 		return res, err
 	}
 }
-
-var next = ingest.Result{Outcome: ingest.StepNext}

@@ -21,29 +21,13 @@ package systemfile
 
 import (
 	"io"
-	"iter"
 	"slices"
 	"strings"
 
 	"archivist/pkg/formats/anvl"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ingest/description"
-	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/objects/aip"
-	"archivist/pkg/objects/inventory"
 )
-
-// Version is the version that the files belong to.
-type Version struct {
-	Number      int
-	Job         *ingest.Job // with every local id of its object
-	Description description.Description
-	Entries     iter.Seq2[aip.Entry, error] // by path; it is read several times
-	Manifest    func() (io.ReadCloser, error)
-	Archive     provenance.Archive
-	Policies    inventory.Policies
-	Deleted     []string // of an update: the names in its list of deletions
-}
 
 // Deletions is the file of an update that lists the files to delete, a name in each line. The version has it as a
 // system file: it is no content. (Source: Merritt.)

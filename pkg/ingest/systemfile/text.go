@@ -64,9 +64,6 @@ func decision(since string, d *inventory.Decision) []anvl.Element {
 	return all
 }
 
-// where are the identifiers of the object, its ARK first.
-func (v Version) where() []string { return append([]string{v.Job.Primary}, v.Job.LocalIDs...) }
-
 // writeERC writes the kernel record (ERC), each value in a line of its own. Elements
 // without one are "(:unas)", unassigned. The first line is the label of such a record.
 func (v Version) writeERC(w io.Writer) error {

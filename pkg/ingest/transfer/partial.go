@@ -1,12 +1,10 @@
 package transfer
 
 import (
-	"context"
 	"time"
 
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/kernel/bucket"
-	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
 )
 
@@ -31,34 +29,3 @@ type partial struct {
 
 // size is the number of bytes received.
 func (p *partial) size() int64 { return p.sums.Size + int64(len(p.Rest)) }
-
-func (t *Transfer) digester(row checkm.Row) *fetch.Digester {
-	return fetch.NewDigester(append([]string{row.Algorithm}, t.Algorithms...)...)
-}
-
-// load reads the state of an earlier try, if there is one. A size of -1 is not known.
-func (t *Transfer) load(ctx context.Context, row checkm.Row, key, noted string) (*partial, error) {
-	p := &partial{row: row, key: key, noted: noted, sums: t.digester(row), Content: fetch.Content{Size: -1}}
-	if t.First {
-		return p, nil
-	}
-
-	err := t.Work.GetJSON(ctx, noted, p)
-	if fault.Is(err, fault.NotFound) {
-		return p, nil
-	}
-
-	if err != nil {
-		return nil, err
-	}
-	return p, p.sums.Restore(p.Digests)
-}
-
-// save saves the state of the transfer.
-func (t *Transfer) save(ctx context.Context, p *partial) (err error) {
-	p.Digests, err = p.sums.State()
-	if err != nil {
-		return err
-	}
-	return t.Work.PutJSON(ctx, p.noted, p, bucket.Condition{})
-}

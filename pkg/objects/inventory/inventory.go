@@ -17,6 +17,7 @@ package inventory
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
@@ -199,4 +200,23 @@ func (s Store) Collection(ctx context.Context, collection,
 		arks[i] = r.ARK
 	}
 	return arks, next, err
+}
+
+// Open returns a Denied if the object is withdrawn, or under an embargo at a time: none of its files is given out.
+func (o *Object) Open(now time.Time) error {
+	switch until := o.EmbargoUntil(now); {
+	case o.Withdrawal != nil:
+		return fault.New(fault.Denied, "%s is withdrawn since %s: %s", o.ARK, o.Withdrawal.At, o.Withdrawal.Reason)
+	case until != "":
+		return fault.New(fault.Denied, "%s is under an embargo until %s: %s", o.ARK, until, o.Embargo.Reason)
+	}
+	return nil
+}
+
+// EmbargoUntil is the last day of the embargo that an object is under at a time, "" if there is none.
+func (o *Object) EmbargoUntil(now time.Time) string {
+	if o.Embargo == nil || !Lasts(o.Embargo.Until, now) {
+		return ""
+	}
+	return o.Embargo.Until
 }

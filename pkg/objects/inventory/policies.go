@@ -1,10 +1,6 @@
 package inventory
 
-import (
-	"time"
-
-	"archivist/pkg/kernel/fault"
-)
+import "time"
 
 // Policies are what the newest version of an object says that was decided about it. Each is a system file of
 // the version, and later versions repeat it. The files of the object stay stored, whatever was decided.
@@ -38,23 +34,4 @@ func (d *Decision) String() string {
 func Lasts(day string, now time.Time) bool {
 	last, err := time.Parse(time.DateOnly, day)
 	return err != nil || now.Before(last.AddDate(0, 0, 1))
-}
-
-// Open returns a Denied if the object is withdrawn, or under an embargo at a time: none of its files is given out.
-func (o *Object) Open(now time.Time) error {
-	switch until := o.EmbargoUntil(now); {
-	case o.Withdrawal != nil:
-		return fault.New(fault.Denied, "%s is withdrawn since %s: %s", o.ARK, o.Withdrawal.At, o.Withdrawal.Reason)
-	case until != "":
-		return fault.New(fault.Denied, "%s is under an embargo until %s: %s", o.ARK, until, o.Embargo.Reason)
-	}
-	return nil
-}
-
-// EmbargoUntil is the last day of the embargo that an object is under at a time, "" if there is none.
-func (o *Object) EmbargoUntil(now time.Time) string {
-	if o.Embargo == nil || !Lasts(o.Embargo.Until, now) {
-		return ""
-	}
-	return o.Embargo.Until
 }

@@ -394,3 +394,57 @@ func unavailable(err error) error {
 // final are the kinds that callers tell apart. A Stale is not among them: it means that something
 // changed meanwhile, and the work begins again.
 var final = []fault.Kind{fault.Invalid, fault.NotFound, fault.Conflict, fault.Unavailable}
+
+// saveTime limits the requests that save how far a call came.
+const saveTime = 10 * time.Second
+
+// Copy copies an object until a time, or continues. If the time is over, it has saved how far it came
+// and returns an Unavailable: called again, it continues. A file whose copy differs although it was
+// copied just now is damaged in the storage root, which is an Invalid.
+//
+// A Conflict means that the copy is not an earlier state of the object, or is damaged. A NotFound
+// means that there is no such object.
+func (r *Replica) Copy(ctx context.Context, ark string, until time.Time) (Result, error) {
+	s, err := r.load(ctx, ark)
+	if err != nil {
+		return Result{}, err
+	}
+
+	w := &walk{Replica: r, ark: ark, until: until}
+	err = w.begin(ctx, s)
+	if err == nil {
+		err = r.note(ctx, s, w.run)
+	}
+	if err == nil && w.run != nil {
+		err = w.all(ctx)
+	}
+
+	// The context may have ended: what was done is saved nevertheless.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	// There was nothing to copy, or it could not be found out.
+	if w.run == nil {
+		return s.Last, err
+	}
+
+	s.Run = w.run
+	if err == nil {
+		s.Last, s.Run = w.run.Result, nil
+		s.Last.At = r.Now().UnixMilli()
+	}
+
+	if saveErr := r.save(ctx, s, s.Rev == 0); saveErr != nil {
+		return Result{}, saveErr
+	}
+	return s.Last, err
+}
+
+// note saves that a copy is being made before its first file is copied: a check of the copy would take the files of
+// a call that dies for files that do not belong there.
+func (r *Replica) note(ctx context.Context, s *state, next *run) error {
+	if next == nil || s.Run != nil {
+		return nil
+	}
+	s.Run = next
+	return r.save(ctx, s, s.Rev == 0)
+}
