@@ -13,23 +13,6 @@ import (
 	"archivist/pkg/ingest/queue"
 )
 
-// adminMachine is the ARN of the state machine admin-action. Its name is fixed, so that a
-// person finds it in the console, and so that its function, which the machine refers to, can
-// know it.
-func (a *App) adminMachine() *string {
-	return a.Stack.FormatArn(&awscdk.ArnComponents{
-		Service:      jsii.String("states"),
-		Resource:     jsii.String("stateMachine"),
-		ResourceName: a.adminName(),
-		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
-	})
-}
-
-// adminName is the name of that machine, of which there is one in each stack.
-func (a *App) adminName() *string {
-	return jsii.String(*a.Stack.StackName() + "-" + queue.MachineAdmin)
-}
-
 // newAdmin makes the state machine by which persons act in the AWS console, and by which the
 // system does bulk operations, with its function. Who may start executions of it is an
 // administrator of the archive.

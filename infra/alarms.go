@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/jsii-runtime-go"
@@ -13,6 +12,7 @@ import (
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/research"
 	"archivist/pkg/research/feed"
+	"archivist/pkg/revisions/revision"
 )
 
 // watch is an alarm. says is what the operator reads in the mail: what is wrong, what follows
@@ -212,6 +212,44 @@ func (a *App) watchResearch() []watch {
 	}
 }
 
+// watchRevisions are the alarms of the revision queue. A revision that cannot be read once or
+// twice is usual: a server is down for a while.
+func (a *App) watchRevisions() []watch {
+	if a.Revisions == nil {
+		return nil
+	}
+	return []watch{
+		{
+			id: "ArchivesStopped",
+			says: "A revision of an archive has become another, and the archive was stopped: archivist archive list " +
+				"says which",
+			metric:  own(revision.MetricStopped, "Sum", 15),
+			periods: 1,
+		},
+		{
+			id:      "RevisionsUnreadable",
+			says:    "Revisions of archives cannot be read for an hour; archivist archive list says which, and why",
+			metric:  own(revision.MetricUnreadable, "Sum", 60),
+			above:   5,
+			periods: 1,
+		},
+		{
+			id:      "TasksLost",
+			says:    "Executions of tasks end without a result: more than 20 in an hour",
+			metric:  own(revision.MetricLost, "Sum", 60),
+			above:   20,
+			periods: 1,
+		},
+		{
+			id:      "TasksResent",
+			says:    "Executions of tasks do not begin and are started again: more than 20 in an hour",
+			metric:  own(revision.MetricResent, "Sum", 60),
+			above:   20,
+			periods: 1,
+		},
+	}
+}
+
 // watchMail raises alarms before SES does something: it reviews an account from 5 % of
 // bounces or 0.1 % of complaints on, and then stops its mail ("Reputation metrics messages").
 func watchMail(s Settings) []watch {
@@ -248,5 +286,3 @@ func metric(namespace, name, statistic string, period float64) *awscloudwatch.Me
 		MetricName: jsii.String(name),
 		Statistic:  jsii.String(statistic), Period: minutes(period)}
 }
-
-func minutes(n float64) awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(n)) }

@@ -8,10 +8,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -26,31 +24,6 @@ import (
 type AppProps struct {
 	Settings Settings
 	Data     *Data
-}
-
-// App is the stack of what can be made again: queues, functions, machines, the API. It can be
-// deleted and deployed again without a loss: all state is in Data. Names of resources are
-// made by CloudFormation, except where a person or another account has to know them.
-type App struct {
-	awscdk.Stack
-	Data      *Data
-	Stages    []*Stage
-	Dead      awssqs.Queue // the dead letters of all stages: a message names its item and state
-	Machines  map[string]awsstepfunctions.StateMachine
-	Wake      awssqs.Queue
-	WakeDead  awssqs.Queue
-	Scheduler awslambda.Function
-	API       awslambda.Function
-	Admin     awslambda.Function // of the state machine admin-action
-	Relay     awslambda.Function // gives events their places in the log
-	Consumer  awslambda.Function // in which consumers of events run
-	Component awslambda.Function // of the state machine component-run
-	Bus       awsevents.EventBus // of public events
-	Rest      awsapigateway.RestApi
-
-	EachMinute awsevents.Rule
-	Research   *Research  // nil: there is no project
-	Revisions  *Revisions // nil: there is no revision queue
 }
 
 // NewApp makes the app stack.
@@ -183,14 +156,6 @@ func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
 			DetailType: jsii.Strings("Step Functions Execution Status Change"),
 			Detail:     &aborted,
 		}})
-}
-
-// target is a function that a rule invokes. The next minute would repeat an invocation that
-// is lost, but an operator should hear of it.
-func (a *App) target(f awslambda.Function) awsevents.IRuleTarget {
-	return awseventstargets.NewLambdaFunction(f,
-		&awseventstargets.LambdaFunctionProps{DeadLetterQueue: a.WakeDead,
-			RetryAttempts: jsii.Number(2)})
 }
 
 // apiStage is the name of the API's only stage, and its path.

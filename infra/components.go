@@ -15,26 +15,6 @@ import (
 	"archivist/pkg/objects/replica"
 )
 
-// componentPlaceholder is what the definition of component-run calls its function.
-const componentPlaceholder = "component"
-
-// runMachine is the ARN of the state machine component-run. Its name is fixed, so that its
-// function, which the machine refers to, can know it.
-func (a *App) runMachine() *string {
-	return a.Stack.FormatArn(&awscdk.ArnComponents{
-		Service:      jsii.String("states"),
-		Resource:     jsii.String("stateMachine"),
-		ResourceName: a.runName(),
-		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
-	})
-}
-
-// runName is the name of that machine, of which there is one in each stack.
-func (a *App) runName() *string {
-	return jsii.String(*a.Stack.StackName() + "-" +
-		component.Machine)
-}
-
 // newComponents makes the state machine by which components run, with the function that does
 // their work. Components that ship run in that function, too.
 func (a *App) newComponents(p FunctionProps, timing ingest.Timing) {
@@ -112,10 +92,4 @@ func (a *App) grantReplica(f awslambda.Function, p FunctionProps) {
 	grantObjects(f, p.Data.Storage, "*", put)
 	grantObjects(f, p.Data.Work, replica.Notes+"*", get, put, remove)
 	grantObjects(f, p.Data.Work, replica.Quarantine+"*", put)
-}
-
-// grantRuns lets a function start runs of components, as each does in which an item can become
-// ready.
-func (a *App) grantRuns(f awslambda.Function) {
-	allow(f, []string{"states:StartExecution"}, a.runMachine())
 }

@@ -20,12 +20,6 @@ import (
 	"archivist/pkg/revisions/workflow"
 )
 
-// Network is where the containers of tasks run.
-type Network struct {
-	Subnets, Groups []string // ids of subnets and of security groups
-	Public          bool     // they have public addresses, as they need in public subnets
-}
-
 // The size of a container: one that Fargate has ("Task CPU and memory"). Above 20 GiB, its disk
 // costs extra.
 const (

@@ -169,3 +169,5 @@ func newLog(scope constructs.Construct, id string, s Settings) awslogs.LogGroup 
 func seconds(d time.Duration) awscdk.Duration {
 	return awscdk.Duration_Seconds(jsii.Number(d.Seconds()))
 }
+
+func minutes(n float64) awscdk.Duration { return awscdk.Duration_Minutes(jsii.Number(n)) }

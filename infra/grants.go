@@ -18,6 +18,7 @@ import (
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/revisions/runner"
 	"archivist/pkg/views/search/embedded"
+	"archivist/pkg/views/search/opensearch"
 )
 
 // grantee is a function, a state machine or a role. All that is granted goes through allow
@@ -292,6 +293,29 @@ func (a *App) wakesItself(id string, f awslambda.Function) {
 				Resources: &[]*string{f.FunctionArn()}})}})
 }
 
+// grantRuns lets a function start runs of components, as each does in which an item can become
+// ready.
+func (a *App) grantRuns(f awslambda.Function) {
+	allow(f, []string{"states:StartExecution"}, a.runMachine())
+}
+
+// grantDomain lets a function make a request to the index of objects in the domain, if there
+// is one. The domain's own policy must let the account's roles in ("Identity and Access
+// Management in Amazon OpenSearch Service"). path is that of the request below the index, ""
+// for the index and its documents' own.
+func grantDomain(f awslambda.Function, s Settings, action, path string) {
+	m := domainEndpoint.FindStringSubmatch(s.SearchDomain)
+	if m == nil {
+		return
+	}
+	allow(f, []string{action}, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{
+		Service:      jsii.String("es"),
+		Region:       jsii.String(m[2]),
+		Resource:     jsii.String("domain"),
+		ResourceName: jsii.String(m[1] + "/" + opensearch.Objects + path),
+	}))
+}
+
 // grantMail lets a function send mails from an address. SES has verified the address or its
 // domain. Without an address nothing is granted.
 func grantMail(f awslambda.Function, from string) {
@@ -327,6 +351,18 @@ func grantSecretsKey(g grantee, arn string) {
 		Resources:  jsii.Strings(arn),
 		Conditions: &map[string]any{"StringEquals": map[string]any{"kms:ViaService": via}},
 	}))
+}
+
+// taskSecret are the ARNs of the secrets that tasks may name. Whoever may create secrets
+// under that name decides what tasks can read.
+func (a *App) taskSecret() *string { return secretsBelow(a.Stack, collection.TaskSecretPrefix) }
+
+// grantRunner grants what runs of tasks may reach, of all archives together: files of runs, and secrets of tasks. A
+// run in the function takes less of it, a container all. Neither can change a row or answer a state machine.
+func (a *App) grantRunner(g grantee, p FunctionProps) {
+	grantObjects(g, p.Data.Work, runner.Prefix+"*", get, put)
+	allow(g, []string{"secretsmanager:GetSecretValue"}, a.taskSecret())
+	grantSecretsKey(g, p.Settings.SecretsKey)
 }
 
 // grantMetrics lets a function count the system's own metrics. The action has no resources,

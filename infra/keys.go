@@ -25,13 +25,6 @@ const firstKey = "of the deployment"
 // keyName is the name of a key: a person, or a computer.
 var keyName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 
-// Key is a key of the API that the settings name. Its value is made by API Gateway, and read
-// there by an administrator of the account.
-type Key struct {
-	Name   string
-	Access api.Access
-}
-
 // readKeys reads NAME=ACCESS,NAME=ACCESS. It needs the names of the projects. A key that is
 // wrong is left out, and the others are read, so that all mistakes are said at once.
 func (s *Settings) readKeys(text string) (wrong []error) {

@@ -252,7 +252,7 @@ func TestEveryMetricIsHeard(t *testing.T) {
 	if err != nil || len(put) == 0 {
 		t.Fatal(put, err)
 	}
-	common, err := os.ReadFile("../pkg/app/boot/components.go")
+	common, err := os.ReadFile("../pkg/app/boot/metrics.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,20 +84,6 @@ func researchTimes(text string) (research.Times, error) {
 // longestQueue is the longest time for which SQS keeps a message ("SetQueueAttributes").
 const longestQueue = 14 * 24 * time.Hour
 
-// Research is what a deployment with projects of research has in addition. Pending and Roles
-// are in the order of the settings' projects.
-type Research struct {
-	Pending       []awssqs.Queue // of work items, one for each project
-	Episodes      awssqs.Queue   // of curated episodes
-	Clips         awssqs.Queue   // of curated clips
-	Completed     awssqs.Queue   // of reports
-	Dead          awssqs.Queue   // of messages that can never be handled: they say why
-	PendingWork   awslambda.Function
-	CompletedWork awslambda.Function
-	Curation      awslambda.Function
-	Roles         []awsiam.Role // of researchers, one for each project
-}
-
 // pendingVisibility is for how long a work item is hidden that a researcher has received and not
 // accepted.
 const pendingVisibility = time.Minute

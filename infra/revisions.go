@@ -11,20 +11,9 @@ import (
 	"archivist/infra/toolchain"
 	"archivist/pkg/app/boot"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ingest/collection"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/revisions/runner"
 )
-
-// Revisions is the revision queue of a deployment.
-type Revisions struct {
-	Manager awslambda.Function // plans, lets go on, starts
-	Control awslambda.Function // begins and ends attempts
-	Router  awslambda.Function // calls the runner for the archive of a run
-	Runner  awslambda.Function // runs scripts of archives: it can reach nothing but its log
-	Run     awsiam.Role        // of runs, for what each may reach; the router takes it
-	Machine awsstepfunctions.StateMachine
-}
 
 // attemptRows are the rows that the beginning and the end of an attempt change, by the beginning
 // of their partition key, and revisionRows those that the manager of the revision queue changes.
@@ -39,20 +28,6 @@ var (
 // repositoryDisk is the scratch space of a function that reads repositories, in MB: they stay
 // there between calls.
 const repositoryDisk = 8192
-
-// taskMachine is the ARN of the state machine task-run. Its name is fixed, so that its functions
-// can know it.
-func (a *App) taskMachine() *string {
-	return a.Stack.FormatArn(&awscdk.ArnComponents{
-		Service:      jsii.String("states"),
-		Resource:     jsii.String("stateMachine"),
-		ResourceName: a.taskName(),
-		ArnFormat:    awscdk.ArnFormat_COLON_RESOURCE_NAME,
-	})
-}
-
-// taskName is the name of that machine, of which there is one in each stack.
-func (a *App) taskName() *string { return jsii.String(*a.Stack.StackName() + "-" + runner.Machine) }
 
 // newRevisions makes the functions of the revision queue and the state machine that runs
 // tasks, and returns what the API needs of them. The runner is bare: it gets the name of the
@@ -156,12 +131,6 @@ func (a *App) newTaskMachine(timing ingest.Timing) {
 	a.Machines[runner.Machine] = r.Machine
 }
 
-// The names of the functions of task-run in its definition.
-const (
-	taskControlPlaceholder = "control"
-	taskRunnerPlaceholder  = "runner"
-)
-
 // grantRevisions lets the functions do what they do. The manager plans and starts, the
 // control function packs files and records; neither runs what is in archives.
 func (a *App) grantRevisions(p FunctionProps) {
@@ -201,18 +170,6 @@ func (a *App) grantRevisions(p FunctionProps) {
 	a.grantRunner(r.Run, p)
 }
 
-// taskSecret are the ARNs of the secrets that tasks may name. Whoever may create secrets
-// under that name decides what tasks can read.
-func (a *App) taskSecret() *string { return secretsBelow(a.Stack, collection.TaskSecretPrefix) }
-
-// grantRunner grants what runs of tasks may reach, of all archives together: files of runs, and secrets of tasks. A
-// run in the function takes less of it, a container all. Neither can change a row or answer a state machine.
-func (a *App) grantRunner(g grantee, p FunctionProps) {
-	grantObjects(g, p.Data.Work, runner.Prefix+"*", get, put)
-	allow(g, []string{"secretsmanager:GetSecretValue"}, a.taskSecret())
-	grantSecretsKey(g, p.Settings.SecretsKey)
-}
-
 // grantRevisionsAPI lets the API show what runs have left, tell one to end, and preview what a
 // revision would plan.
 func (a *App) grantRevisionsAPI(p FunctionProps) {
@@ -223,42 +180,4 @@ func (a *App) grantRevisionsAPI(p FunctionProps) {
 	allow(a.API, []string{"s3:PutObject"},
 		p.Data.Work.ArnForObjects(jsii.String(runner.Prefix+"*/"+runner.CancelKey)))
 	allow(a.API, []string{"lambda:InvokeFunction"}, a.Revisions.Manager.FunctionArn())
-}
-
-// watchRevisions are the alarms of the revision queue. A revision that cannot be read once or
-// twice is usual: a server is down for a while.
-func (a *App) watchRevisions() []watch {
-	if a.Revisions == nil {
-		return nil
-	}
-	return []watch{
-		{
-			id: "ArchivesStopped",
-			says: "A revision of an archive has become another, and the archive was stopped: archivist archive list " +
-				"says which",
-			metric:  own(revision.MetricStopped, "Sum", 15),
-			periods: 1,
-		},
-		{
-			id:      "RevisionsUnreadable",
-			says:    "Revisions of archives cannot be read for an hour; archivist archive list says which, and why",
-			metric:  own(revision.MetricUnreadable, "Sum", 60),
-			above:   5,
-			periods: 1,
-		},
-		{
-			id:      "TasksLost",
-			says:    "Executions of tasks end without a result: more than 20 in an hour",
-			metric:  own(revision.MetricLost, "Sum", 60),
-			above:   20,
-			periods: 1,
-		},
-		{
-			id:      "TasksResent",
-			says:    "Executions of tasks do not begin and are started again: more than 20 in an hour",
-			metric:  own(revision.MetricResent, "Sum", 60),
-			above:   20,
-			periods: 1,
-		},
-	}
 }

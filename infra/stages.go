@@ -1,22 +1,14 @@
 package main
 
 import (
-	"time"
-
-	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdaeventsources"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awsstepfunctions"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/app/boot"
-	"archivist/pkg/components/component"
 	"archivist/pkg/ingest"
-	"archivist/pkg/ingest/queue"
-	"archivist/pkg/revisions/revision"
-	"archivist/statemachines"
 )
 
 // Stage is one stage's queue and its function. The name is the part of the ids of both.
@@ -83,57 +75,4 @@ func (st *Stage) newHandler(scope constructs.Construct, p FunctionProps, t inges
 	} // 2 is the least that Lambda takes
 
 	st.Handler.AddEventSource(awslambdaeventsources.NewSqsEventSource(st.Queue, source))
-}
-
-// newMachine makes the state machine of jobs or batches, with its queues filled in. It may send
-// to these queues.
-func newMachine(scope constructs.Construct, name string, timing ingest.Timing,
-	stages []*Stage) awsstepfunctions.StateMachine {
-	queues := map[string]*string{}
-	for _, st := range stages {
-		if (st.Job != "") == (name == queue.MachineJob) {
-			queues[st.Name] = st.Queue.QueueUrl()
-		}
-	}
-
-	m := awsstepfunctions.NewStateMachine(scope, jsii.String(name),
-		machineProps(name, timing, queues))
-	for _, st := range stages {
-		if queues[st.Name] != nil {
-			st.Queue.Grant(m, jsii.String("sqs:SendMessage"))
-		}
-	}
-	return m
-}
-
-// machineProps are the properties of a state machine: its definition, with its times, and its
-// placeholders filled in. A definition that cannot be read is a mistake of this release,
-// found by its tests.
-func machineProps(name string, timing ingest.Timing,
-	filled map[string]*string) *awsstepfunctions.StateMachineProps {
-	text, err := statemachines.Timed(name, func(placeholder string) time.Duration {
-		if st, known := ingest.StageNamed(placeholder); known {
-			return timing.Times(st).State
-		}
-
-		switch placeholder {
-		case componentPlaceholder:
-			return component.FunctionTime + timing.Return
-		case taskControlPlaceholder:
-			return revision.ControlTime + timing.Return
-		case taskRunnerPlaceholder:
-			return revision.RunnerTime + timing.Return
-		}
-		return timing.Admin().State
-	})
-	if err != nil {
-		panic(err)
-	}
-	return &awsstepfunctions.StateMachineProps{
-		DefinitionBody:          awsstepfunctions.DefinitionBody_FromString(jsii.String(text)),
-		DefinitionSubstitutions: &filled,
-		StateMachineType:        awsstepfunctions.StateMachineType_STANDARD,
-		TracingEnabled:          jsii.Bool(true),
-		RemovalPolicy:           awscdk.RemovalPolicy_DESTROY,
-	}
 }

@@ -11,6 +11,22 @@ import (
 	"regexp"
 )
 
+// Outputs say where everything is. They are stored as JSON, and read by the command line, which takes only
+// apiUrl (cmd/archivist/command), and by tools.
+type Outputs struct {
+	APIURL           string            `json:"apiUrl"`
+	EndpointURL      string            `json:"endpointUrl"`
+	Region           string            `json:"region"`
+	TableName        string            `json:"tableName"`
+	StorageBucket    string            `json:"storageBucket"`
+	WorkBucket       string            `json:"workBucket"`
+	SampleCollection string            `json:"sampleCollection"`
+	SampleURL        string            `json:"sampleUrl,omitempty"` // of the web server for local content
+	State            string            `json:"state"`               // the folder of its files
+	Control          string            `json:"control,omitempty"`   // the socket of a demo, see Control
+	All              map[string]string `json:"all"`                 // every output of the app stack
+}
+
 // published is where the command line looks for what is up, below a folder.
 const published = ".local/outputs.json"
 
@@ -115,3 +131,17 @@ func linked(links, folder string) (name string, err error) {
 // unfit is what the names of served folders do not have, so that they need no quotes in a shell and no escapes
 // in a URL.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// Save writes the outputs where tools of the checkout find them; Publish writes them for the command line.
+func (s *Stack) Save(o Outputs) error {
+	return o.write(s.State("outputs.json"))
+}
+
+// Load reads the outputs of a stack that is deployed; the error is fs.ErrNotExist if none is.
+func (s *Stack) Load() (o Outputs, err error) {
+	data, err := os.ReadFile(s.State("outputs.json"))
+	if err != nil {
+		return o, err
+	}
+	return o, json.Unmarshal(data, &o)
+}

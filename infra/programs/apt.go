@@ -130,3 +130,6 @@ func (a *apt) unpack(ctx context.Context, packages string) (string, error) {
 	}
 	return root, nil
 }
+
+// machine is the architecture of the layer, as Debian calls it. The runner of tasks has it, too.
+const machine = "amd64"

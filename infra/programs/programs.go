@@ -33,9 +33,6 @@ import (
 	"archivist/infra/toolchain"
 )
 
-// machine is the architecture of the layer, as Debian calls it. The runner of tasks has it, too.
-const machine = "amd64"
-
 // zipFile is the layer of a checkout.
 func zipFile(c toolchain.Checkout) string { return c.Path("dist", toolchain.TaskPrograms) }
 

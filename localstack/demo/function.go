@@ -14,28 +14,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"archivist/localstack"
 	"archivist/pkg/app/inprocess"
 	"archivist/pkg/app/inprocess/runtimeapi"
 )
-
-// functions are the programs that run as functions, by their names.
-type functions struct {
-	demo *Demo
-	mu   sync.Mutex
-	all  map[string]*userFunction
-}
-
-// userFunction is one of them: how it was asked for, its process, and the file of what it prints.
-type userFunction struct {
-	localstack.UserFunction
-	// run calls the program by the Lambda runtime API, as on AWS.
-	run *runtimeapi.Function
-	// log has what it prints, standard output and errors.
-	log *os.File
-}
 
 // userFunctions starts the functions of an earlier demo, and those that were asked for, which replace earlier
 // ones of the same name. One that cannot be started ends the start of the demo.

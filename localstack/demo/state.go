@@ -109,3 +109,8 @@ func (s *state) close() (err error) {
 	}
 	return errors.Join(err, os.RemoveAll(s.scratch))
 }
+
+// file opens a file that is written anew, and that only the user can read.
+func file(path string) (*os.File, error) {
+	return os.OpenFile(filepath.Clean(path), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+}

@@ -4,17 +4,10 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
-	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"archivist/pkg/kernel/table"
 	"archivist/pkg/kernel/table/tabletest"
 )
 
@@ -57,9 +50,6 @@ func (a *Actor) Begin(most time.Duration) time.Time {
 	return a.Now().Add(most - 15*time.Second)
 }
 
-// awake is the call of an actor that a timer has woken.
-const awake = "awake"
-
 // Acting is the simulation's own actor whose call runs now, nil if the call is late.
 func Acting[A any](w *World) *A {
 	if w.Acting == nil {
@@ -89,6 +79,39 @@ func (a *Actor) Do(op string, call func() error) error {
 		}
 	}
 	return a.meet(t, op, call)
+}
+
+// meet makes a call with its fault.
+func (a *Actor) meet(t Fault, op string, call func() error) error {
+	switch t {
+	case CrashBefore:
+		a.dead.Store(true)
+		return ErrDead
+	case CrashAfter:
+		err := call()
+		a.World.Log("  (effect %v)", err)
+		a.dead.Store(true)
+		return ErrDead
+	case LostAnswer:
+		_ = call()
+		return ErrLost
+	case Repeated:
+		_ = call()
+		return call()
+	case RepeatedLate:
+		a.World.late = append(a.World.late, call)
+		return call()
+	case Slow:
+		a.pass(a.World.Delays[a.Rng.IntN(3)])
+		return a.Do(op+" (slow)", call)
+	case Throttled:
+		return tabletest.Throttled()
+	case Conflicted:
+		return tabletest.Conflicted()
+	case Mixed:
+		return tabletest.Mixed(call(), func() bool { return a.Rng.IntN(2) == 0 })
+	}
+	return call()
 }
 
 // turn waits until the seed picks the call, and returns its fault.
@@ -144,108 +167,4 @@ func (a *Actor) pass(d time.Duration) {
 	if a.over() {
 		a.turn(awake)
 	}
-}
-
-// Client is the actor's client of a table. refuse, if set, is asked for each partition of a
-// request.
-func (a *Actor) Client(fake *tabletest.Fake, refuse func(partition string) error) Keyed {
-	return Keyed{Client: &tabletest.Client{DynamoDBAPI: fake, Do: a.Do, Refuse: refuse}}
-}
-
-// Timed makes the waits of a table those of the actor.
-func (a *Actor) Timed(t *table.Table) *table.Table {
-	t.Wait, t.Jitter = a.Wait, a.Rng.Float64
-	return t
-}
-
-// Keyed names the row in each read: an actor may read several at the same time, and they
-// need an order to replay.
-type Keyed struct {
-	*tabletest.Client
-	Queries bool // names the partition in each query, too
-}
-
-// named is the client for one call with that name.
-func (k Keyed) named(rest string) *tabletest.Client {
-	named := *k.Client
-	named.Do = func(op string, call func() error) error { return k.Do(op+rest, call) }
-	return &named
-}
-
-// GetItem reads a row.
-func (k Keyed) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
-	o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
-	return k.named(" "+Text(in.Key, "pk")+" "+Text(in.Key, "sk")).GetItem(ctx, in, o...)
-}
-
-// Query reads rows.
-func (k Keyed) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput,
-	error) {
-	name := ""
-	for _, attribute := range slices.Sorted(maps.Keys(in.KeyConditions)) {
-		for _, v := range in.KeyConditions[attribute].AttributeValueList {
-			if s, is := v.(*types.AttributeValueMemberS); is && k.Queries {
-				name += " " + s.Value
-			}
-		}
-	}
-	return k.named(name).Query(ctx, in, o...)
-}
-
-// BatchGetItem reads rows.
-func (k Keyed) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
-	o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	name := ""
-	for _, of := range in.RequestItems {
-		for _, key := range of.Keys {
-			name += " " + Text(key, "pk") + " " + Text(key, "sk")
-		}
-	}
-	return k.named(name).BatchGetItem(ctx, in, o...)
-}
-
-// Crowd is actors that act in rounds until they have ended.
-type Crowd[A interface{ Process() *Actor }] struct {
-	World   *World
-	New     func(name string) A // starts a process
-	Between time.Duration       // rounds, at most
-
-	actors, done int
-}
-
-// Spawn starts an actor. One that dies gets a successor for its next round.
-func (c *Crowd[A]) Spawn(name string, rounds int, f func(a A)) {
-	c.actors++
-	a := c.New(name)
-	go func() {
-		for range rounds {
-			a = c.revive(a)
-			f(a)
-			c.World.Sleep(time.Duration(a.Process().Rng.Int64N(int64(c.Between))))
-		}
-		c.revive(a)
-		c.World.leaves(&c.done)
-	}()
-	synctest.Wait()
-}
-
-// revive replaces a process that died or was ended by a new one.
-func (c *Crowd[A]) revive(is A) A {
-	a := is.Process()
-	died := a.dead.Swap(false)
-	a.Until = time.Time{}
-	_ = a.Sleep(0)
-	if died {
-		return c.New(a.Name)
-	}
-	return is
-}
-
-// Run runs the actors' calls one by one until all have ended.
-func (c *Crowd[A]) Run() { c.World.run(&c.done, c.actors) }
-
-// Alone runs one actor, which acts once.
-func (c *Crowd[A]) Alone(name string, f func(a A)) {
-	c.Spawn(name, 1, f)
-	c.Run()
 }

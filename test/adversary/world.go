@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing/synctest"
 	"time"
+
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // parked is a call that waits for its turn.
@@ -196,3 +198,54 @@ func (w *World) signal() {
 	default:
 	}
 }
+
+// Throttles reports whether requests to some partitions are throttled now.
+func (w *World) Throttles() bool {
+	t := w.Throttling
+	return t.Of != "" && !w.Calm && t.From <= w.Calls && w.Calls < t.From+t.For
+}
+
+// Throttle is the error of a request to a partition, nil if that is not throttled now.
+func (w *World) Throttle(partition string) error {
+	if w.Throttles() && strings.HasPrefix(partition, w.Throttling.Of) {
+		return tabletest.Throttled()
+	}
+	return nil
+}
+
+// pick is the fault of the next call.
+func (w *World) pick(op string) Fault {
+	rate := w.Rate()
+	if w.Calm || w.Rng.IntN(100) >= rate || op == awake {
+		return None
+	}
+	if w.Faults != nil {
+		if of, own := w.Faults(op); own {
+			return of[w.Rng.IntN(len(of))]
+		}
+	}
+	switch f := drawn[w.Rng.IntN(len(drawn))]; {
+	case f.effect() && w.reads(op):
+		return Slow
+	case f.transaction() && op != "TransactWriteItems":
+		return None
+	default:
+		return f
+	}
+}
+
+// reads reports whether a call has no effect.
+func (w *World) reads(op string) bool {
+	if strings.HasPrefix(op, "GetItem") || strings.HasPrefix(op, "BatchGetItem") || op == "Query" {
+		return true
+	}
+	for _, prefix := range w.Reads {
+		if strings.HasPrefix(op, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// awake is the call of an actor that a timer has woken.
+const awake = "awake"

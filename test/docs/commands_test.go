@@ -185,7 +185,7 @@ func hasHelp(archivist string, words []string) bool {
 
 // TestSettings: docs/deploy.md has every setting of a deployment, and no other.
 func TestSettings(t *testing.T) {
-	code := read(t, filepath.Join(root, "infra/settings.go"))
+	code := read(t, filepath.Join(root, "infra/read.go"))
 	settings := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\b(?:context|text)\("([A-Za-z]+)"`).FindAllStringSubmatch(code, -1) {
 		settings[m[1]] = true

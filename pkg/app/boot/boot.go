@@ -17,7 +17,6 @@ package boot
 
 import (
 	"context"
-	crand "crypto/rand"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -41,7 +40,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/guregu/dynamo/v2"
-	"github.com/oklog/ulid/v2"
 
 	"archivist/pkg/api"
 	"archivist/pkg/app/crash"
@@ -50,7 +48,6 @@ import (
 	"archivist/pkg/aws/invoke"
 	"archivist/pkg/aws/secretsmanager"
 	"archivist/pkg/aws/ses"
-	"archivist/pkg/aws/sqs"
 	"archivist/pkg/components/component"
 	"archivist/pkg/components/histories"
 	"archivist/pkg/events/consumer"
@@ -59,7 +56,6 @@ import (
 	"archivist/pkg/events/eventlog"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/collection"
-	"archivist/pkg/ingest/ezid"
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/ingest/queue"
@@ -69,98 +65,12 @@ import (
 	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/kernel/lease"
 	"archivist/pkg/kernel/table"
-	"archivist/pkg/objects/formats"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/revisions/runner"
 	"archivist/pkg/views/history"
-	"archivist/pkg/views/search"
 	"archivist/pkg/views/statistics"
 )
-
-// The environment of every function. infra sets it.
-const (
-	// Names of tables and buckets are plain names, those of machines ARNs, those of queues
-	// URLs.
-	EnvTable        = "ARCHIVIST_TABLE"
-	EnvStorage      = "ARCHIVIST_STORAGE_BUCKET"
-	EnvWork         = "ARCHIVIST_WORK_BUCKET"
-	EnvWake         = "ARCHIVIST_WAKE_QUEUE"
-	EnvJobMachine   = "ARCHIVIST_JOB_MACHINE"
-	EnvBatchMachine = "ARCHIVIST_BATCH_MACHINE"
-	EnvAdminMachine = "ARCHIVIST_ADMIN_MACHINE"
-	EnvRunMachine   = "ARCHIVIST_COMPONENT_MACHINE"
-	EnvTiming       = "ARCHIVIST_TIMING" // name of a timing, e.g. "production"
-	EnvStage        = "ARCHIVIST_STAGE"  // name of the stage, of a stage's function
-	EnvQueue        = "ARCHIVIST_QUEUE"  // URL of the stage's queue
-	EnvLimits       = "ARCHIVIST_LIMITS" // Limits as JSON
-	EnvNAAN         = "ARCHIVIST_NAAN"
-	EnvEZID         = "ARCHIVIST_EZID"           // URL of EZID; "" = no ARK is registered there
-	EnvEZIDTarget   = "ARCHIVIST_EZID_TARGET"    // what ARKs registered there resolve to, before the ARK
-	EnvScanner      = "ARCHIVIST_SCAN_FUNCTION"  // ARN of the virus scanner; "" = there is none
-	EnvSources      = "ARCHIVIST_SOURCE_BUCKETS" // whose objects may be submitted as s3 URLs, separated by commas
-	EnvResolver     = "ARCHIVIST_ARK_RESOLVER"   // "public": ARKs resolve for everybody
-	EnvShoulder     = "ARCHIVIST_SHOULDER"
-	// EnvAllow is for local stacks only: private networks to download from, e.g.
-	// "127.0.0.0/8".
-	EnvAllow    = "ARCHIVIST_ALLOW"
-	EnvMailFrom = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
-	// EnvContact is a URL of a contact in requests to sources, for their operators.
-	EnvContact  = "ARCHIVIST_CONTACT"
-	EnvAPI      = "ARCHIVIST_API_URL" // of the API, for links in mails; "" = no links
-	EnvEvents   = "ARCHIVIST_EVENTS_BUCKET"
-	EnvDerived  = "ARCHIVIST_DERIVED_BUCKET"
-	EnvBus      = "ARCHIVIST_BUS"      // of public events
-	EnvConsumer = "ARCHIVIST_CONSUMER" // name of the function in which consumers run
-	// EnvTargets has the ARNs and queue URLs that consumers may call, comma-separated.
-	EnvTargets = "ARCHIVIST_CONSUMER_TARGETS"
-)
-
-// EnvTasks has ARNs of task definitions that components may run, comma-separated.
-const EnvTasks = "ARCHIVIST_COMPONENT_TASKS"
-
-// System has all services. Its methods make the functions; each main calls one of them.
-type System struct {
-	env Env
-	log *slog.Logger
-	// web and dir are the Process's, open is set by Component.
-	web        http.RoundTripper
-	dir        string
-	queue      *queue.Queue
-	scheduler  *queue.Scheduler
-	stages     *stage.Stages
-	registry   *ezid.Registry // nil: ARKs are registered nowhere
-	api        *api.API
-	executions *stepfunctions.Executions
-	sqs        *awssqs.Client
-	cfg        aws.Config
-	events     *eventlog.Log
-	functions  *invoke.Functions
-	metrics    *cloudwatch.Metrics
-	crashes    *crash.Injector
-	remote     search.Index // in an OpenSearch domain, or nil
-	limits     Limits
-	open       formats.Open // loads the signatures of formats, or nil
-	runner     *component.Runner
-
-	researching researchSettings
-}
-
-// Env reads a variable of the environment, "" when it is not set. os.Getenv is one; a program
-// that runs several functions in one process gives each its own.
-type Env func(name string) string
-
-// Process is what a process gives the system. New takes it from Lambda; a program that runs the
-// functions itself has its own.
-type Process struct {
-	Config aws.Config // of all AWS clients
-	Env    Env
-	Log    *slog.Logger
-	// Web is the transport of requests to sources and of callbacks; nil = the network, with
-	// its guard.
-	Web http.RoundTripper
-	Dir string // for what is kept between calls; "" = Lambda's
-}
 
 // New wires the system from env. It is for the mains of functions. An error ends the process,
 // and Lambda reports it at each invocation.
@@ -230,12 +140,6 @@ func (p Process) New() (*System, error) {
 // Close closes connections to sources that are kept for further requests. A function's process
 // just ends.
 func (s *System) Close() { s.stages.Fetch.HTTP.CloseIdleConnections() }
-
-// queueAt is the queue whose URL is in a variable of the environment.
-func (s *System) queueAt(name string) sqs.Queue {
-	return sqs.Queue{Client: s.sqs,
-		URL: s.env(name)}
-}
 
 // tableClient makes each request once: the table itself retries, and retries on two
 // levels would multiply.
@@ -375,12 +279,3 @@ func allowed(env Env) (g fetch.Guard, err error) {
 	}
 	return g, nil
 }
-
-// ids are random from the system's source: those of the library's own are not, they
-// follow from the time at which the process began.
-var ids = &ulid.LockedMonotonicReader{MonotonicReader: ulid.Monotonic(crand.Reader, 0)}
-
-// newID is a ULID: 26 characters that sort by the time at which it was made, in milliseconds.
-// Those of one process and millisecond follow each other; MustNew panics only if the system
-// has no random numbers.
-func newID() string { return ulid.MustNew(ulid.Now(), ids).String() }

@@ -75,16 +75,6 @@ func (s *System) callComponent(ctx context.Context, arn string,
 	return out, err
 }
 
-// componentMetric adds to a metric of the components, and to EventProblems if a person should
-// look. A value of 0 is not sent.
-func (s *System) componentMetric(name string, value float64) {
-	s.consumerMetric(name, value)
-	switch name {
-	case component.MetricRepairs, component.MetricBroken, component.MetricReconciled:
-		s.metrics.Add(EventProblems, value)
-	}
-}
-
 // tickComponents does what is due of the components at a minute. Definitions that ship are
 // installed by it, so that a change of the settings is seen without a person. An error of that
 // does not keep the rest back.

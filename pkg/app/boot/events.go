@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"archivist/pkg/app/lambda"
@@ -108,14 +107,6 @@ func (s *System) consumers(handlers map[string]consumer.Handler) *consumer.Runti
 	}
 }
 
-// targets are what consumers may call: ARNs of functions and URLs of queues.
-func (s *System) targets() []string { return list(s.env(EnvTargets)) }
-
-// list reads a list that is separated by commas. It is nil for "". Nothing in it is trimmed.
-func list(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
-}
-
 // install makes the consumers that ship, and deletes what the settings leave out. Both can be
 // repeated at any time.
 func (s *System) install(ctx context.Context) error {
@@ -135,32 +126,4 @@ func (s *System) install(ctx context.Context) error {
 func (s *System) wakeConsumer(ctx context.Context, consumer, partition string) error {
 	name := cmp.Or(s.env(EnvConsumer), s.env("AWS_LAMBDA_FUNCTION_NAME"))
 	return s.functions.Send(ctx, name, lambda.WakeUp{Consumer: consumer, Partition: partition})
-}
-
-// ExpiryBlocked counts partitions of the log with old events that cannot be removed.
-const ExpiryBlocked = "EventExpiryBlocked"
-
-// EventProblems is the metric of the alarm on events that need a person. It sums up what single
-// metrics count, because an alarm on each would cost more than all else about events.
-const EventProblems = "EventProblems"
-
-// longBehind is from when on a consumer that is behind is a problem, in seconds.
-const longBehind = 3600
-
-// consumerMetric adds to a metric of the consumers, and to EventProblems if it tells of events
-// that nobody handles unless a person acts.
-func (s *System) consumerMetric(name string, value float64) {
-	if value == 0 {
-		return
-	}
-
-	s.metrics.Add(name, value)
-	switch name {
-	case consumer.MetricParked, consumer.MetricStopped, consumer.MetricDepth, ExpiryBlocked:
-		s.metrics.Add(EventProblems, value)
-	case consumer.MetricLag:
-		if value > longBehind {
-			s.metrics.Add(EventProblems, 1)
-		}
-	}
 }

@@ -53,14 +53,6 @@ func ParseResearchTimes(text string) (research.Times, error) {
 	return t, t.Check()
 }
 
-// researchSettings are what the environment says of research. names are in the order of the
-// environment; queues has one of each.
-type researchSettings struct {
-	times  research.Times
-	names  []string // of projects
-	queues pendingWork
-}
-
 // readResearch reads what the environment says of research. A project whose name research
 // does not accept would never be found, so the function does not start.
 func (s *System) readResearch() (err error) {

@@ -19,9 +19,9 @@
 // copy, and never makes rows agree with content that is lost: those findings name what a
 // person has to do.
 //
-// The rules of rows are in the packages that write them (package check): rules.go lists these, and rows.go reads the
-// pages and asks them. index.go, storage.go (with
-// stored.go) and work.go are the other phases. A finding has a short name (the invariant),
+// phases.go goes through the phases of a run. The rules of rows are in the packages that write them (package check):
+// rules.go lists these, and rows.go reads the pages and asks them. index.go, storage.go (with stored.go) and work.go
+// are the other phases. A finding has a short name (the invariant),
 // which docs/operations.md explains; a test compares the names there with those in the code.
 //
 // What holds at any time: a check writes nothing; a repair that has failed or was interrupted
@@ -33,8 +33,10 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"time"
+
+	"github.com/aws/smithy-go"
 
 	"archivist/pkg/events/check"
 	"archivist/pkg/ingest"
@@ -42,7 +44,9 @@ import (
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/reindex"
 	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/views/search"
 )
@@ -72,19 +76,6 @@ const (
 	phaseWork    phase = "work"
 )
 
-// phases are the phases in their order. Each checks one page and moves the cursor, to "" at
-// its end.
-var phases = []struct {
-	name  phase
-	label string
-	check func(ctx context.Context, p *page) error
-}{
-	{phaseRows, "the rows of the table", checkRows},
-	{phaseIndex, "the index of unfinished work", checkIndex},
-	{phaseStorage, "the storage root", checkStorage},
-	{phaseWork, "the work bucket", checkWork},
-}
-
 // cursor is where a run continues. It is kept as text in the row of the operation, and comes
 // back unchanged with the next page.
 type cursor struct {
@@ -103,26 +94,6 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// parseCursor reads the cursor of a page; "" is the beginning of a run. Any other text that
-// String has not written is an Invalid, since a caller can send it by the API.
-func parseCursor(text string) (c cursor, err error) {
-	if text == "" {
-		return cursor{Phase: phases[0].name}, nil
-	}
-
-	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		return c, errCursor
-	}
-	if err := json.Unmarshal(data, &c); err != nil {
-		return c, errCursor
-	}
-	return c, nil
-}
-
-var errCursor = fault.New(fault.Invalid,
-	"invalid cursor; use that of the page before, or begin again")
-
 // page is one page of a check. One goroutine moves the cursor and reports; the rows and
 // objects of a part are examined by several goroutines, which share only the rules.
 type page struct {
@@ -131,73 +102,6 @@ type page struct {
 	repair bool
 	cursor cursor
 	out    queue.CheckedPage
-}
-
-// Check checks one page. It implements queue.Checker.
-//
-// A page that was lost can be run again from the same cursor: a repair that was made is then
-// no finding any more. An error is one of the table or of S3, and the same page may succeed
-// later; what cannot be read because it is damaged is a finding (unreadable), not an error.
-func (d Doctor) Check(ctx context.Context, at string, repair bool,
-	until time.Time) (queue.CheckedPage, error) {
-	c, err := parseCursor(at)
-	if err != nil {
-		return queue.CheckedPage{}, err
-	}
-
-	for i, ph := range phases {
-		if ph.name != c.Phase {
-			continue
-		}
-
-		p := page{
-			Doctor: d,
-			repair: repair,
-			cursor: c,
-			Page: check.Page{
-				Table: d.Queue.Table,
-				Now:   d.Queue.Now,
-				NewID: d.Queue.NewID,
-				Until: until,
-				Grace: d.grace(),
-			},
-		}
-		p.Enough = p.enough
-
-		if err := ph.check(ctx, &p); err != nil {
-			return queue.CheckedPage{}, fmt.Errorf("doctor: %s: %w", ph.label, err)
-		}
-
-		// A phase without a cursor has ended. A recount is unfinished work too, even of the
-		// very first row, when the cursor does not say anything yet.
-		p.out.Progress = ph.label
-		switch {
-		case p.cursor.At != "" || p.cursor.Rest != nil:
-			p.out.Cursor = p.cursor.String()
-		case i+1 < len(phases):
-			p.out.Cursor, p.out.Progress = cursor{Phase: phases[i+1].name}.String(),
-				phases[i+1].label
-		default:
-			p.out.Progress = "done"
-		}
-		return p.out, nil
-	}
-	return queue.CheckedPage{},
-		fault.New(fault.Invalid, "invalid cursor: there is no phase %q", c.Phase)
-}
-
-// All runs the whole check and returns every finding. It is for tests, and for small
-// deployments. Each page has a minute, as if it were a function's.
-func (d Doctor) All(ctx context.Context, repair bool) (findings []queue.Finding, err error) {
-	for cursor, first := "", true; first || cursor != ""; first = false {
-		page, err := d.Check(ctx, cursor, repair, d.Queue.Now().Add(time.Minute))
-		if err != nil {
-			return findings, err
-		}
-		findings = append(findings, page.Findings...)
-		cursor = page.Cursor
-	}
-	return findings, nil
 }
 
 // enough reports whether the page has to end: its time is up, or it can take no more
@@ -247,6 +151,20 @@ func (p *page) report(ctx context.Context, problems []check.Problem) error {
 // maxEvidence limits the evidence of a finding, in bytes. With MaxFindings of them, a page
 // stays far below DynamoDB's 4 MB of one transaction.
 const maxEvidence = 2000
+
+// outage reports whether an error is one of the table or of S3, not of what they contain.
+//
+// An outage ends the page with its error, and the operation tries it again. All else would
+// fail again for ever, and one row would end each run: it is reported, and the run goes on.
+// Access that is denied stays so, however often it is tried; a row of a newer release, too,
+// although its error is an Unavailable.
+func outage(ctx context.Context, err error) bool {
+	var s3 *bucket.Error
+	var api smithy.APIError
+	denied := errors.As(err, &api) && api.ErrorCode() == "AccessDenied"
+	return ctx.Err() != nil || errors.As(err, &s3) && !denied ||
+		fault.Is(err, fault.Unavailable) && !errors.Is(err, table.ErrNewer)
+}
 
 // root is the storage root.
 func (d Doctor) root() ocfl.Root { return d.Reindexer.Root }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/aws/smithy-go"
 	"golang.org/x/sync/errgroup"
 
 	"archivist/pkg/events/check"
-	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
@@ -216,20 +214,6 @@ func (p *page) examineAll(ctx context.Context, rules []check.Rules, rows []table
 		})
 	}
 	return part, side.Wait()
-}
-
-// outage reports whether an error is one of the table or of S3, not of what they contain.
-//
-// An outage ends the page with its error, and the operation tries it again. All else would
-// fail again for ever, and one row would end each run: it is reported, and the run goes on.
-// Access that is denied stays so, however often it is tried; a row of a newer release, too,
-// although its error is an Unavailable.
-func outage(ctx context.Context, err error) bool {
-	var s3 *bucket.Error
-	var api smithy.APIError
-	denied := errors.As(err, &api) && api.ErrorCode() == "AccessDenied"
-	return ctx.Err() != nil || errors.As(err, &s3) && !denied ||
-		fault.Is(err, fault.Unavailable) && !errors.Is(err, table.ErrNewer)
 }
 
 // settleTries is how often a row that changes during its check is checked again. A job that

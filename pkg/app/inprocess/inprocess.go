@@ -13,11 +13,13 @@
 //
 // What AWS does beyond that, e.g. permissions, encryption and alarms, is not there.
 //
-// The parts: wiring.go and resources.go make what infra makes, and a test of infra compares
+// The parts: system.go has the settings and what a system consists of; wiring.go and
+// resources.go make what infra makes, by the names in names.go, and a test of infra compares
 // them; lambda.go, async.go, mapping.go, stream.go, rules.go and gateway.go invoke functions
 // as Lambda's event sources do; sqs.go, services.go, s3.go and the packages tabletest,
-// buckettest and states are the twins; intercept.go leads the calls of AWS clients to them;
-// faults.go has what a test does to the system.
+// buckettest and states are the twins, and operations.go knows what they do; intercept.go
+// leads the calls of AWS clients to them; faults.go has what a test does to the system, and
+// points.go the calls at which a process ends.
 //
 // What holds: nothing waits but by package time and on channels, so a bubble of
 // testing/synctest knows when all is idle; and nothing of a function has an effect after its
@@ -35,96 +37,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"archivist/pkg/api"
-	"archivist/pkg/app/boot"
 	"archivist/pkg/app/inprocess/states"
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/bucket/buckettest"
 	"archivist/pkg/kernel/table/tabletest"
-	"archivist/pkg/views/search"
 )
-
-// Settings are those of a deployment, with the names of infra, and what differs in a process. The
-// zero value is a system with nothing optional.
-type Settings struct {
-	Timing   string      // "" = production
-	Limits   boot.Limits // zero = boot.DefaultLimits
-	NAAN     string      // "" = 99999
-	Shoulder string      // "" = fk4
-	MailFrom string      // "" = no mail
-	Contact  string
-	APIURL   string   // for links in mails; "" = none
-	Targets  []string // consumerTargets: ARNs of functions and URLs of queues, see ARN and QueueURL
-
-	Projects      []string // of research
-	ResearchTimes string
-	Revisions     bool
-	ReplicaBucket string
-	Sources       []string // sourceBuckets
-	EZID          string
-	EZIDTarget    string
-	Scanner       string                // scanFunction
-	Keys          map[string]api.Access // of the API, by their values; nil = calls need none
-
-	// A test makes both small, so that it does not wait, or works in a bubble, where waiting
-	// costs nothing.
-	Each time.Duration // the interval of the rules; 0 = a minute
-	// Window is the time in which the stream's records are collected for an invocation; 0 = a
-	// second.
-	Window time.Duration
-
-	// Listen is the address on which S3 is served too, for signed URLs: "127.0.0.1:0". "" =
-	// nowhere: then nothing of the system uses a socket; HTTP has a client for signed URLs.
-	Listen string
-	// Dir is for large content and for what functions keep; "" = a temporary folder, which
-	// Close removes.
-	Dir string
-	Web http.RoundTripper // of downloads and callbacks; nil = the network
-
-	// A table or buckets that are given are still there after Close, e.g. for a system that
-	// is started again.
-	Table   *tabletest.Fake  // nil = an empty one
-	Buckets *buckettest.Twin // nil = empty ones
-	Index   search.Index     // of objects; nil = the one that ships. In a bubble: NoIndex
-
-	Mail func(Mail)   // gets each mail, if set
-	Log  *slog.Logger // of the functions; nil = none
-}
-
-// System is a system that runs. Its methods may be called concurrently.
-type System struct {
-	settings   Settings
-	log        *slog.Logger
-	dir        string
-	temporary  bool // the folder is removed at the end
-	endpoint   string
-	server     *http.Server // of S3, or nil
-	cancel     context.CancelFunc
-	running    sync.WaitGroup
-	operations operations
-	points     points
-
-	table     *tabletest.Fake
-	buckets   *buckettest.Twin
-	queues    *queues
-	functions *functions
-	machines  *states.Machines
-	rules     *rules
-	services  *services
-	mappings  []*mapping
-	gateway   *gateway
-	// watched is put back by Close, so that a table can be given to the next system.
-	watched func([]tabletest.Change) // what the table told before
-
-	targets      []string     // of consumers and components; functions.mu guards it
-	environments atomic.Int64 // that were made
-}
 
 // noEndpoint is where S3 is if it is not served. It tells the system that it is local.
 const noEndpoint = "http://s3.process.invalid"
@@ -237,8 +157,6 @@ func (s *System) storage() (err error) {
 	}
 	return err
 }
-
-func mkdir(path string) error { return os.MkdirAll(path, 0o700) }
 
 // watch lets the stream see what is written to the table. The table calls it with its lock
 // held, in the order of the commits.

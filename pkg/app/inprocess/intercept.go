@@ -7,57 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/middleware"
-
-	"archivist/pkg/kernel/table/tabletest"
 )
-
-// Where everything is.
-const (
-	region  = "us-east-1"
-	account = "000000000000"
-)
-
-// arn is an ARN of a service in the account.
-func arn(service, resource string) string {
-	return "arn:aws:" + service + ":" + region + ":" + account + ":" + resource
-}
-
-// operations are what the twins of AWS's services do, by the types of the operations' inputs.
-// The type of the input names service and operation, e.g. *sqs.SendMessageInput.
-type operations map[reflect.Type]func(ctx context.Context, in any) (any, error)
-
-// op adds an operation. A later one of the same input replaces it.
-func op[In, Out any](o operations, do func(ctx context.Context, in *In) (*Out, error)) {
-	o[reflect.TypeFor[*In]()] = func(ctx context.Context, in any) (any, error) {
-		if err := ctx.Err(); err != nil {
-			return nil, &aws.RequestCanceledError{Err: err} // as the SDK does
-		}
-		return do(ctx, in.(*In))
-	}
-}
-
-// row adds an operation of DynamoDB.
-func row[In, Out any](o operations,
-	do func(context.Context, *In, ...func(*dynamodb.Options)) (*Out, error)) {
-	op(o, func(ctx context.Context, in *In) (*Out, error) { return do(ctx, in) })
-}
-
-// handleTable adds the operations of DynamoDB.
-func handleTable(o operations, t *tabletest.Fake) {
-	row(o, t.GetItem)
-	row(o, t.PutItem)
-	row(o, t.UpdateItem)
-	row(o, t.DeleteItem)
-	row(o, t.Query)
-	row(o, t.Scan)
-	row(o, t.BatchGetItem)
-	row(o, t.TransactWriteItems)
-	row(o, t.DescribeTable)
-}
 
 // config is the configuration of AWS clients of a process, nil outside of all functions. An
 // operation ends in the SDK's first step, after its input was checked: its twin answers. Only

@@ -10,11 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 )
 
-// ARN is the ARN of a function by its name.
-func ARN(function string) string {
-	return "arn:aws:lambda:" + region + ":" + account + ":function:" + function
-}
-
 // handle adds the operations of Lambda.
 func (s *System) handleLambda(o operations) {
 	op(o, s.invoke)

@@ -8,38 +8,10 @@ import (
 	"archivist/pkg/app/boot"
 	"archivist/pkg/components/component"
 	"archivist/pkg/ingest"
-	service "archivist/pkg/ingest/queue"
 	"archivist/pkg/research/feed"
 	"archivist/pkg/revisions/revision"
-	"archivist/pkg/revisions/runner"
 	"archivist/statemachines"
 )
-
-// The queues. Those of the stages have their names.
-const (
-	queueDead         = "dead"
-	queueWake         = "wake"
-	queueWakeDead     = "wake-dead"
-	queueResearchDead = "research-dead"
-	queueEpisodes     = stack + "curated-episodes"
-	queueClips        = stack + "curated-clips"
-	queueCompleted    = stack + "completed-work"
-	queuePending      = stack + "pending-work-" // and the project's name
-)
-
-// The state machines.
-const (
-	jobMachine   = service.MachineJob
-	batchMachine = service.MachineBatch
-	adminMachine = service.MachineAdmin
-	taskMachine  = runner.Machine
-)
-
-// machineARN is the ARN of a state machine by its name.
-func machineARN(name string) string { return arn("states", "stateMachine:"+name) }
-
-// lastPart is what follows the last slash or colon of a URL or an ARN.
-func lastPart(text string) string { return text[strings.LastIndexAny(text, "/:")+1:] }
 
 // newQueues makes the queues, with the times of infra. The order is that of need: a queue's
 // dead letters go to one that exists.

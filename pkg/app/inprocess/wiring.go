@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,36 +23,6 @@ import (
 	"archivist/pkg/revisions/archive/kinds"
 	"archivist/pkg/revisions/revision"
 )
-
-// The functions, by their names in infra. Those of the stages are fnStage and the stage's name.
-const (
-	fnAPI           = "api"
-	fnScheduler     = "scheduler"
-	fnRelay         = "relay"
-	fnConsumer      = "consumer"
-	fnComponent     = "component"
-	fnAdmin         = "admin"
-	fnRevisions     = "revisions"
-	fnTaskControl   = "task-control"
-	fnTaskRunner    = "task-runner"
-	fnTaskRouter    = "task-router"
-	fnPendingWork   = "pending-work"
-	fnCompletedWork = "completed-work"
-	fnCuration      = "curation"
-	fnStage         = "run-"
-)
-
-// The table and the buckets.
-const (
-	tableName     = "archivist"
-	storageBucket = "storage"
-	workBucket    = "work"
-	eventsBucket  = "events"
-	derivedBucket = "derived"
-)
-
-// stack is what named resources begin with, as infra has it.
-const stack = "Archivist-"
 
 // maker makes the handler of a function from the system of its process: what its main does.
 // An error means that the function does not start.
@@ -162,6 +133,8 @@ func onLambda(handle any) Function {
 		return bytes.Clone(out), err
 	}
 }
+
+func mkdir(path string) error { return os.MkdirAll(path, 0o700) }
 
 // process is what an environment gives the system. What consumers may call is asked for anew
 // each time, since Register adds to it.

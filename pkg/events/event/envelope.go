@@ -74,14 +74,6 @@ func (r Row) unreadable(format string, args ...any) error {
 	return fault.New(fault.Invalid, "event: %s: %w", r.Key(), fmt.Errorf(format, args...))
 }
 
-// payload is stored JSON, nil for none.
-func payload(stored string) json.RawMessage {
-	if stored == "" || stored == "null" {
-		return nil
-	}
-	return json.RawMessage(stored)
-}
-
 // properties are the names in before and after, each once, sorted.
 func properties(before, after json.RawMessage) ([]string, error) {
 	names := map[string]json.RawMessage{}

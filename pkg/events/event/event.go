@@ -21,122 +21,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
 
-// Type is the type of a subject. It can only be one of those below, so that code with a type
-// without a partition does not compile. Its name is stored, and begins the partition key in
-// capitals.
-type Type struct{ name string }
-
-// The types of subjects.
-var (
-	Batch      = Type{"Batch"}
-	Job        = Type{"Job"}
-	Object     = Type{"Object"}
-	Collection = Type{"Collection"}
-	// Subjects of the type Queue are the queue itself, the storage and the log of events.
-	Queue     = Type{"Queue"}
-	Operation = Type{"Operation"}
-	// The id of a Version is the ark of its object, a slash, and e.g. "v3". An event of a File is
-	// stored when the file is given out; others are presented by readers.
-	Version  = Type{"Version"}
-	File     = Type{"File"}
-	User     = Type{"User"}
-	Consumer = Type{"Consumer"}
-	// The id of an Item, on which components work, has its kind, e.g. "object:ark:/…".
-	Item      = Type{"ComponentItem"}
-	Component = Type{"Component"}
-
-	ResearchProject = Type{"ResearchProject"}
-	// Episodes and clips are of a research project; their ids are the project, a slash, and the
-	// key.
-	Episode       = Type{"Episode"}
-	Clip          = Type{"Clip"}
-	ResearchLease = Type{"ResearchLease"}
-
-	// The id of a Revision is its archive, a slash, and the number; that of a Task, which is an
-	// instance of one, the id of its revision, a slash, and its name.
-	Archive  = Type{"Archive"}
-	Revision = Type{"Revision"}
-	Task     = Type{"Task"}
-)
-
-// Types lists every type.
-var Types = []Type{Batch, Job, Object, Collection, Queue, Operation, Version, File, User, Consumer,
-	Item,
-	Component, ResearchProject, Episode, Clip, ResearchLease, Archive, Revision, Task}
-
-// String returns the type's name, e.g. "Job".
-func (t Type) String() string { return t.name }
-
-// Subject is what an event is about, e.g. {Job, "01J…-00001"}.
-type Subject struct {
-	Type Type
-	ID   string
-}
-
-// Key is the key of the subject's own row: "JOB#01J…-00001", "JOB". Its events are in the
-// same partition. Only this function makes the partition key, so that the two cannot differ.
-func (s Subject) Key() table.Key {
-	name := strings.ToUpper(s.Type.name)
-	return table.Key{PK: name + "#" + s.ID, SK: name}
-}
-
-// check refuses a subject that is not complete.
-func (s Subject) check() error {
-	if s.Type.name == "" || s.ID == "" {
-		return fmt.Errorf("event: the subject %q %q has no type or no id", s.Type, s.ID)
-	}
-	return nil
-}
-
 // Outcomes of what happened.
 const (
 	Success = "success"
 	Failure = "failure"
 )
-
-// Row is one event (source: the object-model-events text, "Contents of an Event"). Its key is that
-// of the subject and the version, "EV#000000000001". Time is in milliseconds since 1970. Detail,
-// Before and After are JSON, typed per event type and schema, "" for none. Names of attributes are
-// stored, and stay. Envelope has the fields' meanings.
-type Row struct {
-	table.Head
-	ID          string `dynamo:"id"`
-	SubjectType string `dynamo:"subject_type"`
-	SubjectID   string `dynamo:"subject_id"`
-	Version     int64  `dynamo:"version"`
-	Type        string `dynamo:"event_type"`
-	Time        int64  `dynamo:"at_ms"`
-	Outcome     string `dynamo:"outcome"`
-	Detail      string `dynamo:"detail,omitempty"`
-	Actor       string `dynamo:"actor"`
-	Component   string `dynamo:"component"`
-	Tx          string `dynamo:"tx_id"`
-	Schema      int    `dynamo:"schema_version"`
-
-	TxIndex     int               `dynamo:"tx_index"`
-	TxCount     int               `dynamo:"tx_count"`
-	Software    string            `dynamo:"component_version,omitempty"`
-	Modules     []envelope.Module `dynamo:"modules,omitempty"`
-	Request     string            `dynamo:"request_id,omitempty"`
-	Cause       envelope.Cause    `dynamo:"cause,omitempty"`
-	Objects     []envelope.Ref    `dynamo:"objects,omitempty"`
-	Parents     []envelope.Ref    `dynamo:"parents,omitempty"`
-	Identifiers []string          `dynamo:"identifiers,omitempty"`
-	Before      string            `dynamo:"was,omitempty"`
-	After       string            `dynamo:"is_now,omitempty"`
-
-	// The place in the log. Seq 0: it has none yet. Package eventlog sets them; nothing else of
-	// an event ever changes.
-	Partition string `dynamo:"log_name,omitempty"`
-	Seq       int64  `dynamo:"log_seq,omitempty"`
-}
 
 // New is an event as its writer describes it. What the writer cannot know follows from the context
 // (Origin), the type and the transaction.

@@ -28,30 +28,6 @@ func (r *Row) wait() {
 	r.WorkSK = UnplacedAt(r.Time)
 }
 
-// Subject returns what the event is about. An unknown type, one of a newer release, is an error.
-func (r Row) Subject() (Subject, error) {
-	for _, t := range Types {
-		if t.name == r.SubjectType {
-			return Subject{Type: t, ID: r.SubjectID}, nil
-		}
-	}
-	return Subject{}, fmt.Errorf("event: %s is about a %q, which this release does not know",
-		r.Key(), r.SubjectType)
-}
-
-// SubjectAt returns the subject whose row and events are in a partition of the table. A partition
-// of other rows, or of a newer release, is an error.
-func SubjectAt(pk string) (Subject, error) {
-	for _, t := range Types {
-		if prefix := (Subject{Type: t}).Key().PK; len(pk) > len(prefix) &&
-			pk[:len(prefix)] == prefix {
-			return Subject{Type: t, ID: pk[len(prefix):]}, nil
-		}
-	}
-	return Subject{}, fmt.Errorf(
-		"event: %q is the partition of no subject that this release knows", pk)
-}
-
 // SetPlace puts into tx that an event has got its place in the log, and takes it out of the index
 // of those that wait. The row stays the proof of the transaction that wrote it: its revision and
 // transaction do not change. The commit fails if the event has a place already, or is not there: so

@@ -13,9 +13,6 @@ const (
 	MaxClauses = 100
 )
 
-// special are the characters that a value without quotes cannot have.
-const special = `,|{}"*\`
-
 // Error says what is wrong with the text of a filter. Column is the position of the
 // character at which it is, from 1.
 type Error struct {

@@ -85,3 +85,6 @@ func (v value) mustQuote() bool {
 	return v.text == "" || strings.ContainsAny(v.text, special) ||
 		strings.TrimSpace(v.text) != v.text
 }
+
+// special are the characters that a value without quotes cannot have.
+const special = `,|{}"*\`

@@ -48,6 +48,14 @@ type Bucket struct {
 	Limits Limits
 }
 
+// Limits are sizes in bytes. A test can make them small. Part is also how much a Writer keeps
+// in memory.
+type Limits struct {
+	Part     int64 // least part of an upload: four in memory at once fit a small function
+	Copy     int64 // above it S3 copies in parts only
+	CopyPart int64 // least part of such a copy
+}
+
 // Info is S3's information about an object. CRC64NVME is base64, and empty where the store
 // computes none over the whole object. ETag is with its quotes, as conditions need it.
 type Info struct {

@@ -17,14 +17,6 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// Limits are sizes in bytes. A test can make them small. Part is also how much a Writer keeps
-// in memory.
-type Limits struct {
-	Part     int64 // least part of an upload: four in memory at once fit a small function
-	Copy     int64 // above it S3 copies in parts only
-	CopyPart int64 // least part of such a copy
-}
-
 // DefaultLimits: S3 copies at most 5 GB at once; a part takes at most 5 GiB and there are at
 // most 10,000 of them. (Source: "Amazon S3 multipart upload limits" and CopyObject in its
 // documentation.)

@@ -2,8 +2,6 @@ package fetch
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -140,13 +138,4 @@ func Authorization(secret string, u *url.URL) (string, error) {
 	req := http.Request{Header: http.Header{}}
 	req.SetBasicAuth(s.Username, s.Password)
 	return req.Header.Get("Authorization"), nil
-}
-
-// refusedBy is the error of an access with what net/http put around it taken off: that has the URL with its secrets.
-func refusedBy(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) && fault.Of(u.Err) != "" {
-		return fmt.Errorf("%s: %w", Redact(u.URL), u.Err)
-	}
-	return err
 }

@@ -2,9 +2,12 @@ package fetch
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
+
+	"archivist/pkg/kernel/fault"
 )
 
 // unreadable replaces a URL that cannot be parsed: any part of it may be secret.
@@ -129,4 +132,13 @@ func Host(raw string) string {
 		return ""
 	}
 	return u.Host
+}
+
+// refusedBy is the error of an access with what net/http put around it taken off: that has the URL with its secrets.
+func refusedBy(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) && fault.Of(u.Err) != "" {
+		return fmt.Errorf("%s: %w", Redact(u.URL), u.Err)
+	}
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"time"
@@ -151,29 +150,6 @@ func (w *watch) cause(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return &SilentError{What: w.now.of(w.limits).What}
-}
-
-// Do sends a request of any method with the time limits. It is one try: see Retry. Closing the response's body
-// ends it.
-func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	if c.UserAgent != "" {
-		req.Header.Set("User-Agent", c.UserAgent)
-	}
-	return c.do(req.Context(), req)
-}
-
-// do sends a request with time limits. Closing the response's body ends it.
-func (c *Client) do(ctx context.Context, req *http.Request) (*http.Response, error) {
-	w := watched(ctx, c.Limits)
-	resp, err := c.HTTP.Do(req.WithContext(w.ctx))
-	if err != nil {
-		err = refusedBy(w.cause(err))
-		w.end()
-		return nil, err
-	}
-	w.pause()
-	resp.Body = &body{resp.Body, w}
-	return resp, nil
 }
 
 // body is a response's content: each read has a time limit.

@@ -40,47 +40,6 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// Key is the primary key of a row. Both are never empty. PK is a kind and an id ("JOB#01J…"),
-// SK the kind again or what sorts the rows of one id.
-type Key struct{ PK, SK string }
-
-// String returns the key as text.
-func (k Key) String() string { return k.PK + "/" + k.SK }
-
-// Head has the attributes of every row. Every write of the row increments Rev; TxID is
-// the id of the transaction that wrote it last. WorkPK and WorkSK put the row into the
-// index "work", ListPK and ListSK into "list"; empty means none. ExpiresAt is when
-// DynamoDB may delete the row (TTL, seconds since 1970); it is never a lock or a
-// time-out. Schema is the version of the row's form; see Upcaster.
-//
-// Rev is 0 for a row that does not exist yet. It is the fence of all work on the row: a
-// worker that read it before another wrote cannot write any more. An index entry needs both
-// of its keys.
-type Head struct {
-	PK        string `dynamo:"pk,hash"`
-	SK        string `dynamo:"sk,range"`
-	Rev       int64  `dynamo:"rev"`
-	TxID      string `dynamo:"wid"`
-	WorkPK    string `dynamo:"place,omitempty"`
-	WorkSK    string `dynamo:"ranking,omitempty"`
-	ListPK    string `dynamo:"shelf,omitempty"`
-	ListSK    string `dynamo:"since,omitempty"`
-	ExpiresAt int64  `dynamo:"gone,omitempty"`
-
-	Schema int64 `dynamo:"schema_no,omitempty"`
-}
-
-// Key returns the row's primary key.
-func (h *Head) Key() Key    { return Key{h.PK, h.SK} }
-func (h *Head) head() *Head { return h }
-
-// Row is a pointer to a struct that embeds Head. head is not exported, so nothing else is a
-// row.
-type Row interface {
-	Key() Key
-	head() *Head
-}
-
 // Table is the one table. Wait and Jitter may be replaced by a simulation. It may be used
 // concurrently.
 type Table struct {
@@ -120,47 +79,6 @@ func (t *Table) item(ctx context.Context, k Key) (item Item, err error) {
 		err = fault.New(fault.NotFound, "no row %s", k)
 	}
 	return item, err
-}
-
-// Change changes one row in one call and reads the new state into row. how sets the change and
-// its condition; id is unique to this change, which is made once if the answer is lost, unless
-// another comes in between. A Stale means that the condition did not hold; row then has the
-// current state.
-//
-// A row that is missing is made, unless the condition of how requires it. The change is no
-// transaction, so it costs half of one. how is called once for each try, so it only sets what
-// it is given.
-func (t *Table) Change(ctx context.Context, k Key, id string, how func(*dynamo.Update),
-	row Row) error {
-	return t.retry(ctx, "change "+k.String(), func(ctx context.Context) error {
-		u := t.Rows.Update("pk", k.PK).Range("sk", k.SK).Add("rev", 1).Set("wid",
-			id).Set(schemaName, Schema)
-
-		// The second condition refuses a repeat of a change whose response was lost: without
-		// it, an ADD would count twice.
-		how(u.If(notNewer, Schema).If("attribute_not_exists(wid) OR wid <> ?", id))
-		var item Item
-		err := u.Value(ctx, &item)
-		if err == nil {
-			return decode(item, row)
-		}
-
-		if !isCondition(err) {
-			return err
-		}
-
-		// The response of an earlier try may have been lost: then the change is ours. If
-		// another change came in between, ours cannot be recognized, and is reported as Stale
-		// although it was made.
-		if err := t.get(ctx, k, row); err != nil || row.head().TxID == id {
-			return err
-		}
-		return &fault.Error{
-			Kind: fault.Stale,
-			Msg:  "table: changed meanwhile: " + k.String(),
-			Err:  &ConditionError{[]Key{k}},
-		}
-	})
 }
 
 // Query selects rows in key order. Zero values mean: the whole partition, the first page,

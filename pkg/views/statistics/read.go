@@ -140,10 +140,3 @@ func (s Store) each(ctx context.Context, q table.Query, f func(Row)) error {
 	}
 	return nil
 }
-
-// add adds to the counts. c must not be nil.
-func (c Counts) add(more Counts) {
-	for name, n := range more {
-		c[name] += n
-	}
-}

@@ -45,6 +45,13 @@ var Definition = consumer.Definition{
 // Counts are numbers by name. The names are stored.
 type Counts map[string]int64
 
+// add adds to the counts. c must not be nil.
+func (c Counts) add(more Counts) {
+	for name, n := range more {
+		c[name] += n
+	}
+}
+
 // Names of counts.
 const (
 	Objects   = "objects"   // that were added

@@ -8,27 +8,9 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
-	"sync"
 	"syscall"
 	"time"
 )
-
-// process is a process of a function, with a runtime API of its own. Its runtime API is on a
-// port of its own, so that an answer can only be of its own invocation.
-type process struct {
-	function *Function
-	cmd      *exec.Cmd
-	server   *http.Server
-	next     chan *invocation // taken by the process when it is ready
-	ended    chan struct{}    // closed when the process has ended
-
-	mu      sync.Mutex
-	current *invocation
-	initErr error // what the process reported of its start
-}
-
-// errEnded is the end of a process before it has taken an invocation.
-var errEnded = errors.New("the process ended")
 
 // start starts a process. It does not wait until the process is ready. The process leads a
 // group, by which kill finds what it has started.

@@ -59,6 +59,10 @@ type catcher struct {
 	Next        string
 }
 
+// longestTask is the default time-out of a task, in seconds (Developer Guide, "Task workflow
+// state").
+const longestTask = 99_999_999
+
 // choice is an entry of Choices, with one of the two comparisons that definitions use.
 type choice struct {
 	Variable      path

@@ -12,10 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 )
 
-// longestTask is the default time-out of a task, in seconds (Developer Guide, "Task workflow
-// state").
-const longestTask = 99_999_999
-
 // resource is what a Task state can use: call makes the call, and token says whether the task
 // ends with the answer to its token (".waitForTaskToken") rather than with the call. A call's
 // error is a *failure; its context ends with the task.
@@ -29,19 +25,6 @@ var resources = map[string]resource{
 	"arn:aws:states:::sqs:sendMessage.waitForTaskToken": {call: send, token: true},
 	"arn:aws:states:::ecs:runTask.sync":                 {call: runTask},
 	"arn:aws:states:::ecs:runTask.waitForTaskToken":     {call: runTask, token: true},
-}
-
-// attempt is a task that is under way: a state that is tried again has another. Its token is
-// never used again.
-type attempt struct {
-	x      *execution
-	result chan outcome // takes one
-}
-
-// outcome is a task's result or its error, which is a *failure.
-type outcome struct {
-	data any
-	err  error
 }
 
 // task does a Task state once. What comes first decides: the call's result, an answer to the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,11 +24,6 @@ type change struct {
 	End    string  `json:",omitempty"` // an upload that is completed or aborted
 	Object *object `json:",omitempty"` // what is set, or the part
 }
-
-const (
-	uploadID   = "upload%d"
-	filePrefix = "object" // of the names of files in Dir
-)
 
 // Keep reads the objects that the journal at path has into an empty twin; Dir has the content
 // of the larger ones. From now on each write is in that journal before it is done. It is for
@@ -92,6 +88,28 @@ func (t *Twin) write(c change) error {
 
 	t.apply(c)
 	return nil
+}
+
+// set makes o the object of that name, under the request's conditions. If-Match on a missing
+// object is a 404, as on S3.
+func (t *Twin) set(name string, o object, h http.Header) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old, had := t.objects[name]
+	switch {
+	case h.Get("If-None-Match") == "*" && had, h.Get("If-Match") != "" && had &&
+		h.Get("If-Match") != old.ETag:
+		return &fail{412, "PreconditionFailed"}
+	case h.Get("If-Match") != "" && !had:
+		return &fail{404, "NoSuchKey"}
+	}
+	return t.write(change{Set: name, Object: &o})
+}
+
+func (t *Twin) remove(name string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.write(change{Remove: name})
 }
 
 // apply makes a change in memory. A part of an upload that is not open any more is dropped.

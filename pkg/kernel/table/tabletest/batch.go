@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -54,32 +53,6 @@ func (f *Fake) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput,
 		rand.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
 	}
 	return out, nil
-}
-
-// BatchGetItem is passed through Do. With Order, each row is a call of its own, so that other
-// calls can come between them.
-func (c *Client) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
-	_ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	get := c.DynamoDBAPI.BatchGetItem
-	if c.Order == nil {
-		return through(ctx, c, "BatchGetItem", in, get)
-	}
-
-	all := &dynamodb.BatchGetItemOutput{Responses: map[string][]Item{}}
-	for name, of := range in.RequestItems {
-		keys := slices.Clone(of.Keys)
-		c.Order(keys)
-		for _, k := range keys {
-			of.Keys = []Item{k}
-			out, err := through(ctx, c, "BatchGetItem", &dynamodb.BatchGetItemInput{
-				RequestItems: map[string]types.KeysAndAttributes{name: of}}, get)
-			if err != nil {
-				return nil, err
-			}
-			all.Responses[name] = append(all.Responses[name], out.Responses[name]...)
-		}
-	}
-	return all, nil
 }
 
 // batched are the partitions of a BatchGetItem.

@@ -3,12 +3,15 @@ package tabletest
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/guregu/dynamo/v2/dynamodbiface"
 
+	"archivist/pkg/kernel/table"
 	"archivist/pkg/kernel/table/schema"
 )
 
@@ -184,4 +187,39 @@ func Mixed(err error, pick func() bool) error {
 		}
 	}
 	return err
+}
+
+// BatchGetItem is passed through Do. With Order, each row is a call of its own, so that other
+// calls can come between them.
+func (c *Client) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput,
+	_ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	get := c.DynamoDBAPI.BatchGetItem
+	if c.Order == nil {
+		return through(ctx, c, "BatchGetItem", in, get)
+	}
+
+	all := &dynamodb.BatchGetItemOutput{Responses: map[string][]Item{}}
+	for name, of := range in.RequestItems {
+		keys := slices.Clone(of.Keys)
+		c.Order(keys)
+		for _, k := range keys {
+			of.Keys = []Item{k}
+			out, err := through(ctx, c, "BatchGetItem", &dynamodb.BatchGetItemInput{
+				RequestItems: map[string]types.KeysAndAttributes{name: of}}, get)
+			if err != nil {
+				return nil, err
+			}
+			all.Responses[name] = append(all.Responses[name], out.Responses[name]...)
+		}
+	}
+	return all, nil
+}
+
+// Through returns the system's table over client. Its calls pass through do, and it does not wait
+// between its tries.
+func Through(client dynamodbiface.DynamoDBAPI,
+	do func(op string, call func() error) error) *table.Table {
+	t := Table(&Client{DynamoDBAPI: client, Do: do})
+	t.Wait = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	return t
 }

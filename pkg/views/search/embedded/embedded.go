@@ -18,13 +18,12 @@ package embedded
 
 import (
 	"context"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/blevesearch/bleve/v2"
 
 	"archivist/pkg/kernel/backoff"
 	"archivist/pkg/kernel/bucket"
@@ -53,6 +52,15 @@ type Index struct {
 	begun bool // what a process before has left is removed
 }
 
+// opened is a snapshot that searches read. The last of them that uses it after it was replaced closes
+// it. index is opened read-only. dir is the folder of this snapshot. Index.mu guards users.
+type opened struct {
+	index bleve.Index
+	row   *row
+	dir   string
+	users int // and 1 as long as it is the newest
+}
+
 // Folder is where the indexes of a bucket are.
 const Folder = "search/"
 
@@ -73,13 +81,6 @@ func Open(p search.Parts) search.Index {
 // snapshot, its successor, and what a merge writes. If a snapshot is larger, updates and searches are
 // Unavailable, with the advice to configure a domain.
 const MaxBytes = 160 << 20
-
-// Times of writers. A writer that dies keeps others waiting until the end of its lease.
-const (
-	leaseTime = 60 * time.Second
-	workTime  = 50 * time.Second // in which a writer must have committed
-	patience  = 20 * time.Second // with which a writer waits for the lease
-)
 
 // Times of files. A call of a function takes at most 15 minutes ("Lambda quotas").
 const (
@@ -171,91 +172,4 @@ func (x *Index) fits(size int64) error {
 				"function; configure an OpenSearch domain", size>>20, most>>20)
 	}
 	return nil
-}
-
-// Update implements search.Index. The objects are read under the lease, so that no writer overwrites a
-// document with an older state. An error leaves the snapshot as it was, or, if only the answer to the
-// commit was lost, with the changes; calling it again is right in both cases.
-func (x *Index) Update(ctx context.Context, changed []search.Change, read search.Reader) error {
-	return x.locked(ctx, func(ctx context.Context, l lease.Lease) error {
-		documents, err := documents(ctx, changed, read)
-		if err != nil {
-			return err
-		}
-		r, err := x.row(ctx)
-		if err != nil {
-			return err
-		}
-		return x.commit(ctx, l, r, documents)
-	})
-}
-
-// locked calls f under the lease of the index. f has workTime, which is less than the lease: it gives
-// up before another writer can begin. If f fails, its error is returned, and the lease is given back.
-func (x *Index) locked(ctx context.Context, f func(context.Context, lease.Lease) error) error {
-	l, err := x.acquire(ctx)
-	if err != nil {
-		return err
-	}
-
-	work, cancel := context.WithTimeout(ctx, workTime)
-	defer cancel()
-	if err := f(work, l); err != nil {
-		// The lease is given back all the same: what this writer may still do cannot be committed.
-		_ = x.Leases.Release(ctx, l)
-		return err
-	}
-
-	err = x.Leases.Release(ctx, l)
-	if fault.Is(err, fault.Stale) {
-		return nil // it took longer than its lease, but the commit was in time
-	}
-	return err
-}
-
-// waits between two looks at a lease that another writer holds.
-var waits = backoff.Policy{First: 50 * time.Millisecond, Most: time.Second}
-
-// acquire waits for the lease. The waits grow and are spread at random, so that waiting writers do not
-// ask at the same moment. If patience is over, it is an Unavailable: the consumer tries again later.
-func (x *Index) acquire(ctx context.Context) (l lease.Lease, err error) {
-	until := x.Now().Add(patience)
-	for try := 1; ; try++ {
-		l, err = x.Leases.Acquire(ctx, "search-"+x.Name, leaseTime)
-		if !fault.Is(err, fault.Held) {
-			return l, err
-		}
-
-		if !x.Now().Before(until) {
-			return l, fault.New(fault.Unavailable,
-				"other runs are writing the search index: %w", err)
-		}
-
-		if err := x.Wait(ctx, waits.Delay(try, rand.Float64)); err != nil {
-			return l, fault.New(fault.Unavailable,
-				"the call ended while others were writing the search index: %w", err)
-		}
-	}
-}
-
-// change is an object's document, nil to remove it.
-type change struct {
-	ark      string
-	document *search.Document
-}
-
-// documents reads the documents of objects, several at once. The result is in the order of changed. The
-// first error ends the others.
-func documents(ctx context.Context, changed []search.Change, read search.Reader) ([]change, error) {
-	out := make([]change, len(changed))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readers)
-	for i, c := range changed {
-		g.Go(func() (err error) {
-			out[i].ark = c.ARK
-			out[i].document, err = read(ctx, c.ARK)
-			return err
-		})
-	}
-	return out, g.Wait()
 }

@@ -163,3 +163,9 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // Close does nothing.
 func (discard) Close() error { return nil }
+
+// change is an object's document, nil to remove it.
+type change struct {
+	ark      string
+	document *search.Document
+}

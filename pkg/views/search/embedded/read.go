@@ -16,15 +16,6 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// opened is a snapshot that searches read. The last of them that uses it after it was replaced closes
-// it. index is opened read-only. dir is the folder of this snapshot. Index.mu guards users.
-type opened struct {
-	index bleve.Index
-	row   *row
-	dir   string
-	users int // and 1 as long as it is the newest
-}
-
 // leave ends one use. Index.mu must be held. The folder goes with the last user; the files themselves
 // are links, and stay in Dir/files until clean removes them.
 func (o *opened) leave() error {

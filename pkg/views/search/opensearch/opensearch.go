@@ -17,6 +17,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -278,3 +279,6 @@ func (x *Index) sign(ctx context.Context, r *http.Request, body []byte) error {
 	r.Header.Set("X-Amz-Content-Sha256", hash)
 	return v4.NewSigner().SignHTTP(ctx, who, r, hash, "es", x.Region, x.Now())
 }
+
+// asRefusal finds the error response in an error. It is false for nil.
+func asRefusal(err error, to **refusal) bool { return errors.As(err, to) }

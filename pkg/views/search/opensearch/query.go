@@ -14,9 +14,6 @@ import (
 // object is a JSON object. Requests are made of them.
 type object map[string]any
 
-// asRefusal finds the error response in an error. It is false for nil.
-func asRefusal(err error, to **refusal) bool { return errors.As(err, to) }
-
 // hits is the response to a search. Sort has the values of the sort keys as JSON, which become a cursor
 // and are sent back as they are.
 type hits struct {

@@ -1,0 +1,58 @@
+package inprocess
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Point is a call of AWS at which a function's process ends, as if its machine failed. Calls
+// that the process makes by any of its AWS clients count, also those of goroutines.
+type Point struct {
+	Function  string
+	Operation string // its name in the SDK, e.g. "PutObject"; "" = any that changes something
+	Call      int    // the nth such call of the function, over all of its processes; 0 = each
+	After     bool   // the call has its effect, but its answer is lost
+}
+
+// points are those that were not met yet.
+type points struct {
+	mu  sync.Mutex
+	all []*point
+}
+
+// calls are those that fit, met those at which a process has ended.
+type point struct {
+	Point
+	calls, met int
+}
+
+// reads are what names of operations begin with that change nothing. A read has no effect, so
+// it makes no difference whether a process ends before or after it.
+var reads = []string{"Get", "Head", "List", "Query", "Scan", "BatchGet", "Describe", "Receive"}
+
+func (p Point) is(operation string) bool {
+	if p.Operation != "" {
+		return p.Operation == operation
+	}
+	return !slices.ContainsFunc(reads,
+		func(name string) bool { return strings.HasPrefix(operation, name) })
+}
+
+// meet reports whether a process ends before or after a call. It counts the call at each
+// point that it fits. Calls from outside of all functions meet none.
+func (a *points) meet(p *process, operation string) (before, after bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, x := range a.all {
+		if p == nil || x.Function != p.function || !x.is(operation) {
+			continue
+		}
+		x.calls++
+		if x.Call == 0 || x.Call == x.calls {
+			x.met++
+			before, after = before || !x.After, after || x.After
+		}
+	}
+	return before, after
+}
