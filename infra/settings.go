@@ -69,6 +69,8 @@ type Settings struct {
 
 	Sources []string // buckets whose objects may be submitted
 
+	Issuer Issuer // of tokens of the API
+
 	Keys []Key // of the API, in addition to that of the deployment
 
 	LogRoleExists bool // the account has a role for the logs of its APIs
@@ -124,10 +126,9 @@ func read(given map[string]any) (s Settings, err error) {
 		Crashes:    context("crashes"), Code: context("code"),
 		SearchDomain: context("searchDomain"),
 		Local:        context("local") == "true", Reserve: context("reserve") == "true",
-		Revisions:  context("revisionQueue") == "true",
-		NoPrograms: context("taskPrograms") == "none",
-		Resolver:   context("arkResolver") == "public",
-		EZID:       context("ezid"), EZIDTarget: context("ezidTarget"), Scanner: context("scanFunction"),
+		Revisions: context("revisionQueue") == "true", NoPrograms: context("taskPrograms") == "none",
+		Resolver: context("arkResolver") == "public", Issuer: issuerOf(context),
+		EZID: context("ezid"), EZIDTarget: context("ezidTarget"), Scanner: context("scanFunction"),
 		ReplicaBucket: context("replicaBucket"), ReplicaRegion: context("replicaRegion"),
 		LogRoleExists: context("apiGatewayLogRole") == "existing"}
 
@@ -180,8 +181,9 @@ func read(given map[string]any) (s Settings, err error) {
 	wrong = append(append(wrong, s.readSources(context("sourceBuckets"))...), s.readTasks(context("componentTasks"))...)
 	wrong = append(append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...),
 		s.readResearch(context("researchProjects"), context("researchTimes"))...)
-	wrong = append(wrong, s.readKeys(context("apiKeys"))...) // after the projects
-	wrong = append(wrong, unknown(given, asked)...)          // after all others
+	wrong = append(append(wrong, s.checkIssuer()...),
+		s.readKeys(context("apiKeys"))...) // after the projects
+	wrong = append(wrong, unknown(given, asked)...) // after all others
 	slices.SortFunc(wrong,
 		func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)

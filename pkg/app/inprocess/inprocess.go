@@ -41,10 +41,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"archivist/pkg/api"
 	"archivist/pkg/app/boot"
 	"archivist/pkg/app/inprocess/states"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/bucket/buckettest"
 	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/views/search"
@@ -69,8 +69,8 @@ type Settings struct {
 	Sources       []string // sourceBuckets
 	EZID          string
 	EZIDTarget    string
-	Scanner       string                // scanFunction
-	Keys          map[string]api.Access // of the API, by their values; nil = calls need none
+	Scanner       string                  // scanFunction
+	Keys          map[string]access.Grant // of the API, by their values; nil = calls need none
 
 	// A test makes both small, so that it does not wait, or works in a bubble, where waiting
 	// costs nothing.

@@ -83,7 +83,8 @@ type Identity struct {
 func (x Identity) Is(r Role) bool {
 	above := []Role{Administrator, Operator, Viewer}
 	i := slices.Index(above, r)
-	return i >= 0 && slices.ContainsFunc(x.Grants, func(g Grant) bool { return slices.Contains(above[:i+1], g.Role) })
+	return i >= 0 && slices.ContainsFunc(x.Grants,
+		func(g Grant) bool { return slices.Contains(above[:i+1], g.Role) })
 }
 
 // Of are the things for which an identity has a role, e.g. the collections of a Depositor, in order.

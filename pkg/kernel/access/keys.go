@@ -54,7 +54,8 @@ type keySet struct {
 // find returns the keys that a token may be signed with: those with its key id. A token without one is accepted only
 // if there is one key. An id that is not known may be that of a new key: so keys are fetched again, at most once in
 // notBefore, so that tokens of any kind cost no requests. No key is an error as of Verify.
-func (k *Keys) find(ctx context.Context, id string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+func (k *Keys) find(ctx context.Context, id string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey,
+	error) {
 	s := k.known()
 	found := s.with(id, alg)
 	if len(found) == 0 || k.Now().Sub(s.fetched) >= freshFor {
@@ -64,7 +65,8 @@ func (k *Keys) find(ctx context.Context, id string, alg jose.SignatureAlgorithm)
 
 	switch {
 	case s.fetched.IsZero() || k.Now().Sub(s.fetched) >= usedFor, len(found) == 0 && s.err != nil:
-		return nil, fault.New(fault.Unavailable, "the keys of the issuer of tokens are not known: %w", s.err)
+		return nil, fault.New(fault.Unavailable,
+			"the keys of the issuer of tokens are not known: %w", s.err)
 	case len(found) == 0 && id == "":
 		return nil, Refused("the token does not name its key (kid)")
 	case len(found) == 0:
@@ -133,7 +135,8 @@ func (k *Keys) fetch(ctx context.Context) (keys []jose.JSONWebKey, err error) {
 
 	at, err := url.Parse(found.Keys)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != base.Scheme {
-		return nil, fmt.Errorf("the issuer says that its keys are at %.200q; expected an https URL", found.Keys)
+		return nil, fmt.Errorf("the issuer says that its keys are at %.200q; expected an https URL",
+			found.Keys)
 	}
 
 	var set struct{ Keys []json.RawMessage }
@@ -141,7 +144,8 @@ func (k *Keys) fetch(ctx context.Context) (keys []jose.JSONWebKey, err error) {
 		return nil, err
 	}
 	if len(set.Keys) > maxKeys {
-		return nil, fmt.Errorf("the issuer has %d keys; at most %d are read", len(set.Keys), maxKeys)
+		return nil, fmt.Errorf("the issuer has %d keys; at most %d are read", len(set.Keys),
+			maxKeys)
 	}
 
 	for _, text := range set.Keys { // one that is for something else, or of a kind that is not known, is passed over
@@ -159,7 +163,8 @@ func (k *Keys) fetch(ctx context.Context) (keys []jose.JSONWebKey, err error) {
 // usable reports whether a key is for signatures that we verify.
 func usable(k jose.JSONWebKey) bool {
 	alg := algorithm(k.Key)
-	return alg != "" && (k.Use == "" || k.Use == "sig") && (k.Algorithm == "" || k.Algorithm == string(alg))
+	return alg != "" && (k.Use == "" || k.Use == "sig") && (k.Algorithm == "" ||
+		k.Algorithm == string(alg))
 }
 
 // read gets a JSON document. It follows no redirects: the issuer says where its documents are.

@@ -90,7 +90,10 @@ func (v *Verifier) Verify(ctx context.Context, token string) (x Identity, err er
 
 	var all map[string]json.RawMessage
 	var is claims
-	if !slices.ContainsFunc(keys, func(k jose.JSONWebKey) bool { return t.Claims(k.Key, &all, &is) == nil }) {
+	if !slices.ContainsFunc(keys, func(k jose.JSONWebKey) bool {
+		return t.Claims(k.Key, &all,
+			&is) == nil
+	}) {
 		return x, Refused("the signature of the token is wrong, or its claims cannot be read")
 	}
 
@@ -110,7 +113,10 @@ func (v *Verifier) check(is claims) error {
 	switch {
 	case v.Issuer == "" || is.Issuer != v.Issuer:
 		return Refused("the token is of another issuer")
-	case !slices.ContainsFunc(v.Audiences, func(a string) bool { return a != "" && aud.Contains(a) }):
+	case !slices.ContainsFunc(v.Audiences, func(a string) bool {
+		return a != "" &&
+			aud.Contains(a)
+	}):
 		return Refused("the token is for another audience")
 	case is.Expiry == nil:
 		return Refused("the token has no end (exp)")
@@ -171,9 +177,10 @@ func entries(claim json.RawMessage) []string {
 // presentable reports whether a name can be shown in one line.
 func presentable(name string) bool {
 	n := utf8.RuneCountInString(name)
-	return n > 0 && n <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
-		return !unicode.IsPrint(r)
-	})
+	return n > 0 && n <= maxName && utf8.ValidString(name) && !strings.ContainsFunc(name,
+		func(r rune) bool {
+			return !unicode.IsPrint(r)
+		})
 }
 
 // CheckIssuer returns an Invalid if a URL cannot be an issuer: https, or http for an issuer on this machine.

@@ -84,7 +84,8 @@ func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
 		body, _ = json.Marshal(jose.JSONWebKeySet{Keys: i.keys})
 		body = bytes.Replace(body, []byte(`[`), []byte(`[`+i.more), 1)
 	default:
-		return &http.Response{StatusCode: http.StatusFound, Status: "302 Found", Body: http.NoBody}, nil
+		return &http.Response{StatusCode: http.StatusFound, Status: "302 Found", Body: http.NoBody},
+			nil
 	}
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body))}, nil
 }
@@ -105,8 +106,10 @@ func begin(keys ...jose.JSONWebKey) (*Verifier, *issuer, *time.Time) {
 
 // with are the claims of a good token, with some changed. A nil takes one away.
 func with(changes map[string]any) map[string]any {
-	c := map[string]any{"iss": theIssuer, "aud": "archivist", "sub": "4711", "exp": at.Add(time.Hour).Unix(),
-		"iat": at.Unix(), "name": "Ada Lovelace", "cognito:groups": []string{"viewer", "staff", "depositor:maps"}}
+	c := map[string]any{"iss": theIssuer, "aud": "archivist", "sub": "4711",
+		"exp": at.Add(time.Hour).Unix(),
+		"iat": at.Unix(), "name": "Ada Lovelace", "cognito:groups": []string{"viewer", "staff",
+			"depositor:maps"}}
 	maps.Copy(c, changes)
 	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })
 	return c
@@ -157,19 +160,25 @@ func TestVerify(t *testing.T) {
 	}{
 		"RS256": {signed(t, jose.RS256, rsaKey(), "r", with(nil)), all, "Ada Lovelace"},
 		"ES256": {signed(t, jose.ES256, ecKey(), "e", with(nil)), all, "Ada Lovelace"},
-		"aud is a list": {signed(t, jose.ES256, ecKey(), "e", with(map[string]any{"aud": []string{"x", "second"}})),
+		"aud is a list": {signed(t, jose.ES256, ecKey(), "e",
+			with(map[string]any{"aud": []string{"x", "second"}})),
 			all, "Ada Lovelace"},
-		"no groups": {signed(t, jose.ES256, ecKey(), "e", with(map[string]any{"cognito:groups": nil, "name": nil})),
+		"no groups": {signed(t, jose.ES256, ecKey(), "e", with(map[string]any{"cognito:groups": nil,
+			"name": nil})),
 			nil, ""},
-		"scopes of a machine": {signed(t, jose.ES256, ecKey(), "e", with(map[string]any{"aud": nil, "name": nil,
-			"client_id": "archivist", "token_use": "access", "cognito:groups": nil, "username": "a\nb",
-			"scope": "openid archivist/operator archivist/depositor:maps operator"})),
+		"scopes of a machine": {signed(t, jose.ES256, ecKey(), "e", with(map[string]any{"aud": nil,
+			"name":      nil,
+			"client_id": "archivist", "token_use": "access", "cognito:groups": nil,
+			"username": "a\nb",
+			"scope":    "openid archivist/operator archivist/depositor:maps operator"})),
 			[]Grant{{Role: Operator}, {Depositor, "maps"}}, ""},
-		"groups of another form": {signed(t, jose.ES256, ecKey(), "e", with(map[string]any{"cognito:groups": 7,
-			"name": strings.Repeat("x", 101), "preferred_username": "ada"})), nil, "ada"},
+		"groups of another form": {signed(t, jose.ES256, ecKey(), "e",
+			with(map[string]any{"cognito:groups": 7,
+				"name": strings.Repeat("x", 101), "preferred_username": "ada"})), nil, "ada"},
 	} {
 		x, err := v.Verify(t.Context(), c.token)
-		if err != nil || x.Subject != "4711" || x.Name != c.name || !slices.Equal(x.Grants, c.grants) ||
+		if err != nil || x.Subject != "4711" || x.Name != c.name || !slices.Equal(x.Grants,
+			c.grants) ||
 			!x.Expires.Equal(at.Add(time.Hour)) || !slices.Equal(x.Claims, v.Claims) {
 			t.Errorf("%s: %+v, %v", name, x, err)
 		}
@@ -185,13 +194,17 @@ func refusedTokens(t *testing.T) map[string][2]string {
 	asPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 	good := signed(t, jose.RS256, rsaKey(), "r", with(nil))
 	parts := strings.Split(good, ".")
-	claimed := func(changes map[string]any) string { return signed(t, jose.RS256, rsaKey(), "r", with(changes)) }
+	claimed := func(changes map[string]any) string {
+		return signed(t, jose.RS256, rsaKey(), "r",
+			with(changes))
+	}
 	const unreadable = "cannot be read: expected a JWT that is signed with RS256 or ES256"
 	const unknown = "a key that the issuer does not have"
 	return map[string][2]string{
-		"empty":                 {"", unreadable},
-		"no JWT":                {"secret", unreadable},
-		"huge":                  {claimed(map[string]any{"more": strings.Repeat("x", 8<<10)}), "too long"},
+		"empty":  {"", unreadable},
+		"no JWT": {"secret", unreadable},
+		"huge": {claimed(map[string]any{"more": strings.Repeat("x", 8<<10)}),
+			"too long"},
 		"truncated":             {good[:len(good)-40], "signature"},
 		"two parts":             {parts[0] + "." + parts[1], unreadable},
 		"no signature":          {parts[0] + "." + parts[1] + ".", ""},
@@ -211,35 +224,58 @@ func refusedTokens(t *testing.T) map[string][2]string {
 		"a key to encrypt": {signed(t, jose.RS256, rsaKey(), "enc", with(nil)), unknown},
 		"another key":      {signed(t, jose.RS256, rsaOther(), "r", with(nil)), "signature"},
 		"unknown kid":      {signed(t, jose.RS256, rsaKey(), "x", with(nil)), unknown},
-		"no kid, two keys": {signed(t, jose.RS256, rsaKey(), "", with(nil)), "does not name its key"},
-		"its own key": {raw(fmt.Sprintf(`{"alg":"RS256","kid":"r","jwk":{"kty":"oct","k":"%s"}}`, "AAAA"), with(nil),
+		"no kid, two keys": {signed(t, jose.RS256, rsaKey(), "", with(nil)),
+			"does not name its key"},
+		"its own key": {raw(fmt.Sprintf(`{"alg":"RS256","kid":"r","jwk":{"kty":"oct","k":"%s"}}`,
+			"AAAA"), with(nil),
 			[]byte("x")), ""},
-		"critical header": {raw(`{"alg":"RS256","kid":"r","crit":["exp"],"exp":1}`, with(nil), []byte("x")), ""},
-		"other claims": {parts[0] + "." + strings.Split(claimed(map[string]any{"sub": "1"}), ".")[1] + "." + parts[2],
+		"critical header": {raw(`{"alg":"RS256","kid":"r","crit":["exp"],"exp":1}`, with(nil),
+			[]byte("x")), ""},
+		"other claims": {parts[0] + "." + strings.Split(claimed(map[string]any{"sub": "1"}),
+			".")[1] + "." + parts[2],
 			"signature"},
+	}
+}
+
+// refusedClaims are tokens that are signed as they must be, and refused for what they say.
+func refusedClaims(t *testing.T) map[string][2]string {
+	claimed := func(changes map[string]any) string {
+		return signed(t, jose.RS256, rsaKey(), "r", with(changes))
+	}
+	return map[string][2]string{
 		"another issuer":   {claimed(map[string]any{"iss": other}), "another issuer"},
 		"issuer with /":    {claimed(map[string]any{"iss": theIssuer + "/"}), "another issuer"},
 		"no issuer":        {claimed(map[string]any{"iss": nil}), "another issuer"},
 		"another audience": {claimed(map[string]any{"aud": "other"}), "another audience"},
-		"other audiences":  {claimed(map[string]any{"aud": []string{"other", "arch"}}), "another audience"},
-		"no audience":      {claimed(map[string]any{"aud": nil}), "another audience"},
-		"empty audience":   {claimed(map[string]any{"aud": ""}), "another audience"},
-		"client of an id token": {claimed(map[string]any{"aud": nil, "client_id": "archivist", "token_use": "id"}),
+		"other audiences": {claimed(map[string]any{"aud": []string{"other", "arch"}}),
 			"another audience"},
-		"another client": {claimed(map[string]any{"aud": nil, "client_id": "other", "token_use": "access"}),
+		"no audience":    {claimed(map[string]any{"aud": nil}), "another audience"},
+		"empty audience": {claimed(map[string]any{"aud": ""}), "another audience"},
+		"client of an id token": {claimed(map[string]any{"aud": nil, "client_id": "archivist",
+			"token_use": "id"}),
 			"another audience"},
-		"client beside another audience": {claimed(map[string]any{"aud": "other", "client_id": "archivist",
+		"another client": {claimed(map[string]any{"aud": nil, "client_id": "other",
+			"token_use": "access"}),
+			"another audience"},
+		"client beside another audience": {claimed(map[string]any{"aud": "other",
+			"client_id": "archivist",
 			"token_use": "access"}), "another audience"},
-		"no end":               {claimed(map[string]any{"exp": nil}), "no end"},
-		"expired":              {claimed(map[string]any{"exp": at.Add(-61 * time.Second).Unix()}), "has expired"},
-		"not yet":              {claimed(map[string]any{"nbf": at.Add(61 * time.Second).Unix()}), "not valid yet"},
-		"issued in the future": {claimed(map[string]any{"iat": at.Add(61 * time.Second).Unix()}), "not valid yet"},
-		"end is a text":        {claimed(map[string]any{"exp": "tomorrow"}), "claims cannot be read"},
-		"no subject":           {claimed(map[string]any{"sub": nil}), "no subject"},
-		"long subject":         {claimed(map[string]any{"sub": strings.Repeat("x", 201)}), "no subject"},
+		"no end": {claimed(map[string]any{"exp": nil}), "no end"},
+		"expired": {claimed(map[string]any{"exp": at.Add(-61 * time.Second).Unix()}),
+			"has expired"},
+		"not yet": {claimed(map[string]any{"nbf": at.Add(61 * time.Second).Unix()}),
+			"not valid yet"},
+		"issued in the future": {claimed(map[string]any{"iat": at.Add(61 * time.Second).Unix()}),
+			"not valid yet"},
+		"end is a text": {claimed(map[string]any{"exp": "tomorrow"}),
+			"claims cannot be read"},
+		"no subject": {claimed(map[string]any{"sub": nil}), "no subject"},
+		"long subject": {claimed(map[string]any{"sub": strings.Repeat("x", 201)}),
+			"no subject"},
 		"subject of two lines": {claimed(map[string]any{"sub": "a\nb"}), "no subject"},
 		"subject is a number":  {claimed(map[string]any{"sub": 7}), "claims cannot be read"},
-		"claims are a list":    {signed(t, jose.RS256, rsaKey(), "r", []string{"viewer"}), "claims cannot be read"},
+		"claims are a list": {signed(t, jose.RS256, rsaKey(), "r", []string{"viewer"}),
+			"claims cannot be read"},
 	}
 }
 
@@ -247,8 +283,11 @@ func refusedTokens(t *testing.T) map[string][2]string {
 func TestRefused(t *testing.T) {
 	encrypts := public("enc", rsaKey())
 	encrypts.Use = "enc"
-	v, _, _ := begin(public("r", rsaKey()), public("e", ecKey()), public("small", rsaSmall()), encrypts)
-	for name, c := range refusedTokens(t) {
+	v, _, _ := begin(public("r", rsaKey()), public("e", ecKey()), public("small", rsaSmall()),
+		encrypts)
+	all := refusedTokens(t)
+	maps.Copy(all, refusedClaims(t))
+	for name, c := range all {
 		x, err := v.Verify(t.Context(), c[0])
 		if !errors.Is(err, ErrUnauthenticated) || !fault.Is(err, fault.Denied) ||
 			!strings.Contains(err.Error(), c[1]) || x.Subject != "" || x.Grants != nil ||
@@ -269,7 +308,8 @@ func TestSkew(t *testing.T) {
 		"longest subject":   {"sub": strings.Repeat("x", 200)},
 		"subject with bars": {"sub": "auth0|47:11"},
 	} {
-		if _, err := v.Verify(t.Context(), signed(t, jose.RS256, rsaKey(), "r", with(changes))); err != nil {
+		if _, err := v.Verify(t.Context(), signed(t, jose.RS256, rsaKey(), "r",
+			with(changes))); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -291,7 +331,8 @@ func TestNoKid(t *testing.T) {
 func TestTwoKeysOfOneID(t *testing.T) {
 	v, _, _ := begin(public("r", rsaOther()), public("r", ecKey()), public("r", rsaKey()))
 	for _, token := range []string{signed(t, jose.RS256, rsaKey(), "r", with(nil)),
-		signed(t, jose.RS256, rsaOther(), "r", with(nil)), signed(t, jose.ES256, ecKey(), "r", with(nil))} {
+		signed(t, jose.RS256, rsaOther(), "r", with(nil)), signed(t, jose.ES256, ecKey(), "r",
+			with(nil))} {
 		if _, err := v.Verify(t.Context(), token); err != nil {
 			t.Error(err)
 		}
@@ -302,8 +343,10 @@ func TestTwoKeysOfOneID(t *testing.T) {
 // it.
 func TestRotation(t *testing.T) {
 	v, i, now := begin(public("a", rsaKey()))
-	old, next := signed(t, jose.RS256, rsaKey(), "a", with(map[string]any{"exp": at.Add(9 * time.Hour).Unix()})),
-		signed(t, jose.RS256, rsaOther(), "b", with(map[string]any{"exp": at.Add(9 * time.Hour).Unix()}))
+	old, next := signed(t, jose.RS256, rsaKey(), "a",
+		with(map[string]any{"exp": at.Add(9 * time.Hour).Unix()})),
+		signed(t, jose.RS256, rsaOther(), "b",
+			with(map[string]any{"exp": at.Add(9 * time.Hour).Unix()}))
 	works := func(token string, want bool) {
 		t.Helper()
 		if _, err := v.Verify(t.Context(), token); (err == nil) != want ||
@@ -323,7 +366,8 @@ func TestRotation(t *testing.T) {
 	works(next, true)
 	works(old, false)
 	if i.asks != 3 {
-		t.Errorf("%d requests; want one at first, one for the new key, and one after an hour", i.asks)
+		t.Errorf("%d requests; want one at first, one for the new key, and one after an hour",
+			i.asks)
 	}
 }
 
@@ -350,7 +394,8 @@ func TestFlood(t *testing.T) {
 // is known of a token: that is no refusal.
 func TestIssuerAway(t *testing.T) {
 	v, i, now := begin(public("a", rsaKey()))
-	token := signed(t, jose.RS256, rsaKey(), "a", with(map[string]any{"exp": at.Add(99 * time.Hour).Unix()}))
+	token := signed(t, jose.RS256, rsaKey(), "a",
+		with(map[string]any{"exp": at.Add(99 * time.Hour).Unix()}))
 	away := func(token string) {
 		t.Helper()
 		_, err := v.Verify(t.Context(), token)
@@ -372,7 +417,8 @@ func TestIssuerAway(t *testing.T) {
 		if _, err := v.Verify(t.Context(), token); err != nil {
 			t.Errorf("%v at %s", err, *now)
 		}
-		away(signed(t, jose.RS256, rsaOther(), "b", with(map[string]any{"exp": at.Add(99 * time.Hour).Unix()})))
+		away(signed(t, jose.RS256, rsaOther(), "b",
+			with(map[string]any{"exp": at.Add(99 * time.Hour).Unix()})))
 	}
 	away(token)
 	i.away = false
@@ -396,7 +442,8 @@ func TestBadIssuer(t *testing.T) {
 	}
 	for name, change := range rows {
 		v, i, now := begin(public("a", rsaKey()))
-		token := signed(t, jose.RS256, rsaKey(), "a", with(map[string]any{"exp": at.Add(9 * time.Hour).Unix()}))
+		token := signed(t, jose.RS256, rsaKey(), "a",
+			with(map[string]any{"exp": at.Add(9 * time.Hour).Unix()}))
 		good := *i
 		change(i)
 		if _, err := v.Verify(t.Context(), token); !fault.Is(err, fault.Unavailable) {
@@ -418,7 +465,8 @@ func TestBadIssuer(t *testing.T) {
 func TestOtherKinds(t *testing.T) {
 	v, i, _ := begin(public("a", rsaKey()))
 	i.more = `{"kty":"X","kid":"x"},{"kty":"oct","kid":"s","k":"c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA"},7,`
-	if _, err := v.Verify(t.Context(), signed(t, jose.RS256, rsaKey(), "a", with(nil))); err != nil {
+	if _, err := v.Verify(t.Context(), signed(t, jose.RS256, rsaKey(), "a",
+		with(nil))); err != nil {
 		t.Error(err)
 	}
 	token := signed(t, jose.HS256, []byte("secret-secret-secret-secret-secret"), "s", with(nil))
@@ -450,9 +498,11 @@ func TestCheckIssuer(t *testing.T) {
 	for text, ok := range map[string]bool{theIssuer: true, "http://127.0.0.1:4566/oidc": true,
 		"http://localhost:1": true,
 		"":                   false, "login.example.org": false, "http://login.example.org": false,
-		"https://u:p@example.org": false, "https://example.org?x=1": false, "https://example.org#x": false,
-		"ftp://example.org": false, "https://": false} {
-		if err := CheckIssuer(text); (err == nil) != ok || err != nil && !fault.Is(err, fault.Invalid) {
+		"https://u:p@example.org": false, "https://example.org?x=1": false,
+		"https://example.org#x": false,
+		"ftp://example.org":     false, "https://": false} {
+		if err := CheckIssuer(text); (err == nil) != ok || err != nil && !fault.Is(err,
+			fault.Invalid) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
