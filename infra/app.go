@@ -98,6 +98,7 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	if len(p.Settings.Sources) > 0 {
 		env[boot.EnvSources] = jsii.String(strings.Join(p.Settings.Sources, ","))
 	}
+	p.Settings.issuer(env)
 	a.newAPI(base.with(env))
 
 	a.newAlarms(p.Settings)

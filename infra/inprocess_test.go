@@ -14,9 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"archivist/pkg/api"
 	"archivist/pkg/app/boot"
 	"archivist/pkg/app/inprocess"
+	"archivist/pkg/kernel/access"
 )
 
 // everything has all that a deployment can have besides containers and a search domain.
@@ -31,7 +31,7 @@ func everything() (Settings, inprocess.Settings) {
 		MailFrom: s.MailFrom, Contact: s.Contact, Targets: s.Targets, Projects: s.Projects, ResearchTimes: s.TimesText,
 		Revisions: true, ReplicaBucket: s.ReplicaBucket, Sources: s.Sources, EZID: s.EZID, Scanner: s.Scanner,
 		EZIDTarget: s.EZIDTarget, Index: &inprocess.NoIndex{},
-		Keys: map[string]api.Access{"secret": {Role: api.Administrator}}}
+		Keys: map[string]access.Grant{"secret": {Role: access.Administrator}}}
 }
 
 // TestProcessIsTheDeployment: the system in one process has the functions, the queues, the event sources and the rules

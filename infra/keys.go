@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsapigateway"
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/api"
 	"archivist/pkg/app/boot"
+	"archivist/pkg/kernel/access"
 )
 
 // mostKeys bounds the keys that the settings name: the environment of a function, of 4 KB,
@@ -29,8 +29,8 @@ var keyName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 // wrong is left out, and the others are read, so that all mistakes are said at once.
 func (s *Settings) readKeys(text string) (wrong []error) {
 	for pair := range strings.SplitSeq(text, ",") {
-		name, access, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		a, err := api.ParseAccess(access)
+		name, text, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		g, err := access.Parse(text)
 		switch {
 		case pair == "":
 		case !keyName.MatchString(name):
@@ -38,14 +38,14 @@ func (s *Settings) readKeys(text string) (wrong []error) {
 				"bench-3=researcher:jingles; a name has lower-case letters, digits and hyphens, at most 40", pair))
 		case err != nil:
 			wrong = append(wrong, fmt.Errorf("apiKeys: %s: %w", name, err))
-		case a.Project != "" && !slices.Contains(s.Projects, a.Project):
+		case g.Role == access.Researcher && !slices.Contains(s.Projects, g.Of):
 			wrong = append(wrong,
 				fmt.Errorf("apiKeys: %s: the project %q is not among researchProjects", name,
-					a.Project))
+					g.Of))
 		case slices.ContainsFunc(s.Keys, func(k Key) bool { return k.Name == name }):
 			wrong = append(wrong, fmt.Errorf("apiKeys: found %q twice", name))
 		default:
-			s.Keys = append(s.Keys, Key{name, a})
+			s.Keys = append(s.Keys, Key{name, g})
 		}
 	}
 
@@ -76,18 +76,18 @@ func (a *App) newKeys(s Settings) {
 
 	var ids []string
 	allow := map[string][]string{} // ids and names of keys, by what they allow
-	add := func(id, name string, access api.Access, about string) *string {
+	add := func(id, name string, grant access.Grant, about string) *string {
 		key := awsapigateway.NewApiKey(a.Rest, jsii.String(id), &awsapigateway.ApiKeyProps{
-			Description: jsii.String(about + ": " + access.String())})
+			Description: jsii.String(about + ": " + grant.String())})
 		plan.AddApiKey(key, nil)
-		allow[access.String()] = append(allow[access.String()], *key.KeyId()+"/"+name)
+		allow[grant.String()] = append(allow[grant.String()], *key.KeyId()+"/"+name)
 		return key.KeyId()
 	}
 
-	first := add("Key", firstKey, api.Access{Role: api.Administrator}, "of the deployment")
+	first := add("Key", firstKey, access.Grant{Role: access.Administrator}, "of the deployment")
 	awscdk.NewCfnOutput(a.Stack, jsii.String("apiKeyId"), &awscdk.CfnOutputProps{Value: first})
 	for _, k := range s.Keys {
-		ids = append(ids, k.Name+"="+*add("Key-"+k.Name, k.Name, k.Access, k.Name))
+		ids = append(ids, k.Name+"="+*add("Key-"+k.Name, k.Name, k.Grant, k.Name))
 	}
 
 	if len(ids) > 0 {
@@ -97,8 +97,8 @@ func (a *App) newKeys(s Settings) {
 
 	// In order, so that the same keys give the same template.
 	var pairs []string
-	for _, access := range slices.Sorted(maps.Keys(allow)) {
-		pairs = append(pairs, access+"="+strings.Join(allow[access], "+"))
+	for _, grant := range slices.Sorted(maps.Keys(allow)) {
+		pairs = append(pairs, grant+"="+strings.Join(allow[grant], "+"))
 	}
 
 	a.API.AddEnvironment(jsii.String(boot.EnvKeys), jsii.String(strings.Join(pairs, ",")), nil)

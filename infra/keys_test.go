@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"archivist/pkg/api"
 	"archivist/pkg/app/boot"
+	"archivist/pkg/kernel/access"
 )
 
 // TestKeySettings: keys are checked when deploying. A researcher is one of a project that there is.
@@ -20,10 +20,10 @@ func TestKeySettings(t *testing.T) {
 	}
 	for _, c := range []struct{ value, says string }{
 		{"Ann=administrator", "lower-case letters"},
-		{"ann", "expected administrator, researcher:PROJECT or notifier:ARCHIVE"},
+		{"ann", "expected administrator, operator, viewer, depositor:COLLECTION"},
 		{"=administrator", "lower-case letters"},
-		{"ann=viewer", "expected administrator, researcher:PROJECT or notifier:ARCHIVE"},
-		{"ann=researcher", "expected administrator, researcher:PROJECT or notifier:ARCHIVE"},
+		{"ann=viewers", "expected administrator, operator, viewer, depositor:COLLECTION"},
+		{"ann=researcher", "expected administrator, operator, viewer, depositor:COLLECTION"},
 		{"ann=researcher:other", "not among researchProjects"},
 		{"ann=administrator,ann=researcher:demo", "twice"},
 		{many, "a deployment can have 20"},
@@ -39,8 +39,8 @@ func TestKeySettings(t *testing.T) {
 	context := maps.Clone(enough)
 	context["researchProjects"], context["apiKeys"] = "demo", "ann=administrator, bench-3=researcher:demo"
 	s, err := given(context)
-	want := []Key{{"ann", api.Access{Role: api.Administrator}},
-		{"bench-3", api.Access{Role: api.Researcher, Project: "demo"}}}
+	want := []Key{{"ann", access.Grant{Role: access.Administrator}},
+		{"bench-3", access.Grant{Role: access.Researcher, Of: "demo"}}}
 	if err != nil || !slices.Equal(s.Keys, want) {
 		t.Errorf("%+v, %v", s.Keys, err)
 	}

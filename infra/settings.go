@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/api"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/app/boot"
 	"archivist/pkg/research"
 )
@@ -57,6 +57,8 @@ type Settings struct {
 
 	Sources []string // buckets whose objects may be submitted
 
+	Issuer Issuer // of tokens of the API
+
 	Keys []Key // of the API, in addition to that of the deployment
 
 	LogRoleExists bool // the account has a role for the logs of its APIs
@@ -75,8 +77,8 @@ func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
 // Key is a key of the API that the settings name. Its value is made by API Gateway, and read
 // there by an administrator of the account.
 type Key struct {
-	Name   string
-	Access api.Access
+	Name  string
+	Grant access.Grant
 }
 
 // Network is where the containers of tasks run.

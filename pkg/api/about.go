@@ -2,15 +2,22 @@ package api
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"archivist/pkg/kernel/access"
 )
 
 // about describes an operation in the document beyond its types. The zero value of a field leaves that
 // part out.
 type about struct {
 	tag         string
-	role        Role // that a caller needs; "": Administrator, which may call everything
+	role        access.Role // that a caller needs, or one above it; "": administrator
+	also        access.Role // another role that may call it, for what is in the path: a researcher or a notifier
+	anyone      bool        // every caller who is authenticated may call it, also without a role
+	scope       scope       // how its collection is found; nil: it is not for depositors
 	description string
 	request     any // an example of the body
 	answer      any // an example
@@ -20,21 +27,58 @@ type about struct {
 	document    any      // an example of that
 }
 
-// needs is the role that a caller needs, unless it is an Administrator. The zero value is closed: an
-// operation that names no role is the administrator's.
-func (a about) needs() Role { return cmp.Or(a.role, Administrator) }
+// needs is the lowest role that a caller needs. The zero value is closed: an operation that names no role is the
+// administrator's.
+func (a about) needs() access.Role { return cmp.Or(a.role, administrator) }
+
+// roles are all roles with which the operation can be called.
+func (a about) roles() []access.Role {
+	above := []access.Role{viewer, operator, administrator}
+	all := slices.Clone(above[slices.Index(above, a.needs()):])
+	if a.also != "" {
+		all = append(all, a.also)
+	}
+	if a.scope != nil {
+		all = append(all, access.Depositor)
+	}
+	return all
+}
+
+// limitedTo says what a role is limited to, "" for the others.
+var limitedTo = map[access.Role]string{access.Researcher: " of the project",
+	access.Notifier:  " of the archive",
+	access.Depositor: " of the collection"}
+
+// anyOf are the roles, for people: one of them is enough.
+func (a about) anyOf() string {
+	var all []string
+	for _, r := range a.roles() {
+		all = append(all, string(r)+limitedTo[r])
+	}
+	if last := len(all) - 1; last > 0 {
+		return strings.Join(all[:last], ", ") + " or " + all[last]
+	}
+	return all[0]
+}
 
 // secure names the roles that can call the operation: any of them is enough ("Security Requirement
 // Object"). It also ends the description with a sentence about them.
 func (a about) secure(op *huma.Operation) {
-	op.Security = []map[string][]string{{"apiKey": {string(Administrator)}}}
-	text := "Role: administrator."
-	if a.role != "" {
-		op.Security = append(op.Security, map[string][]string{"apiKey": {string(a.role)}})
-		text = map[Role]string{Researcher: "Role: researcher of the project, or administrator.",
-			Notifier: "Role: notifier of the archive, or administrator."}[a.role]
+	op.Security = nil
+	for _, scheme := range []string{"bearer", "apiKey"} {
+		if a.anyone {
+			op.Security = append(op.Security, map[string][]string{scheme: {}})
+			continue
+		}
+		for _, r := range a.roles() {
+			op.Security = append(op.Security, map[string][]string{scheme: {string(r)}})
+		}
 	}
-	op.Description += "\n\n" + text
+	says := a.anyOf()
+	if a.anyone {
+		says = "none is needed"
+	}
+	op.Description += "\n\nRole: " + says + "."
 }
 
 // parameter describes a parameter in the document. The example is "" where the type says enough.

@@ -2,71 +2,113 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/fault"
-	"archivist/pkg/research"
-	"archivist/pkg/revisions/revision"
 )
 
-// Role is what a key of the API is for. An operation names the role that it needs in the table of
-// operations; one that names none needs an Administrator. So a new operation is closed until it is opened.
-type Role string
-
-// The roles.
+// The roles that operations name.
 const (
-	Administrator Role = "administrator" // everything
-	Researcher    Role = "researcher"    // what the researchers of one project call
-	Notifier      Role = "notifier"      // it says that a revision of one archive was committed
+	administrator = access.Administrator
+	operator      = access.Operator
+	viewer        = access.Viewer
 )
 
-// Access is what a key of the API allows. The zero value allows nothing. A Researcher without a
-// project, or a Notifier without an archive, can call nothing.
-type Access struct {
-	Role    Role
-	Project string // the only one of a Researcher
-	Archive string // the only one of a Notifier
-
-	// The name of the key, for events: it says which of the deployment's keys has acted. "" if it is
-	// not known.
-	Name string
+// Verifies verifies a bearer token; access.Verifier does it. An error that is not an Unavailable has
+// access.ErrUnauthenticated, and its text is for the caller.
+type Verifies interface {
+	Verify(ctx context.Context, token string) (access.Identity, error)
 }
 
-// ParseAccess reads what String returns: "administrator", or e.g. "researcher:jingles" or "notifier:maps". All
-// else is an Invalid.
-func ParseAccess(text string) (Access, error) {
-	role, name, bound := strings.Cut(text, ":")
-	switch {
-	case Role(role) == Administrator && !bound:
-		return Access{Role: Administrator}, nil
-	case Role(role) == Researcher && research.Names.MatchString(name):
-		return Access{Role: Researcher, Project: name}, nil
-	case Role(role) == Notifier && revision.Names.MatchString(name):
-		return Access{Role: Notifier, Archive: name}, nil
-	}
-	return Access{}, fault.New(fault.Invalid,
-		"found %q; expected administrator, researcher:PROJECT or "+
-			"notifier:ARCHIVE", text)
-}
-
-// String is the role, with the project of a researcher, and the archive of a notifier. ParseAccess
-// reads it back.
-func (x Access) String() string {
-	bound := x.Project + x.Archive
-	if bound == "" {
-		return string(x.Role)
-	}
-	return string(x.Role) + ":" + bound
-}
-
-// keyed is the key of a context for the id of the API key, named for the name of the key.
+// keyed is the key of a context for the id of the API key, calling that for the identity.
 type (
-	keyed struct{}
-	named struct{}
+	keyed   struct{}
+	calling struct{}
 )
 
 // WithKey says with which key a request came: by its id, which the gateway knows when it has verified
 // the key. What the request itself says must not get here.
 func WithKey(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, keyed{}, id)
+}
+
+// identityOf is who makes a request, as identified found out. Without it, nobody, who may do nothing.
+func identityOf(ctx context.Context) access.Identity {
+	x, _ := ctx.Value(calling{}).(access.Identity)
+	return x
+}
+
+// identified finds out who calls, before anything else of the request is read. What is there to say who calls is
+// verified, also where nobody needs to say it.
+func (a *API) identified(c huma.Context, next func(huma.Context)) {
+	x, err := a.identify(c)
+	if err != nil {
+		challenge(c, err)
+		a.refuse(c, err)
+		return
+	}
+	next(huma.WithValue(c, calling{}, x))
+}
+
+// identify is who calls: the subject of the bearer token, or else the API key, or else, where calls need neither,
+// anybody, who may do everything.
+func (a *API) identify(c huma.Context) (x access.Identity, err error) {
+	r, _ := humago.Unwrap(c)
+	id, _ := c.Context().Value(keyed{}).(string)
+	tokens := bearers(r)
+	switch {
+	case len(tokens) > 1:
+		return x, access.Refused("Authorization: expected one token, found several")
+	case len(tokens) > 0:
+		return a.bearer(c, tokens[0])
+	case id != "" && a.Keys != nil:
+		return a.Keys[id],
+			nil // an id that is not known has no grants: the key was made outside of the deployment
+	case a.Keys == nil && a.Issuer == nil:
+		return access.Identity{Grants: []access.Grant{{Role: administrator}}}, nil
+	}
+	return x, access.Refused("the call does not say who makes it; send a token in the header " +
+		"Authorization: Bearer TOKEN, or a key of the deployment in the header x-api-key")
+}
+
+// bearers are the bearer tokens of a request. What else is in the header Authorization is not for us: a proxy before
+// the API can have a scheme of its own.
+func bearers(r *http.Request) (tokens []string) {
+	for _, value := range r.Header.Values("Authorization") {
+		scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
+		if strings.EqualFold(scheme, "Bearer") {
+			tokens = append(tokens, strings.TrimSpace(token))
+		}
+	}
+	return tokens
+}
+
+// bearer is the identity of a token.
+func (a *API) bearer(c huma.Context, token string) (x access.Identity, err error) {
+	switch {
+	case c.Header(v1.UserHeader) != "":
+		return x, fault.New(fault.Invalid,
+			"%s: who calls is the subject of the token; leave the header out", v1.UserHeader)
+	case a.Issuer == nil:
+		return x, access.Refused("this deployment has no issuer of tokens")
+	}
+	return a.Issuer.Verify(c.Context(), token)
+}
+
+// roleOf is the role of an identity for actions, which have rules of their own: some need an administrator.
+func roleOf(x access.Identity) ingest.Role {
+	switch {
+	case x.Is(administrator):
+		return ingest.Administrator
+	case x.Is(operator):
+		return ingest.Operator
+	}
+	return ingest.Viewer
 }

@@ -1,25 +1,44 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/research"
+	"archivist/pkg/revisions/revision"
 )
 
 // keys are what the keys of a test allow.
-var keys = map[string]api.Access{"theirs": {Role: api.Administrator},
-	"one": {Role: api.Researcher, Project: "jingles"}, "other": {Role: api.Researcher, Project: "songs"},
-	"hook": {Role: api.Notifier, Archive: "maps"}, "named": {Role: api.Administrator, Name: "bench-3"},
-	"hooks": {Role: api.Notifier, Archive: "songs"}}
+var keys = map[string]access.Identity{"theirs": granted("administrator"),
+	"one":   granted("researcher:jingles"),
+	"other": granted("researcher:songs"), "hook": granted("notifier:maps"),
+	"hooks": granted("notifier:songs"),
+	"named": {Name: "bench-3", Grants: granted("administrator").Grants}}
+
+// granted is an identity with grants.
+func granted(grants ...string) (x access.Identity) {
+	for _, text := range grants {
+		g, err := access.Parse(text)
+		if err != nil {
+			panic(err)
+		}
+		x.Grants = append(x.Grants, g)
+	}
+	return x
+}
 
 // keyed serves the API behind a gateway that takes a key's id for the key.
 func keyed(t *testing.T) (c *v1.Client, q *queue.Queue) {
@@ -63,9 +82,8 @@ var ofResearchers = []string{"POST /v1/research/{project}/hello", "POST /v1/rese
 	"POST /v1/research/{project}/next", "POST /v1/research/{project}/accept", "POST /v1/research/{project}/reports",
 	"GET /v1/research/{project}/leases/{lease}"}
 
-// TestRoles calls each operation with each key. That of a researcher is for the operations of its
-// project; an unknown one, and none, are for nothing; that of an administrator is for everything. The
-// document says the same.
+// TestRoles: the document says of each operation which roles can call it, by either scheme, and an unknown key, or
+// none, is for nothing.
 func TestRoles(t *testing.T) {
 	c, _ := keyed(t)
 	n := 0
@@ -73,19 +91,23 @@ func TestRoles(t *testing.T) {
 		n++
 		method, path, _ := strings.Cut(name, " ")
 		opened := slices.Contains(ofResearchers, name)
-		notifies := name == "POST /v1/archives/{archive}/revisions"
-		for key, allowed := range map[string]bool{"theirs": true, "one": opened, "other": false, "none": false,
-			"": false, "hook": notifies, "hooks": false} {
+		for key, want := range map[string]string{"none": "forbidden", "": "unauthenticated"} {
+			if key == "none" && name == "GET /v1/whoami" {
+				continue // who may do nothing can ask for that
+			}
 			resp, text := ask(t, method, c.URL+pathOf.Replace(path), "{}", "x-api-key", key)
 			var p v1.Problem
 			_ = json.Unmarshal([]byte(text), &p) // other answers are none
-			refused := p.Type == "urn:archivist:problem:forbidden" && resp.StatusCode == http.StatusForbidden
-			if refused == allowed || refused && p.Detail == "" {
+			if p.Type != "urn:archivist:problem:"+want || resp.StatusCode != p.Status ||
+				p.Detail == "" ||
+				(resp.Header.Get("WWW-Authenticate") != "") != (key == "") {
 				t.Errorf("%s with the key %q: %d %s", name, key, resp.StatusCode, text)
 			}
 		}
-		if says := fmt.Sprint(op["security"]); strings.Contains(says, "researcher") != opened ||
-			!strings.Contains(says, "administrator") {
+		says := fmt.Sprint(op["security"])
+		if strings.Contains(says, "researcher") != opened || strings.Count(says,
+			"[administrator]") != map[bool]int{false: 2}[name == "GET /v1/whoami"] ||
+			strings.Contains(says, "viewer") && !strings.Contains(says, "operator") {
 			t.Errorf("%s: the document says %s", name, says)
 		}
 		if !strings.Contains(op["description"].(string), "Role: ") {
@@ -106,10 +128,10 @@ func TestRoles(t *testing.T) {
 func TestRefusalsOfRoles(t *testing.T) {
 	c, _ := keyed(t)
 	for key, says := range map[string]string{
-		"one":   `"Submit a batch" needs the role administrator; the API key has the role researcher`,
-		"other": `"Submit a batch" needs the role administrator; the API key has the role researcher`,
-		"none": `"Submit a batch" needs the role administrator; the API key has no role. The setting apiKeys of the ` +
-			`deployment makes keys with roles`,
+		"one": `"Submit a batch" needs the role operator, administrator or depositor of the collection; the caller ` +
+			`has researcher:jingles`,
+		"none": `"Submit a batch" needs the role operator, administrator or depositor of the collection; the API key ` +
+			`has no role. The setting apiKeys of the deployment makes keys with roles`,
 	} {
 		c.Key = key
 		_, err := c.Submit(t.Context(), good, "")
@@ -119,7 +141,8 @@ func TestRefusalsOfRoles(t *testing.T) {
 	}
 	c.Key = "other"
 	err := c.Bye(t.Context(), "jingles", "bench-3")
-	if !fault.Is(err, fault.Denied) || err.Error() != `the API key is for the research project "songs" only` {
+	if !fault.Is(err, fault.Denied) ||
+		err.Error() != `"Say that a researcher leaves": the caller is researcher of the project songs only` {
 		t.Error(err)
 	}
 	c.Key = "theirs"
@@ -129,18 +152,196 @@ func TestRefusalsOfRoles(t *testing.T) {
 	}
 }
 
-// TestAccess: an access is read as it is written; what is not one is refused.
-func TestAccess(t *testing.T) {
-	for _, a := range keys {
-		a.Name = "" // it is not a part of what the key allows
-		if got, err := api.ParseAccess(a.String()); err != nil || got != a {
-			t.Errorf("%s: %+v, %v", a, got, err)
+// tokens are identities by their tokens; "away" is a token while the issuer does not answer.
+type tokens map[string]access.Identity
+
+func (v tokens) Verify(_ context.Context, token string) (access.Identity, error) {
+	x, good := v[token]
+	switch {
+	case token == "away":
+		return x, fault.New(fault.Unavailable,
+			"the keys of the issuer are not known: https://login.example.org")
+	case !good:
+		return x, access.Refused("the token has expired; get a new one")
+	}
+	return x, nil
+}
+
+// ada is a person with a token.
+var ada = access.Identity{Subject: "4711", Name: `Ada "L"`, Grants: granted("operator",
+	"depositor:maps").Grants,
+	Expires: time.Date(2026, 11, 22, 10, 30, 0, 0, time.UTC), Claims: []string{"cognito:groups"}}
+
+// tokened serves the API for tokens, and for keys if they are not nil.
+func tokened(t *testing.T, keys map[string]access.Identity) (*v1.Client, *queue.Queue) {
+	a, _ := service(through)
+	a.Keys, a.Issuer = keys, tokens{"ada": ada, "none": {Subject: "4712", Claims: []string{"groups",
+		"scope"}},
+		"admin": {Subject: "1", Grants: granted("administrator").Grants},
+		"maps":  {Subject: "2", Grants: granted("depositor:maps").Grants},
+		"both":  {Subject: "3", Grants: granted("depositor:maps", "depositor:letters").Grants}}
+	h := a.Handler()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(api.WithKey(r.Context(), r.Header.Get("x-api-key"))))
+	}))
+	t.Cleanup(srv.Close)
+	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, a.Queue
+}
+
+// TestBearer: with an issuer a call needs a token or a key. A token that is there decides.
+func TestBearer(t *testing.T) {
+	c, _ := tokened(t, keys)
+	alone, _ := tokened(t, nil)
+	for _, row := range []struct {
+		c             *v1.Client
+		authorization string
+		key, user     string
+		status        int
+		says          string
+		challenge     string
+	}{
+		{c, "Bearer ada", "", "", 200, `"subject":"4711"`, ""},
+		{c, "bearer  ada ", "", "", 200,
+			`"grants":["operator","depositor:maps"],"expires":"2026-11-22T10:30:00Z"`, ""},
+		{c, "Bearer ada", "theirs", "", 200, `"subject":"4711"`, ""},
+		{c, "Bearer none", "", "", 200, `"grants":[]`, ""},
+		{c, "", "named", "", 200, `"name":"bench-3","grants":["administrator"]`, ""},
+		{c, "Basic YTpi", "named", "", 200, `"name":"bench-3"`, ""},
+		{c, "", "unknown", "", 200, `"grants":[]`, ""},
+		{c, "", "", "", 401, "Authorization: Bearer TOKEN", "Bearer"},
+		{c, "Basic YTpi", "", "", 401, "Authorization: Bearer TOKEN", "Bearer"},
+		{c, "Bearer old", "", "", 401, "the token has expired", `Bearer error="invalid_token"`},
+		{c, "Bearer old", "theirs", "", 401, "the token has expired",
+			`Bearer error="invalid_token"`},
+		{c, "Bearer", "theirs", "", 401, "the token has expired", `Bearer error="invalid_token"`},
+		{c, "Bearer away", "theirs", "", 503, "the archive cannot answer right now", ""},
+		{c, "Bearer ada", "", "ann", 422, "Archivist-User: who calls is the subject of the token",
+			""},
+		{alone, "", "", "", 401, "", "Bearer"},
+		{alone, "", "theirs", "", 401, "", "Bearer"},
+		{alone, "Bearer ada", "", "", 200, `"subject":"4711"`, ""},
+	} {
+		headers := []string{"Authorization", row.authorization, "x-api-key", row.key,
+			"Archivist-User", row.user}
+		resp, text := ask(t, "GET", row.c.URL+"/v1/whoami", "", headers...)
+		if resp.StatusCode != row.status || !strings.Contains(text, row.says) ||
+			resp.Header.Get("WWW-Authenticate") != row.challenge || strings.Contains(text,
+			"login.example.org") {
+			t.Errorf("%+v: %d %q %s", row, resp.StatusCode, resp.Header.Get("WWW-Authenticate"),
+				text)
 		}
 	}
-	for _, text := range []string{"", "researcher", "researcher:", "researcher:A", "administrator:jingles", "admin",
-		"viewer", "administrator:", ":jingles", "researcher:a,b", "notifier", "notifier:", "notifier:A"} {
-		if got, err := api.ParseAccess(text); !fault.Is(err, fault.Invalid) || got != (api.Access{}) {
-			t.Errorf("%q: %+v, %v", text, got, err)
+
+	open, _ := serve(t, through)
+	for authorization, want := range map[string]int{"Bearer ada": 401, "Basic YTpi": 200} {
+		if resp, text := ask(t, "GET", open.URL+"/v1/whoami", "", "Authorization",
+			authorization); resp.StatusCode != want {
+			t.Errorf("on an open stack: %d %s", resp.StatusCode, text)
 		}
+	}
+}
+
+// TestSeveralTokens: which of them counts is not decided here.
+func TestSeveralTokens(t *testing.T) {
+	c, _ := tokened(t, nil)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", c.URL+"/v1/whoami", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header["Authorization"] = []string{"Bearer maps", "Bearer admin"}
+	resp, err := c.HTTP.Do(r)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("%v, %v", resp, err)
+	}
+}
+
+// TestRolesOfTokens: who has none is told where they were looked for, and what defines is the administrator's.
+func TestRolesOfTokens(t *testing.T) {
+	c, _ := tokened(t, nil)
+	for _, row := range []struct {
+		token, method, path, body string
+		status                    int
+		says                      string
+	}{
+		{"none", "GET", "/v1/queue", "", 403, "the token gives none in the claim groups or scope"},
+		{"maps", "GET", "/v1/queue", "", 403,
+			`needs the role viewer, operator or administrator; the caller has depositor:maps`},
+		{"ada", "GET", "/v1/queue", "", 200, ""},
+		{"ada", "PUT", "/v1/collections/maps", "{}", 403,
+			"needs the role administrator; the caller has depositor:maps, operator"},
+		{"ada", "POST", "/v1/consumers/x/actions", `{"action":"delete","reason":"r"}`, 403,
+			"delete needs the role administrator"},
+		{"ada", "POST", "/v1/consumers/x/actions", `{"action":"pause","reason":"r"}`, 404, ""},
+		{"admin", "POST", "/v1/consumers/x/actions", `{"action":"delete","reason":"r"}`, 404, ""},
+		{"ada", "POST", "/v1/components/x/actions", `{"action":"delete","reason":"r"}`, 403,
+			"delete needs the role"},
+		{"ada", "POST", "/v1/archives/x/actions", `{"action":"delete","reason":"r"}`, 403,
+			"delete needs the role"},
+		{"both", "GET", "/v1/batches", "", 422, "expected one of letters, maps"},
+		{"both", "GET", "/v1/batches?collection=maps", "", 200, ""},
+		{"both", "GET", "/v1/batches?collection=songs", "", 404,
+			"no such thing in the collections of the caller"},
+		{"both", "GET", "/v1/batches?collection=", "", 422, "expected one of"},
+		{"maps", "GET", "/v1/batches", "", 200, ""},
+		{"maps", "GET", "/v1/batches?state=Pending", "", 200, ""},
+	} {
+		resp, text := ask(t, row.method, c.URL+row.path, row.body, "Authorization",
+			"Bearer "+row.token)
+		if resp.StatusCode != row.status || !strings.Contains(text, row.says) {
+			t.Errorf("%+v: %d %s", row, resp.StatusCode, text)
+		}
+	}
+}
+
+// TestActorsOfTokens: events name the subject, also that of a submission, whose submitter is what it says.
+func TestActorsOfTokens(t *testing.T) {
+	c, q := tokened(t, nil)
+	submit := func(token, body string) (status int, out v1.Accepted, text string) {
+		resp, text := ask(t, "POST", c.URL+"/v1/batches", body, "Authorization", "Bearer "+token,
+			"Idempotency-Key", "k")
+		_ = json.Unmarshal([]byte(text), &out) // a refusal has no id
+		return resp.StatusCode, out, text
+	}
+	const body = `{"collection":"maps","submitter":"bob","payload":{"url":"https://example.org/a.txt"}}`
+	_, out, _ := submit("ada", body)
+	b, err := q.Batch(t.Context(), out.ID)
+	if err != nil || b.Submitter != "bob" {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	resp, text := ask(t, "POST", c.URL+"/v1/batches/"+out.ID+"/actions",
+		`{"action":"hold","reason":"r"}`,
+		"Authorization", "Bearer ada")
+	if resp.StatusCode != http.StatusOK {
+		t.Error(text)
+	}
+	_, text = ask(t, "GET", c.URL+"/v1/batches/"+out.ID+"/events", "", "Authorization",
+		"Bearer ada")
+	if n := strings.Count(text, `"actor":"4711 (\"Ada \\\"L\\\"\")"`); n != 2 ||
+		strings.Contains(text, "unverified") {
+		t.Errorf("%d: %s", n, text)
+	}
+
+	// The keys of depositors are apart from those of others.
+	status, own, _ := submit("maps", strings.Replace(body, "bob", "eve", 1))
+	if _, again, _ := submit("maps", strings.Replace(body, "bob", "eve",
+		1)); status != http.StatusAccepted ||
+		own.ID == out.ID || again.ID != own.ID {
+		t.Errorf("%d %+v %+v %+v", status, out, own, again)
+	}
+	if status, _, text := submit("ada", strings.Replace(body, "bob", "eve",
+		1)); status != http.StatusConflict {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// TestNamesOfGrants: what a grant is limited to is named as where it is defined.
+func TestNamesOfGrants(t *testing.T) {
+	f, _ := reflect.TypeFor[v1.BatchRequest]().FieldByName("Collection")
+	if got := access.Names[access.Depositor].String(); got != f.Tag.Get("pattern") {
+		t.Error(got)
+	}
+	if access.Names[access.Researcher].String() != research.Names.String() ||
+		access.Names[access.Notifier].String() != revision.Names.String() {
+		t.Error("the names of projects or archives are others")
 	}
 }

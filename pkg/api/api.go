@@ -32,6 +32,7 @@ import (
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/explain"
 	"archivist/pkg/objects/inventory"
@@ -77,9 +78,12 @@ type API struct {
 	PendingWork research.Inbox // the queues of pending work
 	// CompletedWork puts reports on the queue of completed work.
 	CompletedWork func(ctx context.Context, reports []research.Report) error
-	// Keys are what the keys of the API allow, by their ids. A key that is not among them allows
-	// nothing. nil: calls need no key, as on a local stack.
-	Keys map[string]Access
+	// Keys are whom the keys of the API stand for, by their ids. A key that is not among them allows
+	// nothing.
+	Keys map[string]access.Identity
+	// Issuer verifies the tokens of people and machines; nil if there is none. Without it and without Keys, calls
+	// need neither, as on a local stack.
+	Issuer Verifies
 	// Resolves says that ARKs resolve here, for everybody.
 	Resolves bool
 	Log      *slog.Logger

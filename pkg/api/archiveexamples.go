@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/access"
 )
 
 const (
@@ -44,30 +45,32 @@ var (
 const onTasks = " Ids of tasks have slashes, so they are in the query."
 
 var archiveOperations = map[string]about{
-	"listArchives": {tag: "Archives", answer: listOf(archiveExample),
+	"listArchives": {tag: "Archives", role: viewer, answer: listOf(archiveExample),
 		description: "All archives, by name. Those that were deleted are left out."},
-	"getArchive": {tag: "Archives", refusals: []problemType{notFound},
+	"getArchive": {tag: "Archives", role: viewer, refusals: []problemType{notFound},
 		answer: v1.ArchiveStatus{Archive: archiveExample,
 			Open:       map[string]int{"blocked": 1, stateRunning: 1},
 			RunningNow: []v1.Task{taskExample}, Limit: 20, Locks: []v1.ArchiveLock{},
 			Schedules: []v1.ArchiveSchedule{}},
 		description: "How far it is planned, what runs, who has which lock, and what its schedules start next."},
-	"putArchive": {tag: "Archives", refusals: []problemType{notFound, conflict, changed},
+	"putArchive": {tag: "Archives", role: administrator, refusals: []problemType{notFound, conflict,
+		changed},
 		request: archiveDefinition,
 		answer:  archiveExample,
 		description: "The same settings again change nothing that matters. The baseline cannot be changed when " +
 			"revisions " +
 			"are planned. The name of an archive that was deleted begins in a new epoch."},
-	"actOnArchive": {tag: "Archives", refusals: []problemType{notFound, conflict, changed},
+	"actOnArchive": {tag: "Archives", role: operator, refusals: []problemType{notFound, conflict,
+		changed},
 		request: v1.ArchiveAction{Action: "pause", Reason: "The repository is being moved."},
 		answer:  archiveExample,
 		description: "Each action has its own fields; others are refused. If the archive is already as the action " +
 			"wants it, nothing is changed. Only an archive that was stopped, because a revision has become " +
 			"another, can `restart`. With an `Idempotency-Key` the action is done once."},
-	"listArchiveEvents": {tag: "Archives", refusals: []problemType{notFound},
+	"listArchiveEvents": {tag: "Archives", role: viewer, refusals: []problemType{notFound},
 		answer:      events(v1.EventArchiveAdded, "Archive", `{"mode": "active", "epoch": 1}`),
 		description: "What people and the service have changed, oldest first."},
-	"previewRevision": {tag: "Archives", refusals: []problemType{notFound, conflict},
+	"previewRevision": {tag: "Archives", role: viewer, refusals: []problemType{notFound, conflict},
 		answer: v1.RevisionPreview{Revision: 13, Problems: []v1.DefinitionProblem{},
 			Tasks: []v1.PreviewTask{
 				{Task: "index", Cancels: []v1.PreviewRelation{},
@@ -76,23 +79,23 @@ var archiveOperations = map[string]about{
 		description: "Reads the definition of a revision from the archive, and says what it would plan if it were " +
 			"the " +
 			"next one. Nothing is changed. It is a conflict if the revision is planned already."},
-	"notifyRevision": {tag: "Archives", role: Notifier,
+	"notifyRevision": {tag: "Archives", role: administrator, also: access.Notifier,
 		refusals: []problemType{notFound, conflict, changed},
 		request:  v1.RevisionNotice{Revision: 12, Transaction: hashExample},
 		answer:   revisionExample,
 		description: "All that the hook of a repository does. Notices may come in any order and more than once. The " +
 			"same revision with another transaction makes the manager ask the repository, and stops the archive if " +
 			"that says so. A program that a task runs gives the token of its run in `Archivist-Run`."},
-	"listRevisions": {tag: "Archives", refusals: []problemType{notFound},
+	"listRevisions": {tag: "Archives", role: viewer, refusals: []problemType{notFound},
 		answer: listOf(revisionExample),
 		description: "The newest first, 100 to a page. `maps` is the present epoch of the archive, `maps@1` the " +
 			"first."},
-	"getRevision": {tag: "Archives", refusals: []problemType{notFound, conflict},
+	"getRevision": {tag: "Archives", role: viewer, refusals: []problemType{notFound, conflict},
 		answer: v1.RevisionPlan{ArchiveRevision: revisionExample, Plan: []v1.Task{taskExample}},
 		description: "The revision with all of its tasks, what each waits for, and what became of that. Whoever is " +
 			"going to wait for the revision and is run by a task gives the token of the run in `Archivist-Run`: one " +
 			"that would wait for itself, or for a later revision, gets a conflict."},
-	"getRevisionGraph": {tag: "Archives", refusals: []problemType{notFound, conflict},
+	"getRevisionGraph": {tag: "Archives", role: viewer, refusals: []problemType{notFound, conflict},
 		answer: v1.RevisionGraph{DOT: `digraph "Revision maps/12" {}`, Mermaid: "flowchart LR",
 			SVG: `<svg xmlns="http://www.w3.org/2000/svg"/>`,
 			Nodes: []v1.GraphNode{{ID: taskExampleID, Label: "index", State: stateRunning,
@@ -101,50 +104,53 @@ var archiveOperations = map[string]about{
 		description: "The tasks of the revision with their states, and those of other revisions that they wait for " +
 			"or supersede, or that have superseded them. Of tasks that they supersede, those of the 10 revisions " +
 			"before are looked at. It is a conflict if the revision is not planned yet."},
-	"listRevisionEvents": {tag: "Archives", refusals: []problemType{notFound},
+	"listRevisionEvents": {tag: "Archives", role: viewer, refusals: []problemType{notFound},
 		answer: events(v1.EventRevisionNotified, "Revision",
 			`{"transaction": "9fceb02d", "state": "notified"}`),
 		description: "What happened to the revision, oldest first."},
 
-	"listTasks": {tag: "Tasks", refusals: []problemType{notFound}, answer: listOf(taskExample),
+	"listTasks": {tag: "Tasks", role: viewer, refusals: []problemType{notFound},
+		answer: listOf(taskExample),
 		states: v1.TaskStates,
 		description: "The newest first; those of one revision in their order. The filters are applied before the " +
 			"paging: a page can be short, and is the last only if it has no cursor."},
-	"runTask": {tag: "Tasks", refusals: []problemType{notFound, conflict, changed},
+	"runTask": {tag: "Tasks", role: operator, refusals: []problemType{notFound, conflict, changed},
 		request: v1.TaskRun{Revision: 12, Reason: "The index was damaged."}, answer: taskExample,
 		description: "Runs the task with the definition of the revision. It waits for its turn of its lock, and " +
 			"supersedes nothing newer. With an `Idempotency-Key`, of letters, digits, hyphens and underscores, the " +
 			"same " +
 			"request within 7 days gives the same run."},
-	"getTask": {tag: "Tasks", refusals: []problemType{notFound},
+	"getTask": {tag: "Tasks", role: viewer, refusals: []problemType{notFound},
 		answer: v1.TaskDetails{Task: taskExample, Attempts: []v1.TaskAttempt{{Attempt: 1,
 			Execution: "task-01M7ZBMEYHBB62YP6RY21T1GQ8", Started: timeExample,
 			Began: timeExample}}},
 		description: "The task as it stands, with its attempts." + onTasks},
-	"listTaskEvents": {tag: "Tasks", refusals: []problemType{notFound},
+	"listTaskEvents": {tag: "Tasks", role: viewer, refusals: []problemType{notFound},
 		answer: events(v1.EventTaskState, "Task",
 			`{"from": "ready", "to": "dispatched", "attempt": 1}`),
 		description: "What happened to the task, oldest first." + onTasks},
-	"getTaskLog": {tag: "Tasks", refusals: []problemType{notFound},
+	"getTaskLog": {tag: "Tasks", role: viewer, refusals: []problemType{notFound},
 		answer: v1.TaskLog{Attempt: 1, Parts: []v1.TaskLogPart{{Time: timeExample, Stream: "stdout",
 			Text: "12 sheets indexed\n"}}, Next: "000001"},
 		description: "What the programs of an attempt have written, by default of the newest. To follow it, pass " +
 			"`next` " +
 			"of each response as `from` of the next request until `ended`." + onTasks},
-	"actOnRevision": {tag: "Archives", refusals: []problemType{notFound, conflict, changed},
+	"actOnRevision": {tag: "Archives", role: operator, refusals: []problemType{notFound, conflict,
+		changed},
 		request: v1.RevisionAction{Action: "rerun-failed", Reason: "The disk was full."},
 		answer:  v1.RevisionOutcome{Started: []v1.Task{taskExample}, Left: []string{}},
 		description: "Runs the failed tasks of a revision again, with their dependents: a task that also waited for " +
 			"another failed one follows that. A task that cannot be run is in `left`. Nothing that has failed is a " +
 			"conflict."},
-	"listTaskOutputs": {tag: "Tasks", refusals: []problemType{notFound},
+	"listTaskOutputs": {tag: "Tasks", role: viewer, refusals: []problemType{notFound},
 		answer: listOf(outputExample),
 		description: "The files that an attempt has left, by default the newest. A task of which the newest attempt " +
 			"succeeded has all that its definition names." + onTasks},
-	"getTaskOutput": {tag: "Tasks", refusals: []problemType{notFound},
+	"getTaskOutput": {tag: "Tasks", role: viewer, refusals: []problemType{notFound},
 		redirect:    "application/octet-stream",
 		description: "The content of a file: a redirect to the storage." + onTasks},
-	"actOnTask": {tag: "Tasks", refusals: []problemType{notFound, conflict, changed},
+	"actOnTask": {tag: "Tasks", role: operator, refusals: []problemType{notFound, conflict,
+		changed},
 		request: v1.TaskAction{Action: "cancel", Reason: "It hangs."}, answer: taskExample,
 		description: "A task that has not started is cancelled at once. One that runs is told to end, and is ended " +
 			"after " +

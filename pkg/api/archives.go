@@ -222,6 +222,10 @@ func (a *API) actOnArchive(ctx context.Context, in *ArchiveAction) (v1.Archive, 
 		return v1.Archive{}, err
 	}
 
+	if err := in.mayDo(in.Body.Action); err != nil {
+		return v1.Archive{}, err
+	}
+
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return v1.Archive{}, err

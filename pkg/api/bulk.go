@@ -123,14 +123,14 @@ func (a *API) start(ctx context.Context, in *OperationRequest) (*queue.Operation
 		if err := onlyDoctor(b); err != nil {
 			return nil, err
 		}
-		return a.admin().StartDoctor(ctx, b.Repair, b.Reason, actor, role, request)
+		return a.admin().StartDoctor(ctx, b.Repair, b.Reason, actor, in.role(), request)
 	}
 
 	bulk, err := bulkOf(b)
 	if err != nil {
 		return nil, err
 	}
-	return a.admin().Start(ctx, bulk, b.Reason, actor, role, request, b.DryRun)
+	return a.admin().Start(ctx, bulk, b.Reason, actor, in.role(), request, b.DryRun)
 }
 
 // onlyDoctor returns an Invalid if a request for the doctor has a field that only bulk
@@ -194,5 +194,5 @@ func (a *API) actOnOperation(ctx context.Context, in *OperationAction) (v1.Opera
 	if in.Body.Action == "continue" {
 		act = a.admin().Continue
 	}
-	return operation(act(ctx, in.ID, in.Body.Reason, actor, role))
+	return operation(act(ctx, in.ID, in.Body.Reason, actor, in.role()))
 }

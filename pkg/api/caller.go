@@ -14,33 +14,56 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/access"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/registry"
 )
 
 // Caller is who makes a request. The header is for the record only: it gives no rights. Those are the
-// API key's (Access).
+// identity's.
 type Caller struct {
 	User string `header:"Archivist-User" maxLength:"100"`
 
-	// The name of the key with which the request came, "" if it has none. API Gateway has verified the
-	// key.
-	key string
+	who access.Identity
 }
 
-// Resolve takes over the name of the key. huma calls it when the request is read.
+// Resolve takes over who was identified. huma calls it when the request is read.
 func (c *Caller) Resolve(ctx huma.Context) []error {
-	c.key, _ = ctx.Context().Value(named{}).(string)
+	c.who = identityOf(ctx.Context())
 	return nil
 }
 
-// actor is the caller's name in events: that of the key, since it was verified. The name in the request
-// was not, so the actor says that, and the quotes keep it apart from our own words. The error is an
-// Invalid for a name that no event can have, e.g. with a line break.
-func (c Caller) actor() (string, error) {
-	who := operator
-	if c.key != "" {
-		who = "the key " + c.key
+// role is what the caller may do of actions.
+func (c Caller) role() ingest.Role { return roleOf(c.who) }
+
+// mayDo returns a Denied if the caller may not do an action on something that is defined: who defines it is an
+// administrator, and so is who deletes it.
+func (c Caller) mayDo(action string) error {
+	if action != "delete" || c.who.Is(administrator) {
+		return nil
 	}
+	return fault.New(fault.Denied, "%s needs the role administrator; the caller has %s", action,
+		has(c.who))
+}
+
+// named is an identity in events: the subject of the token, with the name that the issuer knows, or the name of the
+// key. Both were verified. The quotes keep what people call themselves apart from our own words.
+func named(x access.Identity) string {
+	switch {
+	case x.Subject != "" && x.Name != "":
+		return fmt.Sprintf("%s (%q)", x.Subject, x.Name)
+	case x.Subject != "":
+		return x.Subject
+	case x.Name != "":
+		return "the key " + x.Name
+	}
+	return nobody
+}
+
+// actor is the caller's name in events. The name in the request was not verified, so the actor says that. A call with
+// a token has none. The error is an Invalid for a name that no event can have, e.g. with a line break.
+func (c Caller) actor() (string, error) {
+	who := named(c.who)
 
 	if c.User == "" {
 		return who, nil
@@ -92,7 +115,7 @@ type Asking struct {
 	RawBody []byte
 }
 
-// Resolve takes over the name of the key, and refuses null in the body: a template whose value is missing would
+// Resolve takes over who was identified, and refuses null in the body: a template whose value is missing would
 // otherwise act on more than it names, or hold without an end. huma calls it after it has validated the body, and
 // answers 422 with all errors.
 func (in *Asking) Resolve(ctx huma.Context) []error {
@@ -125,11 +148,8 @@ func nulls(path string, value any) (out []error) {
 	return out
 }
 
-// operator is the actor of requests without a key that has a name: on a local stack.
-const operator = "an operator"
-
-// role is the role of all callers who act: operations that act need the key of an Administrator.
-const role = ingest.Administrator
+// nobody is the actor of requests without a token and without a key that has a name: on a local stack.
+const nobody = "an operator"
 
 // by says who asks for something, and why. The error is an Invalid for a name that cannot be stored.
 func (c Caller) by(reason string) (by registry.By, err error) {

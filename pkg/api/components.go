@@ -201,6 +201,10 @@ func (a *API) putComponent(ctx context.Context,
 // actOnComponent acts on a component, and answers with the component after it, unless it is deleted.
 func (a *API) actOnComponent(ctx context.Context,
 	in *ComponentAction) (out v1.ComponentOutcome, err error) {
+	if err := in.mayDo(in.Body.Action); err != nil {
+		return out, err
+	}
+
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return out, err

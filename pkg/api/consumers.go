@@ -173,6 +173,10 @@ func (a *API) putConsumer(ctx context.Context, in *PutConsumer) (out v1.Consumer
 // actOnConsumer acts on a consumer, and answers with the consumer after it, unless it is deleted.
 func (a *API) actOnConsumer(ctx context.Context,
 	in *ConsumerAction) (out v1.ConsumerOutcome, err error) {
+	if err := in.mayDo(in.Body.Action); err != nil {
+		return out, err
+	}
+
 	by, err := in.by(in.Body.Reason)
 	if err != nil {
 		return out, err

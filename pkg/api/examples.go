@@ -148,7 +148,7 @@ var requeueAll = v1.OperationRequest{Action: "requeue", ActionOptions: sourceIsB
 
 var operationExample = v1.Operation{
 	ID: operationID, Action: "requeue", State: v1.OperationRunning, Filter: requeueAll.Filter,
-	Reason: sourceIsBack.Reason, Actor: operator, Execution: operationID + "-1",
+	Reason: sourceIsBack.Reason, Actor: nobody, Execution: operationID + "-1",
 	Started: timeExample,
 	Counts:  v1.OperationCounts{Planned: 120, Done: 80, Refused: 3, Left: 37},
 }
@@ -163,7 +163,7 @@ var findingExample = v1.Finding{Invariant: "batch-counts", Subject: "batch:" + b
 	Evidence: "it counts 3 failed jobs; 2 of its jobs are Failed",
 	Command:  "archivist doctor --repair"}
 
-var holdExample = v1.Hold{Target: "collection:maps", Reason: "Rights are unclear.", Actor: operator,
+var holdExample = v1.Hold{Target: "collection:maps", Reason: "Rights are unclear.", Actor: nobody,
 	Since: timeExample, Until: "2026-11-23T06:00:00Z"}
 
 // interrupted is an operation after it was interrupted.
@@ -183,7 +183,7 @@ func events(kind, subject, detail string) v1.List[v1.Event] {
 	return v1.List[v1.Event]{Items: []v1.Event{{
 		ID: "01M7ZBMEYHBB62YP6RY21T1GQ7." + subject, Version: 2, Type: kind, Time: timeExample,
 		Outcome: "success",
-		Actor:   operator, Component: "scheduler", Detail: []byte(detail),
+		Actor:   nobody, Component: "scheduler", Detail: []byte(detail),
 	}}}
 }
 
@@ -204,7 +204,7 @@ var logEventExample = v1.LogEvent{ID: "01M7ZBMEYHBB62YP6RY21T1GQ7.1",
 var historyExample = v1.HistoryEvent{ID: "01M7ZBMEYHBB62YP6RY21T1GQ7.0", SubjectType: "Object",
 	SubjectID: "ark:/99999/fk4tq65d6k", Version: 1, Type: v1.EventObjectCreate, Action: "create",
 	Time:    timeExample,
-	Outcome: "success", Actor: operator, Component: "record",
+	Outcome: "success", Actor: nobody, Component: "record",
 	Identifiers: []string{"ark:/99999/fk4tq65d6k", "map-1851"},
 	Detail: map[string]any{"version": 1, "versions": 1, "localIds": []string{"map-1851"},
 		"job": jobID}}
@@ -230,7 +230,7 @@ var replayExample = v1.Replay{ID: operationID, Consumer: "search",
 	From: "time:2026-11-01T00:00:00Z", Until: "latest",
 	Filter: "Object+Modify", State: v1.ReplayRunning, Partitions: new(2), PartitionsDone: new(1),
 	Read: new(int64(1200)), Total: new(int64(4000)),
-	Reason: "The function had a bug.", Actor: operator, Started: timeExample}
+	Reason: "The function had a bug.", Actor: nobody, Started: timeExample}
 
 var parkedExample = v1.ParkedEvent{Partition: "maps", Seq: 1842, Key: "Object#" + arkExample,
 	Event: "01M7ZBMEYHBB62YP6RY21T1GQ9.Object", Type: v1.EventObjectModify, Subject: "Object:" +
@@ -285,7 +285,7 @@ var componentExample = func() v1.Component {
 
 var runExample = v1.ComponentRun{ID: operationID, Component: "count-words", Definition: 1,
 	State: v1.RunEnded,
-	Actor: operator, Reason: "The metadata is corrected.", Started: timeExample, Ended: timeExample,
+	Actor: nobody, Reason: "The metadata is corrected.", Started: timeExample, Ended: timeExample,
 	Until:    timeExample,
 	MaxItems: 1000, Counts: v1.RunCounts{Done: 1},
 	Items: []v1.RunItem{{Item: itemID, State: "success",

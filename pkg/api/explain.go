@@ -33,6 +33,9 @@ func (a *API) explaining(h huma.API) {
 	get(a, h, "/v1/explain/{id...}", "explain", "Explain what a thing waits for",
 		func(ctx context.Context, in *ExplainInput) (v1.Explanation, error) {
 			x, err := a.explain(ctx, in)
+			if err == nil {
+				x, err = a.withinLimits(ctx, x)
+			}
 			if err != nil {
 				return v1.Explanation{}, err
 			}

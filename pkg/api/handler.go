@@ -10,13 +10,13 @@ import (
 // page at /docs. It can be called more than once; the handlers share the caches of a.
 //
 // A request passes, from the outside: guarded (headers, panics), caused (the cause of what it changes),
-// routed (paths and methods), then the mux, and in huma permitted (the key's role), deployed (whether
+// routed (paths and methods), then the mux, and in huma identified (who calls), permitted (the role), deployed (whether
 // there is such a service), queried (whether the query is understood) and the checks of the
 // schema, before a handler sees it.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	h := humago.New(mux, configuration())
-	h.UseMiddleware(a.permitted, a.deployed, a.queried)
+	h.UseMiddleware(a.identified, a.permitted, a.deployed, a.queried)
 	a.batches(h)
 	a.jobs(h)
 	a.actions(h)
@@ -47,6 +47,7 @@ func (a *API) Handler() http.Handler {
 	a.revisions(h)
 	a.tasks(h)
 	a.explaining(h)
+	a.asking(h)
 	if err := complete(h); err != nil {
 		panic(err) // a route has no description: every test of a handler fails
 	}

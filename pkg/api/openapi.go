@@ -57,15 +57,26 @@ func configuration() huma.Config {
 	// Relative to the URL of the document, so it is right in every deployment: the API does
 	// not know under which path a gateway serves it.
 	c.Servers = []*huma.Server{{URL: ".", Description: "The deployment that serves this document"}}
-	c.Security = []map[string][]string{{"apiKey": {string(Administrator)}}}
-	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"apiKey": {
-		Type: "apiKey",
-		In:   "header",
-		Name: "x-api-key",
-		Description: "A key of the deployment, which has a role. Every deployment on AWS requires one; a local stack " +
-			"does not. Each operation names the roles that can call it. The role researcher is for one project, the " +
-			"role notifier for one archive.",
-	}}
+	c.Security = []map[string][]string{{"bearer": {string(administrator)}},
+		{"apiKey": {string(administrator)}}}
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"bearer": {
+			Type:         "http",
+			Scheme:       "bearer",
+			BearerFormat: "JWT",
+			Description: "A token of the issuer of the deployment, for a person or a machine. Its " +
+				"roles are in one of its claims. Each operation names the roles that can call it; " +
+				"one of them is enough. The role depositor is for one collection, researcher for " +
+				"one project, notifier for one archive.",
+		},
+		"apiKey": {
+			Type: "apiKey",
+			In:   "header",
+			Name: "x-api-key",
+			Description: "A key of the deployment, which has one of the roles. A deployment on AWS requires one; a " +
+				"local stack requires neither a key nor a token.",
+		},
+	}
 
 	c.DocsPath = ""     // our own page loads nothing from elsewhere
 	c.CreateHooks = nil // no $schema fields: responses have exactly the fields of the types
@@ -75,7 +86,8 @@ func configuration() huma.Config {
 }
 
 // everywhere are the error responses that any operation can have.
-var everywhere = []problemType{notAuthorized, invalidRequest, tooManyRequests, internalError,
+var everywhere = []problemType{unauthenticated, notAuthorized, invalidRequest, tooManyRequests,
+	internalError,
 	unavailable,
 	gatewayTimeout}
 

@@ -1,37 +1,60 @@
 package api
 
 import (
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/fault"
 )
 
-// may returns a Denied if the key does not allow an operation that is called for a project or an
-// archive, "" if it is for none. An Administrator may do everything. The roles of a researcher and of a
-// notifier are for one project or archive, which has to be in the path; an operation that needs such a
-// role, and has none there, is open to nobody but an Administrator. The messages say what is needed,
-// never which keys there are.
-func (x Access) may(op *huma.Operation, project, archive string) error {
-	need := operations[op.OperationID].needs()
-	switch {
-	case x.Role == "":
-		return fault.New(fault.Denied,
-			"%q needs the role %s; the API key has no role. The setting apiKeys of the "+
-				"deployment makes keys with roles", op.Summary, need)
-	case x.Role == Administrator:
+// may returns an error if an identity may not call an operation. It is the one place that decides. The roles of a
+// researcher and of a notifier are for one project or archive, which is in the path; that of a depositor is for what
+// is in a collection, which the scope of the operation finds. What is said of it is the same whether a thing is in
+// another collection or does not exist. The messages say what is needed, never what there is.
+func (a *API) may(c huma.Context, x access.Identity) error {
+	op := c.Operation()
+	of := operations[op.OperationID]
+	collections := x.Of(access.Depositor)
+	switch limited := x.Of(of.also); {
+	case of.anyone || x.Is(of.needs()):
 		return nil
-	case x.Role != need:
-		return fault.New(fault.Denied, "%q needs the role %s; the API key has the role %s",
-			op.Summary, need, x.Role)
-	case x.Role == Notifier && (x.Archive == "" || x.Archive != archive):
-		return fault.New(fault.Denied, "the API key is for the archive %q only", x.Archive)
-	case x.Role == Researcher && (x.Project == "" || x.Project != project):
-		return fault.New(fault.Denied, "the API key is for the research project %q only", x.Project)
+	case len(limited) > 0:
+		within := map[access.Role]string{access.Researcher: "project",
+			access.Notifier: "archive"}[of.also]
+		if slices.Contains(limited, c.Param(within)) {
+			return nil
+		}
+		return fault.New(fault.Denied, "%q: the caller is %s of the %s %s only", op.Summary,
+			of.also, within,
+			strings.Join(limited, ", "))
+	case of.scope != nil && len(collections) > 0:
+		return a.inside(c, of.scope, collections)
+	case len(x.Grants) > 0:
+		return fault.New(fault.Denied, "%q needs the role %s; the caller has %s", op.Summary,
+			of.anyOf(), has(x))
+	case len(x.Claims) > 0:
+		return fault.New(fault.Denied, "%q needs the role %s; the token gives none in the claim %s",
+			op.Summary,
+			of.anyOf(), strings.Join(x.Claims, " or "))
 	}
-	return nil
+	return fault.New(fault.Denied,
+		"%q needs the role %s; the API key has no role. The setting apiKeys of the "+
+			"deployment makes keys with roles", op.Summary, of.anyOf())
+}
+
+// has are the grants of an identity, for people.
+func has(x access.Identity) string {
+	var all []string
+	for _, g := range x.Grants {
+		all = append(all, g.String())
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // ofRevisions reports whether operations with this tag are of the revision queue.
@@ -41,6 +64,18 @@ func ofRevisions(tag string) bool { return tag == "Archives" || tag == "Tasks" }
 func (a *API) refuse(c huma.Context, err error) {
 	_, w := humago.Unwrap(c)
 	a.problem(err).(*refusal).write(w)
+}
+
+// challenge says in a header how to call, to one who is not authenticated (RFC 6750, section 3).
+func challenge(c huma.Context, err error) {
+	if !errors.Is(err, access.ErrUnauthenticated) {
+		return
+	}
+	says := "Bearer"
+	if r, _ := humago.Unwrap(c); len(bearers(r)) > 0 {
+		says = `Bearer error="invalid_token"`
+	}
+	c.SetHeader("WWW-Authenticate", says)
 }
 
 // errNoRevisions: the deployment has no revision queue.
@@ -56,22 +91,11 @@ func (a *API) deployed(c huma.Context, next func(huma.Context)) {
 	next(c)
 }
 
-// permitted refuses a call that its key does not allow, before anything of the request is read. The id
-// of the key is in the context, put there by WithKey. An id that is not in a.Keys has the zero Access,
-// and so no rights: a key that was made outside of the deployment is refused.
+// permitted refuses a call that its caller may not make, before the handler reads anything.
 func (a *API) permitted(c huma.Context, next func(huma.Context)) {
-	if a.Keys == nil {
-		next(c)
-		return
-	}
-
-	id, _ := c.Context().Value(keyed{}).(string)
-	access := a.Keys[id]
-	err := access.may(c.Operation(), c.Param("project"), c.Param("archive"))
-	if err != nil {
+	if err := a.may(c, identityOf(c.Context())); err != nil {
 		a.refuse(c, err)
 		return
 	}
-
-	next(huma.WithValue(c, named{}, access.Name))
+	next(c)
 }

@@ -11,6 +11,7 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -37,6 +38,9 @@ func (p problemType) URI() string { return problemURI + p.name }
 var (
 	malformedRequest = problemType{"malformed-request", 400, "Malformed request",
 		"Send a body that is valid JSON, with each name once.", "unexpected EOF"}
+	unauthenticated = problemType{"unauthenticated", 401, "Not authenticated",
+		"Send a token that is valid in the header Authorization: Bearer TOKEN. Get a new one if it has expired.",
+		"the token has expired; get a new one"}
 	notAuthorized = problemType{"not-authorized", 403, "Not authorized", // the gateway's
 		"Send the API key of the deployment in the header x-api-key.", "Forbidden"}
 	forbidden = problemType{"forbidden", 403, "Forbidden",
@@ -94,7 +98,8 @@ const (
 )
 
 // problemTypes are all types, ordered by status.
-var problemTypes = []problemType{malformedRequest, notAuthorized, forbidden, notFound, unknownRoute,
+var problemTypes = []problemType{malformedRequest, unauthenticated, notAuthorized, forbidden,
+	notFound, unknownRoute,
 	methodNotAllowed, conflict, unconfirmed, changed, tooLarge, unsupportedMedia, invalidRequest,
 	held, tooManyRequests,
 	internalError, unavailable, gatewayTimeout}
@@ -173,6 +178,10 @@ func (a *API) problem(err error) error {
 	if fault.Is(err, fault.Unavailable) {
 		a.Log.Warn("a request could not be answered", "error", err)
 		return newRefusal(unavailable, notNow)
+	}
+
+	if errors.Is(err, access.ErrUnauthenticated) {
+		return newRefusal(unauthenticated, err.Error())
 	}
 
 	if errors.Is(err, ingest.ErrUnconfirmed) {

@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/access"
 )
 
 const (
@@ -76,33 +77,37 @@ var (
 
 // researchOperations describe the routes of research.
 var researchOperations = map[string]about{
-	"listResearchProjects": {tag: "Research", answer: listOf(projectExample),
+	"listResearchProjects": {tag: "Research", role: viewer, answer: listOf(projectExample),
 		description: "The research projects of the deployment that are configured, by name."},
-	"getResearchProject": {tag: "Research", refusals: []problemType{notFound},
+	"getResearchProject": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 		answer:      projectExample,
 		description: "The definition of the project, and whether it is paused."},
-	"putResearchProject": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
+	"putResearchProject": {tag: "Research", role: administrator, refusals: []problemType{notFound,
+		conflict, changed},
 		request: researchDefinition, answer: projectExample,
 		description: "Replaces the whole definition. The same definition again changes nothing. The deployment names " +
 			"the projects that there can be, because each has a queue. Another name or version of the analysis makes " +
 			"all pairs due again; its settings cannot be changed without that."},
-	"actOnResearchProject": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
+	"actOnResearchProject": {tag: "Research", role: operator, refusals: []problemType{notFound,
+		conflict, changed},
 		request: v1.ResearchAction{Action: "pause", Reason: "The store is being moved."},
 		answer:  projectExample,
 		description: "A paused project assigns no work; what is assigned goes on. If the project is already as the " +
 			"action wants it, nothing is changed. With an `Idempotency-Key` the action is done once."},
-	"listResearchProjectEvents": {tag: "Research", refusals: []problemType{notFound},
+	"listResearchProjectEvents": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 		answer: events(v1.EventProjectPaused, "ResearchProject",
 			`{"reason": "The store is being moved."}`),
 		description: "The changes of the project by persons, oldest first."},
-	"getResearchStatus": {tag: "Research", refusals: []problemType{notFound}, answer: statusExample,
+	"getResearchStatus": {tag: "Research", role: viewer, refusals: []problemType{notFound},
+		answer:      statusExample,
 		description: "How much is researched, who is at work, and what is set aside or deferred, with the reasons."},
-	"listDifferences": {tag: "Research", refusals: []problemType{notFound},
+	"listDifferences": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 		answer: listOf(v1.ResearchDifference{Episode: episodeKey, Clip: clipKey, Since: timeExample,
 			Results: []v1.ResearchResult{}}),
 		description: "Of a project with a quorum: as many researchers as that have a result, and they are not the " +
 			"same. By episode and clip; a page may be empty and not be the last."},
-	"decidePair": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
+	"decidePair": {tag: "Research", role: operator, refusals: []problemType{notFound, conflict,
+		changed},
 		request: v1.ResearchDecision{Action: "decide", Episode: episodeKey, Clip: clipKey, Lease: operationID,
 			Reason: "The second hit is an echo."},
 		answer: v1.Explanation{
@@ -111,24 +116,27 @@ var researchOperations = map[string]about{
 			Chain: []v1.ExplainedLink{}, Do: []v1.ExplainedStep{}, Facts: []v1.ExplainedFact{}},
 		description: "With `lease`, the result of that lease counts, also if the pair only waits for another " +
 			"researcher. With `another`, one more researcher is asked, who may agree with enough others, or not."},
-	"listLeases": {tag: "Research", refusals: []problemType{notFound}, answer: listOf(leaseExample),
+	"listLeases": {tag: "Research", role: viewer, refusals: []problemType{notFound},
+		answer:      listOf(leaseExample),
 		description: "The oldest first, 100 to a page."},
-	"getLease": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
+	"getLease": {tag: "Research", role: viewer, also: access.Researcher,
+		refusals:    []problemType{notFound},
 		answer:      leaseExample,
 		description: "A lease that has ended is kept for 30 days."},
-	"listLeaseEvents": {tag: "Research", refusals: []problemType{notFound},
+	"listLeaseEvents": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 		answer:      events(v1.EventLeaseAccepted, "ResearchLease", `{"researcher": "bench-3"}`),
 		description: "What happened to the lease, oldest first."},
-	"revokeLease": {tag: "Research", refusals: []problemType{notFound, conflict, changed},
+	"revokeLease": {tag: "Research", role: operator, refusals: []problemType{notFound, conflict,
+		changed},
 		request:     v1.ResearchRevocation{Action: "revoke", Reason: "The researcher hangs."},
 		answer:      leaseExample,
 		description: "Pairs without a result are assigned again. What the researcher still reports is stored."},
-	"listResearchers": {tag: "Research", refusals: []problemType{notFound},
+	"listResearchers": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 		answer: listOf(v1.Researcher{Name: "bench-3", Capacity: 1, Host: "bench-3.example.org",
 			Software: "archivist v1.4.0", Since: "2026-11-22T09:00:00Z",
 			Until: "2026-11-22T09:31:30Z"}),
 		description: "Those who have said within the last 90 seconds that they are there, by name."},
-	"listOffsets": {tag: "Research", refusals: []problemType{notFound},
+	"listOffsets": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 		answer: listOf(v1.ResearchOffset{Episode: episodeKey, Clip: clipKey, Title: "The jingle",
 			At:          timeExample,
 			ResearchHit: researchReport.Hits[0]}),
@@ -136,30 +144,35 @@ var researchOperations = map[string]about{
 			"(for CSV, the header `Link` has the URL of the next page); as WebVTT or labels of Audacity at once, for " +
 			"an episode. A page may be empty and not be the last."},
 
-	"helloResearcher": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
+	"helloResearcher": {tag: "Research", role: administrator, also: access.Researcher,
+		refusals: []problemType{notFound},
 		request: v1.ResearchHello{Researcher: "bench-3", Capacity: 1, Host: "bench-3.example.org",
 			Software: "archivist v1.4.0"},
 		answer: v1.ResearchWelcome{Until: "2026-11-22T09:31:30Z", RenewSeconds: 30},
 		description: "So much work is assigned as the researchers who are present take at once. A researcher says " +
 			"this again every `renewSeconds`."},
-	"byeResearcher": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
+	"byeResearcher": {tag: "Research", role: administrator, also: access.Researcher,
+		refusals:    []problemType{notFound},
 		request:     v1.ResearchBye{Researcher: "bench-3"},
 		description: "The researcher is absent at once. Its work items stay its own until they end."},
-	"nextWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict, held},
-		request: nextExample,
-		answer:  workExample,
+	"nextWork": {tag: "Research", role: administrator, also: access.Researcher,
+		refusals: []problemType{notFound, conflict, held},
+		request:  nextExample,
+		answer:   workExample,
 		description: "Receives a work item from the queue and accepts it. 204: none waits; ask again after 3 " +
 			"seconds, and then less and less often, up to 30. The same request again gives the same work item. " +
 			"It is a conflict if its lease has ended: ask with another token."},
-	"acceptWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound, conflict, held},
-		request: v1.ResearchAccept{ResearchNext: nextExample, Lease: operationID},
-		answer:  workExample,
+	"acceptWork": {tag: "Research", role: administrator, also: access.Researcher,
+		refusals: []problemType{notFound, conflict, held},
+		request:  v1.ResearchAccept{ResearchNext: nextExample, Lease: operationID},
+		answer:   workExample,
 		description: "For a researcher that receives from the queue itself. A conflict or a lease that there is not " +
 			"means that the message is no longer valid: delete it. 423 means that another researcher has to take it: " +
 			"leave it. The same request again gives the same work item."},
-	"reportWork": {tag: "Research", role: Researcher, refusals: []problemType{notFound},
-		request: v1.ResearchReports{Reports: []v1.ResearchReport{researchReport}},
-		answer:  v1.ResearchReceived{Reports: 1},
+	"reportWork": {tag: "Research", role: administrator, also: access.Researcher,
+		refusals: []problemType{notFound},
+		request:  v1.ResearchReports{Reports: []v1.ResearchReport{researchReport}},
+		answer:   v1.ResearchReceived{Reports: 1},
 		description: "The reports are put on the queue of completed work. A report is stored once, however often it " +
 			"is sent, and whatever has become of its lease."},
 }
@@ -170,29 +183,33 @@ func ofMedia(name string, example v1.ResearchMedia, states []string,
 	curated := map[string]string{"Episode": v1.EventEpisodeCurated,
 		"Clip": v1.EventClipCurated}[name]
 	return map[string]about{
-		"put" + name + "s": {tag: "Research", refusals: []problemType{notFound},
-			request: v1.ResearchRecords{Records: []v1.ResearchRecord{recordExample}},
-			answer:  listOf(v1.ResearchRecorded{Key: example.Key}),
+		"put" + name + "s": {tag: "Research", role: administrator,
+			refusals: []problemType{notFound},
+			request:  v1.ResearchRecords{Records: []v1.ResearchRecord{recordExample}},
+			answer:   listOf(v1.ResearchRecorded{Key: example.Key}),
 			description: "Each record is answered by itself, in the order of the request: with its key, or with what " +
 				"is wrong. Records may come in any order and more than once: what is known afterwards is the same."},
-		"list" + name + "s": {tag: "Research", refusals: []problemType{notFound},
+		"list" + name + "s": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 			answer: listOf(example),
 			states: states,
 			description: "In the order of research, then those that are set aside, deferred or withdrawn, at most " +
 				"100 to a page. What changes its state meanwhile may be missing, or come twice."},
-		"get" + name: {tag: "Research", refusals: []problemType{notFound}, answer: example,
+		"get" + name: {tag: "Research", role: viewer, refusals: []problemType{notFound},
+			answer:      example,
 			description: "What is known, and what becomes of it."},
-		"retry" + name: {tag: "Research", refusals: []problemType{notFound, conflict, changed},
+		"retry" + name: {tag: "Research", role: operator, refusals: []problemType{notFound,
+			conflict, changed},
 			request:     v1.ResearchRetry{Action: "retry", Reason: "The recording was replaced."},
 			answer:      example,
 			description: "For what is set aside or deferred; otherwise it is a conflict."},
-		"list" + name + "Events": {tag: "Research", refusals: []problemType{notFound},
+		"list" + name + "Events": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 			answer: events(curated, name, `{"media": {"source": "radio", "id": "`+example.ID+
 				`", "url": "`+
 				example.URL+
 				`", "priority": 0, "initial": 1795332600000, "latest": 1795332600000}}`),
 			description: "What happened to it, oldest first."},
-		"list" + name + "Results": {tag: "Research", refusals: []problemType{notFound},
+		"list" + name + "Results": {tag: "Research", role: viewer,
+			refusals:    []problemType{notFound},
 			answer:      listOf(resultExample),
 			description: results},
 	}

@@ -95,6 +95,7 @@ var feedExample = v1.ResearchFeedState{
 func init() {
 	maps.Copy(operations, map[string]about{
 		"listFeeds": {
+			role:     viewer,
 			tag:      "Research",
 			refusals: []problemType{notFound},
 			answer:   listOf(feedExample),
@@ -102,6 +103,7 @@ func init() {
 				"is not taken, and why the newest look failed.",
 		},
 		"lookAtFeed": {
+			role:     operator,
 			tag:      "Research",
 			refusals: []problemType{notFound, conflict, changed},
 			request:  v1.ResearchLook{Action: "look"},

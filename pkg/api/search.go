@@ -49,6 +49,7 @@ func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err er
 		Order: in.Sort,
 		Limit: in.Limit,
 		After: in.Cursor,
+		In:    limits(ctx),
 	})
 	if err != nil {
 		return out, err

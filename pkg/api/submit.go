@@ -44,9 +44,14 @@ type Accepted struct {
 // days gets the same batch, also after a crash between commit and answer.
 func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 	b, err := batchOf(in.Body)
+	if err == nil {
+		err = mayDeposit(ctx, b.Collection)
+	}
 	if err != nil {
 		return nil, a.problem(err)
 	}
+
+	key, actor := submitting(ctx, in.Key, b.Submitter)
 
 	// A key stands for the meaning of a request, not for its bytes: the order of names,
 	// white space and empty fields are ignored.
@@ -56,12 +61,12 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 	}
 
 	// A request that is repeated has its batch, whatever the profile says now.
-	row, err := a.Queue.Submitted(ctx, in.Key, meaning)
+	row, err := a.Queue.Submitted(ctx, key, meaning)
 	if err == nil && row == nil {
 		err = a.admissible(ctx, &b)
 	}
 	if err == nil && row == nil {
-		row, err = a.Queue.Submit(ctx, b, in.Key, meaning, b.Submitter)
+		row, err = a.Queue.Submit(ctx, b, key, meaning, actor)
 	}
 	if err != nil {
 		return nil, a.problem(err)
@@ -75,6 +80,19 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 	// Relative to the request: the API does not know under which path a gateway serves it.
 	return &Accepted{http.StatusAccepted, "batches/" + row.Batch.ID,
 		v1.Accepted{ID: row.Batch.ID, State: string(row.State), Warnings: warnings}}, nil
+}
+
+// submitting is the key and the actor of a submission. The actor is who was identified by a token. The keys of
+// depositors are apart from all others, so that none is told of a batch of another one.
+func submitting(ctx context.Context, key, submitter string) (inQueue, actor string) {
+	x, who := identityOf(ctx), submitter
+	if x.Subject != "" {
+		who = named(x)
+	}
+	if key != "" && !x.Is(operator) {
+		key = cmp.Or(x.Subject, "key "+x.Name+" "+has(x)) + "\x00" + key
+	}
+	return key, who
 }
 
 // otherForms warns of local ids that are known only in another Unicode normalization form: they look

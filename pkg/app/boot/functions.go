@@ -2,13 +2,15 @@ package boot
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
+	"time"
 
-	"archivist/pkg/api"
 	"archivist/pkg/app/doctor"
 	"archivist/pkg/app/lambda"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/objects/formats"
 )
 
@@ -73,6 +75,14 @@ func (s *System) API(open OpenIndex) (h *lambda.API, err error) {
 		return nil, err
 	}
 
+	issuer, err := readIssuer(s.env, s.web, s.queue.Now)
+	if err != nil {
+		return nil, err
+	}
+	if issuer != nil { // else it would be an interface that is not nil
+		s.api.Issuer = issuer
+	}
+
 	s.api.Index, s.api.Consumers, s.api.Components = s.index(open), s.consumerStore(),
 		s.components()
 	s.api.Runs = s.runner
@@ -90,18 +100,50 @@ func (s *System) API(open OpenIndex) (h *lambda.API, err error) {
 	}, nil
 }
 
-// EnvKeys has the ids and names of the keys of the API by what they allow, as api.ParseAccess reads it:
+// The issuer of tokens of the API, "" if there is none: its URL, the audiences of its tokens, and the claims that have
+// roles, both separated by commas. No claim is access.DefaultClaim.
+const (
+	EnvIssuer   = "ARCHIVIST_TOKEN_ISSUER"
+	EnvAudience = "ARCHIVIST_TOKEN_AUDIENCE"
+	EnvClaim    = "ARCHIVIST_TOKEN_CLAIM"
+)
+
+// readIssuer is what verifies tokens of the issuer of an environment, nil if there is none. Nothing is asked of the
+// issuer before the first token comes.
+func readIssuer(env Env, web http.RoundTripper, now func() time.Time) (*access.Verifier, error) {
+	issuer := env(EnvIssuer)
+	if issuer == "" {
+		return nil, nil
+	}
+	if err := access.CheckIssuer(issuer); err != nil {
+		return nil, fmt.Errorf("boot: %s: %w", EnvIssuer, err)
+	}
+
+	audiences := list(env(EnvAudience))
+	if len(audiences) == 0 {
+		return nil, fmt.Errorf("boot: %s: tokens of everybody's programs would be accepted; expected an audience",
+			EnvAudience)
+	}
+	if web == nil {
+		web = http.DefaultTransport
+	}
+	return &access.Verifier{Issuer: issuer, Audiences: audiences, Claims: list(env(EnvClaim)),
+		Now:  now,
+		Keys: &access.Keys{Issuer: issuer, HTTP: web, Now: now}}, nil
+}
+
+// EnvKeys has the ids and names of the keys of the API by what they allow, as access.Parse reads it:
 // ACCESS=ID/NAME+ID/NAME, comma-separated.
 const EnvKeys = "ARCHIVIST_API_KEYS"
 
 // readKeys reads EnvKeys. Only a local stack can be without keys: there, nil, calls need
 // none. API Gateway has verified the key before; here its id is looked up. On AWS a
 // deployment without keys would let everybody do everything, so the function does not start.
-func readKeys(env Env) (map[string]api.Access, error) {
-	keys := map[string]api.Access{}
+func readKeys(env Env) (map[string]access.Identity, error) {
+	keys := map[string]access.Identity{}
 	for _, pair := range list(env(EnvKeys)) {
 		text, ids, _ := strings.Cut(pair, "=")
-		access, err := api.ParseAccess(text)
+		grant, err := access.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("boot: %s: %w", EnvKeys, err)
 		}
@@ -111,16 +153,16 @@ func readKeys(env Env) (map[string]api.Access, error) {
 			if id == "" { // a call without a key would have it
 				return nil, fmt.Errorf("boot: %s: found %q; expected ACCESS=ID/NAME+ID/NAME", EnvKeys, pair)
 			}
-			access.Name = name
-			keys[id] = access
+			keys[id] = access.Identity{Name: name, Grants: []access.Grant{grant}}
 		}
 	}
 
 	switch {
 	case len(keys) > 0:
 		return keys, nil
-	case env("AWS_ENDPOINT_URL") == "":
-		return nil, fmt.Errorf("boot: %s: there is no key; only a local stack can be without", EnvKeys)
+	case env("AWS_ENDPOINT_URL") == "" && env(EnvIssuer) == "":
+		return nil, fmt.Errorf("boot: %s: there is no key and no issuer of tokens; "+
+			"only a local stack can be without", EnvKeys)
 	}
 	return nil, nil
 }

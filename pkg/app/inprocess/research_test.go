@@ -8,16 +8,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/access"
 )
 
 // TestResearch: in a bubble, an episode from the curators' queue and a clip from the API become a work item. A
 // researcher with a key for this project only gets it and reports, and the pair is researched.
 func TestResearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := begin(t, Settings{Projects: []string{"jingles"}, Keys: map[string]api.Access{
-			"secret-1": {Role: api.Administrator}, "secret-2": {Role: api.Researcher, Project: "jingles"}}})
+		w := begin(t, Settings{Projects: []string{"jingles"}, Keys: map[string]access.Grant{
+			"secret-1": {Role: access.Administrator}, "secret-2": {Role: access.Researcher,
+				Of: "jingles"}}})
 		if _, err := w.api.Queue(t.Context()); err == nil {
 			t.Error("a call without a key is answered")
 		}

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"archivist/pkg/api"
 	"archivist/pkg/app/boot"
 	"archivist/pkg/app/inprocess/states"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/bucket/buckettest"
 	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/views/search"
@@ -35,8 +35,8 @@ type Settings struct {
 	Sources       []string // sourceBuckets
 	EZID          string
 	EZIDTarget    string
-	Scanner       string                // scanFunction
-	Keys          map[string]api.Access // of the API, by their values; nil = calls need none
+	Scanner       string                  // scanFunction
+	Keys          map[string]access.Grant // of the API, by their values; nil = calls need none
 
 	// A test makes both small, so that it does not wait, or works in a bubble, where waiting
 	// costs nothing.

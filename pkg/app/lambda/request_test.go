@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/api"
 	"archivist/pkg/aws/cloudwatch"
 	"archivist/pkg/events/event"
+	"archivist/pkg/kernel/access"
 )
 
 // served is the function of the API with these routes.
@@ -36,17 +37,22 @@ func TestRequestID(t *testing.T) {
 
 // TestKeyOfRequest: with which key a call came is what the gateway says. What the request says does not count.
 func TestKeyOfRequest(t *testing.T) {
-	function := served((&api.API{Keys: map[string]api.Access{"a1b2c3d4e5": {Role: api.Researcher, Project: "jingles"}},
+	key := access.Identity{Grants: []access.Grant{{Role: access.Researcher, Of: "jingles"}}}
+	function := served((&api.API{Keys: map[string]access.Identity{"a1b2c3d4e5": key},
 		Log: slog.New(slog.DiscardHandler)}).Handler())
-	for id, says := range map[string]string{"a1b2c3d4e5": "the API key has the role researcher",
-		"other": "the API key has no role", "": "the API key has no role"} {
+	for id, says := range map[string]string{"a1b2c3d4e5": "the caller has researcher:jingles",
+		"other": "the API key has no role", "": "the call does not say who makes it"} {
+		status := http.StatusForbidden
+		if id == "" {
+			status = http.StatusUnauthorized
+		}
 		var in lambdaevents.APIGatewayProxyRequest
 		sample(t, "api.request.json", &in)
 		in.RequestContext.Identity.APIKeyID = id
 		in.Headers["x-api-key"] = "a1b2c3d4e5"
 		in.MultiValueHeaders["x-api-key"] = []string{"a1b2c3d4e5"}
 		out, err := function.Handle(t.Context(), in)
-		if err != nil || out.StatusCode != http.StatusForbidden || !strings.Contains(out.Body, says) {
+		if err != nil || out.StatusCode != status || !strings.Contains(out.Body, says) {
 			t.Errorf("the key %q: %d %s, %v", id, out.StatusCode, out.Body, err)
 		}
 	}

@@ -87,6 +87,7 @@ type Request struct {
 	Order string // one of Orders; ByRelevance if it is empty
 	Limit int    // of the page; MaxLimit if it is 0
 	After string
+	In    []string // only what is in one of these collections; nil = all
 }
 
 // Result is a page of the objects that were found. Total and Collections count all of them. A page that

@@ -36,7 +36,7 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 		return out, err
 	}
 
-	request := bleve.NewSearchRequestOptions(condition(r.Query), r.Limit, 0, false)
+	request := bleve.NewSearchRequestOptions(within(condition(r.Query), r.In), r.Limit, 0, false)
 	request.Sort = order
 	request.SearchAfter = after
 	request.AddFacet(collectionsName,
@@ -100,7 +100,7 @@ func result(r search.Request, answer *bleve.SearchResult, scored bool) search.Re
 }
 
 // condition is a query in bleve's terms.
-func condition(q search.Query) query.Query {
+func condition(q search.Query) *query.BooleanQuery {
 	all := bleve.NewBooleanQuery()
 	for _, c := range q.Clauses {
 		if c.Not {
@@ -110,6 +110,22 @@ func condition(q search.Query) query.Query {
 		}
 	}
 	return all
+}
+
+// within limits a condition to what is in one of the collections, unless they are nil. It does not count for the
+// relevance.
+func within(q *query.BooleanQuery, collections []string) query.Query {
+	if collections == nil {
+		return q
+	}
+	any := bleve.NewDisjunctionQuery()
+	for _, name := range collections {
+		one := bleve.NewTermQuery(name)
+		one.SetField(search.FieldCollection)
+		any.AddQuery(one)
+	}
+	q.AddFilter(any)
+	return q
 }
 
 // How much more a word in the title, or of the creator, counts for the relevance.

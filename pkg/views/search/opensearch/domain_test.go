@@ -281,6 +281,10 @@ func (d *domain) score(q, doc document) float64 {
 			return d.boolean(in.(document), doc)
 		}
 		for field, how := range in.(document) {
+			if form == "terms" {
+				has := slices.ContainsFunc(how.([]any), func(v any) bool { return v == doc[field] })
+				return map[bool]float64{true: 1}[has]
+			}
 			return d.one(form, how.(document), values(doc[field]))
 		}
 	}
@@ -294,6 +298,11 @@ func (d *domain) boolean(q, doc document) (score float64) {
 	}
 	for _, c := range list("must_not") {
 		if d.score(c.(document), doc) > 0 {
+			return 0
+		}
+	}
+	for _, c := range list("filter") {
+		if d.score(c.(document), doc) == 0 {
 			return 0
 		}
 	}

@@ -49,7 +49,7 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 
 	collections := object{"terms": object{"field": search.FieldCollection,
 		"size": search.MaxFacets}}
-	request := object{"query": condition(r.Query), "size": r.Limit, "_source": false,
+	request := object{"query": within(condition(r.Query), r.In), "size": r.Limit, "_source": false,
 		"track_total_hits": true,
 		"sort":             order, "aggs": object{"collections": collections}}
 
@@ -183,6 +183,16 @@ func condition(q search.Query) object {
 		}
 	}
 	return object{"bool": object{"must": must, "must_not": not}}
+}
+
+// within limits a condition to what is in one of the collections, unless they are nil. It does not count for the
+// relevance ("Boolean query", filter).
+func within(q object, collections []string) object {
+	if collections == nil {
+		return q
+	}
+	in := object{"terms": object{search.FieldCollection: collections}}
+	return object{"bool": object{"must": []object{q}, "filter": []object{in}}}
 }
 
 // How much more a word in the title, or of the creator, counts for the relevance.

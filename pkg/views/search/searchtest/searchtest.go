@@ -196,9 +196,23 @@ func queries(t *testing.T, x search.Index) {
 	}
 
 	q, _ := search.ParseQuery("map")
+	inCollections(t, x, q)
 	if _, err := x.Search(t.Context(), search.Request{Query: q, Order: "size"}); !fault.Is(err,
 		fault.Invalid) {
 		t.Errorf("an unknown order: %v", err)
+	}
+}
+
+// inCollections: a search that is limited finds, and counts, what is in these collections only.
+func inCollections(t *testing.T, x search.Index, q search.Query) {
+	for want, in := range map[string][]string{"": {}, "harbour": {"maps"}, "cafe": {"photos",
+		"none"},
+		"cafe harbour": {"photos", "maps"}} {
+		found, err := x.Search(t.Context(), search.Request{Query: q, Order: search.ByTitle, In: in})
+		if names := strings.Join(Names(found.ARKs), " "); err != nil || names != want ||
+			found.Total != len(found.ARKs) || len(found.Collections) != len(found.ARKs) {
+			t.Errorf("in %v: %+v, %v", in, found, err)
+		}
 	}
 }
 

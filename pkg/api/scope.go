@@ -1,0 +1,187 @@
+package api
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/formats/ark"
+	"archivist/pkg/kernel/access"
+	"archivist/pkg/kernel/explain"
+	"archivist/pkg/kernel/fault"
+)
+
+// scope finds the collection of what a call is about. mine are the collections of a depositor who calls, at least
+// one. An operation without a scope is not for depositors.
+type scope func(a *API, c huma.Context, mine []string) (collection string, err error)
+
+// errElsewhere is what a depositor hears of a thing in another collection, and of one that does not exist.
+var errElsewhere = fault.New(fault.NotFound,
+	"there is no such thing in the collections of the caller")
+
+// inside returns errElsewhere if what a call is about is not in one of the collections.
+func (a *API) inside(c huma.Context, of scope, mine []string) error {
+	collection, err := of(a, c, mine)
+	if fault.Is(err, fault.NotFound) || err == nil && !slices.Contains(mine, collection) {
+		return errElsewhere
+	}
+	return err
+}
+
+// inHandler is the scope of operations whose handlers limit them: by mayDeposit or limits.
+func inHandler(_ *API, _ huma.Context, mine []string) (string, error) { return mine[0], nil }
+
+// ofBatch finds the collection of the batch in the path, ofJob of the job, ofObject of the object.
+func ofBatch(a *API, c huma.Context, _ []string) (string, error) {
+	return a.collectionOf(c.Context(), explain.Batch, c.Param("id"))
+}
+
+func ofJob(a *API, c huma.Context, _ []string) (string, error) {
+	return a.collectionOf(c.Context(), explain.Job, c.Param("id"))
+}
+
+func ofObject(a *API, c huma.Context, _ []string) (string, error) {
+	in := ARKInput{c.Param("naan"), c.Param("name")}
+	return a.collectionOf(c.Context(), explain.Object, in.ark())
+}
+
+// ofList is the scope of lists: the collection in the query. The only one of a depositor is put there if it is not
+// given, so that it is the one that the handler reads.
+func ofList(_ *API, c huma.Context, mine []string) (string, error) {
+	given := c.Query("collection")
+	switch {
+	case given != "":
+		return given, nil
+	case len(mine) > 1:
+		return "", fault.New(fault.Invalid, "collection: it is missing; expected one of %s",
+			strings.Join(mine, ", "))
+	}
+	r, _ := humago.Unwrap(c)
+	if r.URL.RawQuery != "" {
+		r.URL.RawQuery += "&"
+	}
+	r.URL.RawQuery += "collection=" + url.QueryEscape(mine[0])
+	return mine[0], nil
+}
+
+// ofFound is the scope of a search for objects by their names: an ARK, or else a collection.
+func ofFound(a *API, c huma.Context, mine []string) (string, error) {
+	text := c.Query("ark")
+	if text == "" {
+		return ofList(a, c, mine)
+	}
+	return a.collectionOf(c.Context(), explain.Object, text)
+}
+
+// ofExplained is the scope of an explanation: of a batch, a job, an object or a collection.
+func ofExplained(a *API, c huma.Context, _ []string) (string, error) {
+	for _, other := range []string{"component", "consumer", "event", "clip"} {
+		if c.Query(other) != "" {
+			return "", errElsewhere
+		}
+	}
+
+	id := c.Param("id")
+	if local := c.Query("collection"); local != "" {
+		return local, nil
+	}
+	kind, rest, typed := strings.Cut(id, ":")
+	switch {
+	case strings.HasPrefix(id, "ark:"):
+		return a.collectionOf(c.Context(), explain.Object, id)
+	case typed:
+		return a.collectionOf(c.Context(), kind, rest)
+	case v1.KindOf(id) == v1.KindJob:
+		return a.collectionOf(c.Context(), explain.Job, id)
+	}
+	return a.collectionOf(c.Context(), explain.Batch, id)
+}
+
+// longestID bounds the ids that are looked up before the request is checked: they are in keys of the table.
+const longestID = 300
+
+// collectionOf finds the collection of a thing by its kind, whose case does not count. What is of another kind, or
+// does not exist, is in none: errElsewhere.
+func (a *API) collectionOf(ctx context.Context, kind, id string) (string, error) {
+	switch {
+	case id == "" || len(id) > longestID:
+		return "", errElsewhere
+	case strings.EqualFold(kind, explain.Collection):
+		return id, nil
+	case strings.EqualFold(kind, explain.Batch):
+		b, err := a.Queue.Batch(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		return b.Collection, nil
+	case strings.EqualFold(kind, explain.Job):
+		j, err := a.Queue.Job(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		return j.Collection, nil
+	case strings.EqualFold(kind, explain.Object):
+		given, err := ark.Parse(id)
+		if err != nil {
+			return "", errElsewhere
+		}
+		o, err := a.Inventory.Object(ctx, given.String())
+		if err != nil {
+			return "", err
+		}
+		return o.Collection, nil
+	}
+	return "", errElsewhere
+}
+
+// limits are the collections to which a caller is limited, nil if to none. It is for operations that are in the scope
+// inHandler.
+func limits(ctx context.Context) []string {
+	x := identityOf(ctx)
+	if x.Is(viewer) {
+		return nil
+	}
+	return x.Of(access.Depositor)
+}
+
+// mayDeposit returns a Denied if a caller may not submit to a collection.
+func mayDeposit(ctx context.Context, collection string) error {
+	x := identityOf(ctx)
+	mine := x.Of(access.Depositor)
+	if x.Is(operator) || slices.Contains(mine, collection) {
+		return nil
+	}
+	return fault.New(fault.Denied, "collection: the caller may submit to %s only",
+		strings.Join(mine, ", "))
+}
+
+// withinLimits takes from an explanation what it says of things that the caller may not see: those for which a thing
+// of another one waits.
+func (a *API) withinLimits(ctx context.Context, x explain.Explanation) (explain.Explanation,
+	error) {
+	mine := limits(ctx)
+	if mine == nil || x.On == "" {
+		return x, nil
+	}
+
+	others := x.Cut || len(x.Chain) < 2
+	for _, link := range x.Chain {
+		collection, err := a.collectionOf(ctx, link.Kind, link.ID)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return x, err
+		}
+		others = others || err != nil || !slices.Contains(mine, collection)
+	}
+
+	if others {
+		x.Why, x.On, x.Do, x.Facts, x.Cut = "It waits for other work of the archive.", "", nil, nil,
+			false
+		x.Chain = []explain.Link{x.Link}
+	}
+	return x, nil
+}
