@@ -41,8 +41,7 @@ func read(given map[string]any) (s Settings, err error) {
 		Crashes:    context("crashes"), Code: context("code"),
 		SearchDomain: context("searchDomain"),
 		Local:        context("local") == "true", Reserve: context("reserve") == "true",
-		Issuer:     issuerOf(context),
-		Revisions:  context("revisionQueue") == "true",
+		Issuer: issuerOf(context), Revisions: context("revisionQueue") == "true",
 		NoPrograms: context("taskPrograms") == "none",
 		Resolver:   context("arkResolver") == "public",
 		EZID:       context("ezid"), EZIDTarget: context("ezidTarget"), Scanner: context("scanFunction"),
@@ -99,7 +98,7 @@ func read(given map[string]any) (s Settings, err error) {
 	wrong = append(append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...),
 		s.readResearch(context("researchProjects"), context("researchTimes"))...)
 	wrong = append(append(wrong, s.checkIssuer()...), s.readKeys(context("apiKeys"))...) // after the projects
-	wrong = append(wrong, unknown(given, asked)...)          // after all others
+	wrong = append(wrong, unknown(given, asked)...)                                      // after all others
 	slices.SortFunc(wrong,
 		func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)

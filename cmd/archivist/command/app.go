@@ -71,12 +71,14 @@ type settings struct {
 	From     string   `json:"from"` // where API was found
 	HasKey   bool     `json:"hasKey"`
 	KeyFrom  string   `json:"keyFrom"` // where the key was found
+	HasToken bool     `json:"hasToken"`
 	Profile  string   `json:"profile"`
 	File     string   `json:"configFile"`
 	Profiles []string `json:"profiles"`
 
 	// Not exported, so that no choice of fields for --json can print them.
 	key      string
+	token    string
 	warnings []string
 }
 

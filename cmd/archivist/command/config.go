@@ -25,10 +25,11 @@ type configFile struct {
 	Profiles map[string]profile `yaml:"profiles"` // by name
 }
 
-// profile is one deployment: the URL of its API, and the key, if it needs one.
+// profile is one deployment: the URL of its API, and the key and the token, if it needs them.
 type profile struct {
-	API string `yaml:"api"`
-	Key string `yaml:"key"`
+	API   string `yaml:"api"`
+	Key   string `yaml:"key"`
+	Token string `yaml:"token"`
 }
 
 // settle finds the API and the key. A flag has precedence over the environment, the environment over the config
@@ -58,7 +59,9 @@ func settle(c *Flags, m Machine) (settings, error) {
 		s.API, s.From = localAPI()
 	}
 
-	s.chooseKey(c, m.Getenv("ARCHIVIST_API_KEY"), config.Profiles[s.Profile].Key)
+	of := config.Profiles[s.Profile]
+	s.chooseKey(c, m.Getenv("ARCHIVIST_API_KEY"), of.Key)
+	s.chooseToken(c, m.Getenv("ARCHIVIST_TOKEN"), of.Token)
 	if err == nil && s.API != "" && !isURL(s.API) {
 		err = Usage("%s: %q is not the URL of an API; expected http://HOST or https://HOST/STAGE", s.From, s.API)
 	}
@@ -99,6 +102,16 @@ func (s *settings) chooseKey(c *Flags, env, ofProfile string) {
 	s.HasKey = s.key != ""
 }
 
+// chooseToken finds the bearer token, by the rules of the key. No flag has it: others could see it among the processes.
+func (s *settings) chooseToken(c *Flags, env, ofProfile string) {
+	byFlag := c.Profile != "" && c.API == ""
+	s.token = cmp.Or(env, ofProfile)
+	if byFlag {
+		s.token = cmp.Or(ofProfile, env)
+	}
+	s.HasToken = s.token != ""
+}
+
 // readConfig reads the config file, if there is one; a missing one is empty. It warns of a file with keys that
 // others than its owner can read, and goes on.
 func readConfig(m Machine) (s settings, config configFile, err error) {
@@ -119,10 +132,10 @@ func readConfig(m Machine) (s settings, config configFile, err error) {
 
 	s.Profiles = slices.Sorted(maps.Keys(config.Profiles))
 	hasKey := slices.ContainsFunc(s.Profiles,
-		func(name string) bool { return config.Profiles[name].Key != "" })
+		func(name string) bool { return config.Profiles[name].Key+config.Profiles[name].Token != "" })
 	if hasKey && othersCanRead(s.File) {
 		s.warnings = append(s.warnings,
-			fmt.Sprintf("others can read the keys in %s; run chmod 600 %s", s.File, s.File))
+			fmt.Sprintf("others can read the keys and tokens in %s; run chmod 600 %s", s.File, s.File))
 	}
 	return s, config, nil
 }
@@ -197,7 +210,11 @@ func (ConfigCmd) Run(a *App) error {
 		if s.HasKey {
 			key = "set, from " + s.KeyFrom
 		}
-		p.Fields("api", s.API, "from", s.From, "key", key,
+		token := "none"
+		if s.HasToken {
+			token = "set"
+		}
+		p.Fields("api", s.API, "from", s.From, "key", key, "token", token,
 			"config file", s.File, "profiles", strings.Join(s.Profiles, ", "))
 	})
 }

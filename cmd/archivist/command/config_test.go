@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,5 +72,35 @@ func write(t *testing.T, file, text string) {
 	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestToken: a profile's token goes to the profile's API only, and no token is printed.
+func TestToken(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "archivist", "config.yaml")
+	write(t, file, "profiles: {live: {api: https://live, token: t-live}, open: {api: https://open}}")
+	for _, k := range []struct {
+		profile, api, env string
+		flags             Flags
+		token             string
+	}{
+		{"", "https://env", "", Flags{}, ""},
+		{"", "https://env", "t-env", Flags{}, "t-env"},
+		{"live", "", "", Flags{}, "t-live"},
+		{"live", "", "t-env", Flags{}, "t-env"},
+		{"", "", "t-env", Flags{Profile: "live"}, "t-live"},
+		{"", "", "t-env", Flags{Profile: "open"}, "t-env"},
+		{"live", "", "", Flags{API: "https://flag"}, ""},
+		{"live", "https://env", "", Flags{}, ""},
+	} {
+		env := map[string]string{"XDG_CONFIG_HOME": dir, "ARCHIVIST_API": k.api,
+			"ARCHIVIST_PROFILE": k.profile, "ARCHIVIST_TOKEN": k.env}
+		s, err := settle(&k.flags, Machine{Getenv: func(name string) string { return env[name] }})
+		printed, _ := json.Marshal(s)
+		if err != nil || s.token != k.token || s.HasToken != (k.token != "") ||
+			strings.Contains(string(printed), "t-") {
+			t.Errorf("%+v: %q, %s, %v", k, s.token, printed, err)
+		}
 	}
 }

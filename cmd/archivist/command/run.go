@@ -123,6 +123,7 @@ func (a *App) prepare(k *kong.Context) error {
 	a.Client = &v1.Client{
 		URL:       a.settings.API,
 		Key:       a.settings.key,
+		Token:     a.settings.token,
 		HTTP:      a.HTTP,
 		UserAgent: userAgent(),
 		User:      a.user(),

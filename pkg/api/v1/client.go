@@ -17,12 +17,13 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// Client calls the API at URL. Key, if set, is sent as x-api-key; UserAgent names
-// the calling program, and User the person. The API does not verify the name of the person,
-// and events say so.
+// Client calls the API at URL. Key, if set, is sent as x-api-key, and Token as the bearer token; UserAgent
+// names the calling program, and User the person. The API does not verify the name of the person, and events
+// say so. With a token User is not sent: who calls is the subject of the token.
 type Client struct {
 	URL       string
 	Key       string
+	Token     string
 	UserAgent string
 	User      string
 	HTTP      *http.Client
@@ -137,7 +138,10 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 		req.Header.Set("User-Agent", c.UserAgent)
 	}
 
-	if c.User != "" {
+	switch {
+	case c.Token != "":
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	case c.User != "":
 		req.Header.Set(UserHeader, c.User)
 	}
 	return req, nil

@@ -119,3 +119,26 @@ func TestStorageRefuses(t *testing.T) {
 		api.Close()
 	}
 }
+
+// TestTokenIsSent: a token is sent to the API, without the name of the person, and not to the storage.
+func TestTokenIsSent(t *testing.T) {
+	var got []http.Header
+	keep := func(w http.ResponseWriter, r *http.Request) { got = append(got, r.Header.Clone()) }
+	storage := httptest.NewServer(http.HandlerFunc(keep))
+	defer storage.Close()
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keep(w, r)
+		http.Redirect(w, r, storage.URL, http.StatusFound)
+	}))
+	defer api.Close()
+	c := &Client{URL: api.URL, Token: "t-1", User: "ann", HTTP: http.DefaultClient}
+	body, err := c.Content(t.Context(), "ark:/99999/fk4", 1, "producer/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body.Close()
+	if len(got) != 2 || got[0].Get("Authorization") != "Bearer t-1" || got[0].Get(UserHeader) != "" ||
+		got[1].Get("Authorization") != "" {
+		t.Errorf("%v", got)
+	}
+}

@@ -2,6 +2,8 @@ package access
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -165,6 +167,21 @@ func usable(k jose.JSONWebKey) bool {
 	alg := algorithm(k.Key)
 	return alg != "" && (k.Use == "" || k.Use == "sig") && (k.Algorithm == "" ||
 		k.Algorithm == string(alg))
+}
+
+// algorithm is what a key is for, by the type of the key alone: a token does not choose. "" for all other keys.
+func algorithm(key any) jose.SignatureAlgorithm {
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		if k.N.BitLen() >= 2048 {
+			return jose.RS256
+		}
+	case *ecdsa.PublicKey:
+		if k.Curve.Params().BitSize == 256 {
+			return jose.ES256
+		}
+	}
+	return ""
 }
 
 // read gets a JSON document. It follows no redirects: the issuer says where its documents are.

@@ -2,8 +2,6 @@ package access
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -53,21 +51,6 @@ type claims struct {
 	Name              string `json:"name"`
 	PreferredUsername string `json:"preferred_username"`
 	Username          string `json:"username"`
-}
-
-// algorithm is what a key is for, by the type of the key alone: a token does not choose. "" for all other keys.
-func algorithm(key any) jose.SignatureAlgorithm {
-	switch k := key.(type) {
-	case *rsa.PublicKey:
-		if k.N.BitLen() >= 2048 {
-			return jose.RS256
-		}
-	case *ecdsa.PublicKey:
-		if k.Curve.Params().BitSize == 256 {
-			return jose.ES256
-		}
-	}
-	return ""
 }
 
 // Verify returns who a token is for. An error has ErrUnauthenticated if the token is not accepted, and is an
