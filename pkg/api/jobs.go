@@ -18,20 +18,6 @@ type BatchJobs struct {
 	State string `query:"state"`
 }
 
-// OfCollection is a request for a page of a collection's batches.
-type OfCollection struct {
-	Collection string `query:"collection" required:"true"`
-	State      string `query:"state"`
-	Cursor     string `query:"cursor"`
-}
-
-// JobsIn is a request for a page of a collection's jobs, or of all jobs in a state.
-type JobsIn struct {
-	Collection string `query:"collection"`
-	State      string `query:"state"`
-	Cursor     string `query:"cursor"`
-}
-
 // jobs registers the routes of jobs. What acts on jobs is in actions and bulk.
 func (a *API) jobs(h huma.API) {
 	get(a, h, "/v1/batches/{id}/jobs", "listBatchJobs", "List a batch's jobs", a.jobsOfBatch)
@@ -77,26 +63,6 @@ func (a *API) jobsOfBatch(ctx context.Context, in *BatchJobs) (v1.List[v1.Job], 
 		return p, err
 	}
 
-	p, err := filtered(a, read, in.Cursor, state, stateOfJob)
-	return list(p, wireJob), err
-}
-
-// listJobs lists the jobs of a collection, newest first, or those of all collections in a state. An unknown
-// collection has none.
-func (a *API) listJobs(ctx context.Context, in *JobsIn) (v1.List[v1.Job], error) {
-	state, err := filterBy(in.State, v1.JobStates)
-	if err != nil {
-		return v1.List[v1.Job]{}, err
-	}
-
-	if in.Collection == "" {
-		p, err := a.Queue.JobsIn(ctx, ingest.State(state), in.Cursor)
-		return list(p, wireJob), err
-	}
-
-	read := func(cursor string) (queue.Page[queue.Job], error) {
-		return a.Queue.JobsOf(ctx, in.Collection, cursor)
-	}
 	p, err := filtered(a, read, in.Cursor, state, stateOfJob)
 	return list(p, wireJob), err
 }

@@ -9,6 +9,11 @@ const onActions = "\n\nAn action needs a reason, which is kept in the events. If
 	"`Idempotency-Key` the action is done once, and each repetition within 30 days returns the result of the first " +
 	"request."
 
+// onFinding is what the descriptions of lists that are searched have in common.
+const onFinding = " All filters are applied before the paging: a page that is short, and not the last, says that the " +
+	"search has taken 10 seconds, or read 100,000 rows; its cursor goes on. Following pages have each once, also " +
+	"while they move between states."
+
 // operations describes each operation in the document beyond its types, by its id. Those of archives
 // and of research are added when the package is initialized, by the files that have them. The keys are
 // the OperationIDs of the routes.
@@ -23,7 +28,7 @@ var operations = map[string]about{
 	"listBatches": {tag: "Batches", states: v1.BatchStates,
 		answer: v1.List[v1.Batch]{Items: []v1.Batch{listed(batchExample)},
 			Cursor: cursorExample},
-		description: "Newest first, 50 to a page. The filter is applied before the paging."},
+		description: "Newest first, 50 to a page, of a collection or of all." + onFinding},
 	"getBatch": {tag: "Batches", refusals: []problemType{notFound}, answer: batchExample,
 		description: "The current state of the batch, with the counts of its jobs and the mails that did not reach a " +
 			"recipient."},
@@ -52,9 +57,8 @@ var operations = map[string]about{
 
 	"listJobs": {tag: "Jobs", states: v1.JobStates,
 		answer: v1.List[v1.Job]{Items: []v1.Job{jobExample}, Cursor: cursorExample},
-		description: "Those of a collection, newest first, 50 to a page; the filter by state is applied before the " +
-			"paging. Without a collection, those of all collections that are Pending, Held, Provisioning or Failed, " +
-			"as the state says: first those that came to it first. A page may have none, and a cursor to go on with."},
+		description: "Newest first, 50 to a page, of a collection or of all. Of few in a state, those of the newest " +
+			"batch are first." + onFinding},
 	"getJob": {tag: "Jobs", refusals: []problemType{notFound}, answer: jobExample,
 		description: "The current state of the job."},
 	"listJobEvents": {tag: "Jobs", refusals: []problemType{notFound},
@@ -131,8 +135,9 @@ var operations = map[string]about{
 
 	"findObjects": {tag: "Objects", refusals: []problemType{notFound},
 		answer: v1.List[v1.Object]{Items: []v1.Object{objectExample}, Cursor: cursorExample},
-		description: "By `ark`; by `collection` and `localId`; or all of a `collection`, last changed first, 50 " +
-			"to a page."},
+		description: "By `ark`; by `collection` and `localId`; all of a `collection`, last changed first; those of a " +
+			"`title`, of all collections or of one, by title; those of a `date`; or all, by title. 50 to a page. " +
+			"GET /v1/search combines more."},
 	"searchObjects": {tag: "Objects", answer: foundExample,
 		description: "Words are found in titles, creators, dates, ids, names of files, and all other elements of " +
 			"the description of the newest version, whatever their case and diacritics. A query that cannot be read " +

@@ -19,7 +19,7 @@ import (
 // Cmd is for operators and depositors: a job is the ingest of one object. Its actions take the id of one job, or
 // the flags that select several.
 type Cmd struct {
-	List    jobListCmd    `cmd:"" help:"List the jobs of a collection, of a batch, or in a state, e.g. failed."`
+	List    jobListCmd    `cmd:"" help:"List jobs: of all collections, of one, or of a batch."`
 	Show    jobShowCmd    `cmd:"" help:"Show a job and its events."`
 	Receipt jobReceiptCmd `cmd:"" help:"Show the receipt of a job: each preserved file with its digests."`
 
@@ -32,30 +32,40 @@ type Cmd struct {
 	CleanUp    jobActCmd        `cmd:"" help:"Remove the work files of a failed job now."`
 }
 
-// jobListCmd lists the jobs of a collection or of a batch, not of both: a batch belongs to
-// one collection. Without them it lists all jobs in a state.
+// jobListCmd lists the jobs of all collections, of one, or of a batch, which belongs to one collection.
 type jobListCmd struct {
-	Collection string   `short:"c" xor:"of" help:"Jobs of this collection, newest first." placeholder:"NAME"`
+	Collection string   `short:"c" xor:"of" help:"Only jobs of this collection." placeholder:"NAME"`
 	Batch      string   `short:"b" xor:"of" help:"Jobs of this batch, in its order." placeholder:"ID"`
-	State      jobState `help:"Only jobs in this state; alone, of all collections." placeholder:"STATE"`
+	State      jobState `help:"Only jobs in this state, e.g. failed." placeholder:"STATE"`
+	LocalID    string   `help:"Only jobs with this local id." placeholder:"ID"`
+	ARK        string   `help:"Only jobs of the object with this ARK." placeholder:"ARK"`
+	found
 	command.Limit
+}
+
+// found are the filters that lists of batches and of jobs have in common.
+type found struct {
+	Submitter string `help:"Only those of this submitter." placeholder:"NAME"`
+	Message   string `help:"Only those whose message has this text." placeholder:"TEXT"`
+	After     string `help:"Only those created then or later: a day or a time." placeholder:"TIME"`
+	Before    string `help:"Only those created before that." placeholder:"TIME"`
+}
+
+func (f found) filter() v1.Filter {
+	return v1.Filter{Submitter: f.Submitter, Message: f.Message, After: f.After, Before: f.Before}
 }
 
 func (jobListCmd) Prints() any { return v1.Job{} }
 
-// Run lets the API filter by state: it has the states of all jobs.
+// Run lets the API filter. The list of a batch has the filter by state only.
 func (c *jobListCmd) Run(a *command.App) error {
-	if c.Collection+c.Batch+string(c.State) == "" {
-		return command.Usage("give --collection=NAME, --batch=ID or --state=STATE")
+	filter := c.filter()
+	filter.LocalID, filter.ARK = c.LocalID, c.ARK
+	if c.Batch != "" && filter != (v1.Filter{}) {
+		return command.Usage("of the filters, --batch takes --state only")
 	}
 
-	filter := v1.Filter{
-		Collection: c.Collection,
-		Batch:      c.Batch,
-		State:      string(c.State),
-		Limit:      c.More(),
-	}
-
+	filter.Collection, filter.Batch, filter.State, filter.Limit = c.Collection, c.Batch, string(c.State), c.More()
 	return command.List(a, c.Limit, jobColumns...)(a.Client.Jobs(a.Ctx, filter))
 }
 

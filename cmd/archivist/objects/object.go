@@ -12,7 +12,7 @@ import (
 
 // Cmd is for the users of preserved objects.
 type Cmd struct {
-	List    objectListCmd    `cmd:"" help:"List a collection's objects, last changed first."`
+	List    objectListCmd    `cmd:"" help:"List objects: those of a collection, last changed first, or all by title."`
 	Search  objectSearchCmd  `cmd:"" help:"Search for objects by words of their descriptions and files."`
 	Browse  objectBrowseCmd  `cmd:"" help:"List all objects by title, date, creator or collection."`
 	Show    objectShowCmd    `cmd:"" help:"Show an object and its versions."`
@@ -37,19 +37,22 @@ type Cmd struct {
 	Reindex reindexCmd       `cmd:"" help:"Restore missing rows of objects from the storage root."`
 }
 
-// objectListCmd lists the objects of a collection. It can also find one by the depositor's own id, which is
+// objectListCmd lists the objects of a collection, or all. It can also find one by the depositor's own id, which is
 // unique in its collection.
 type objectListCmd struct {
-	Collection string `required:"" short:"c" help:"Collection of the objects." placeholder:"NAME"`
-	LocalID    string `help:"Only the object that has this local id." placeholder:"ID"`
+	Collection string `short:"c" help:"Only objects of this collection." placeholder:"NAME"`
+	LocalID    string `help:"Only the object that has this local id in the collection." placeholder:"ID"`
+	Title      string `help:"Only objects whose title begins so." placeholder:"TEXT"`
+	Date       string `help:"Only objects whose date begins so: a year, a month or a day." placeholder:"DATE"`
 	command.Limit
 }
 
 func (objectListCmd) Prints() any { return v1.Object{} }
 
-// Run lists the last changed objects first: they are needed most often.
+// Run lists the last changed objects of a collection first: they are needed most often. Other lists are by title or
+// date.
 func (c *objectListCmd) Run(a *command.App) error {
-	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Limit: c.More()}
+	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Title: c.Title, Date: c.Date, Limit: c.More()}
 	return command.List(a, c.Limit, objectColumns...)(a.Client.Objects(a.Ctx, filter))
 }
 
