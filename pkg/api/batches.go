@@ -47,7 +47,19 @@ func (a *API) pauses(id string) func(context.Context, *Cursor) (v1.List[v1.Event
 // all holds.
 func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 	o, err := a.Queue.Overview(ctx)
+	if err != nil {
+		return v1.Queue{}, err
+	}
+
+	running, _, err := a.Queue.Running(ctx)
+	if err != nil {
+		return v1.Queue{}, err
+	}
+
+	heads, err := a.Queue.Heads(ctx)
 	return v1.Queue{
+		Now:           each(running, wireRunning),
+		Heads:         each(heads, wireHead),
 		Waiting:       o.Waiting,
 		Running:       o.Running,
 		MaxInFlight:   o.MaxInFlight,

@@ -60,7 +60,7 @@ var operations = map[string]about{
 		description: "Newest first, 50 to a page, of a collection or of all. Of few in a state, those of the newest " +
 			"batch are first." + onFinding},
 	"getJob": {tag: "Jobs", refusals: []problemType{notFound}, answer: jobExample,
-		description: "The current state of the job."},
+		description: "The current state of the job, with the states that it was in."},
 	"listJobEvents": {tag: "Jobs", refusals: []problemType{notFound},
 		answer: events(v1.EventJobState, "Job",
 			`{"from": "Downloading", "to": "Processing", "exec": 2}`),
@@ -390,7 +390,7 @@ var operations = map[string]about{
 			"revoked stay, and are marked."},
 
 	"getQueue": {tag: "Operation", answer: queueExample,
-		description: "The numbers of waiting and running jobs, and the free work space."},
+		description: "What runs, what waits and why, and the free work space."},
 	"listQueueEvents": {tag: "Operation",
 		answer: events(v1.EventQueuePaused, "Queue",
 			`{"reason": "Maintenance of the network."}`),

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -157,22 +158,52 @@ func (c *jobShowCmd) Run(a *command.App) error {
 			retries = strconv.Itoa(j.RetryCount)
 		}
 
-		p.Fields("job", j.ID, "batch", j.Batch, "collection", j.Collection, "state", j.State,
-			"message", j.Message,
+		recoverable := ""
+		if j.Recoverable {
+			recoverable = "yes: requeue it once the cause is corrected"
+		}
+
+		p.Fields("job", j.ID, "batch", j.Batch, "collection", j.Collection,
+			"title", j.Title, "source", j.Source, "created", j.Created, "state", j.State,
+			"message", j.Message, "recoverable", recoverable,
 			"held", holdText(j.Hold),
 			"last success", j.LastSuccessfulState, "ark", j.Identifiers.Primary, "version",
 			command.VersionText(j.Version),
 			"local ids", strings.Join(j.Identifiers.Local, ", "), "files",
 			strconv.Itoa(j.Progress.Files),
-			"size", terminal.Size(j.Progress.Bytes), "container", containerText(j.Container),
+			"size", terminal.Size(j.Progress.Bytes), "so far", j.Progress.Done,
+			"container", containerText(j.Container),
 			"update", updateText(j.Update), "priority", strconv.Itoa(j.Priority),
 			"retries", retries)
 
 		warned(p, j.Warnings)
+		if len(j.Stages) > 0 && p.ForPeople() {
+			fmt.Fprintln(p)
+			terminal.Table(p, j.Stages, stageColumns...)
+		}
 
 		fmt.Fprintln(p)
 		terminal.Table(p, events, eventColumns...)
 	})
+}
+
+// stageColumns show how long a job was in its states.
+var stageColumns = []terminal.Column[v1.JobStage]{
+	{Title: "state", Text: func(s v1.JobStage) string { return s.State }},
+	{Title: "since", Text: func(s v1.JobStage) string { return s.Since }},
+	{Title: "took", Text: func(s v1.JobStage) string {
+		if s.Until == "" {
+			return ""
+		}
+		return time.Duration(s.Seconds * float64(time.Second)).Round(time.Millisecond).String()
+	}},
+	{Title: "times", Text: func(s v1.JobStage) string { return strconv.Itoa(s.Times) }},
+	{Title: "tries", Text: func(s v1.JobStage) string {
+		if s.Tries == 0 {
+			return ""
+		}
+		return strconv.Itoa(s.Tries)
+	}},
 }
 
 // containerText is the container that a job's files come from, "" if there is none.

@@ -52,7 +52,13 @@ func (objectListCmd) Prints() any { return v1.Object{} }
 // Run lists the last changed objects of a collection first: they are needed most often. Other lists are by title or
 // date.
 func (c *objectListCmd) Run(a *command.App) error {
-	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Title: c.Title, Date: c.Date, Limit: c.More()}
+	filter := v1.Filter{
+		Collection: c.Collection,
+		LocalID:    c.LocalID,
+		Title:      c.Title,
+		Date:       c.Date,
+		Limit:      c.More(),
+	}
 	return command.List(a, c.Limit, objectColumns...)(a.Client.Objects(a.Ctx, filter))
 }
 

@@ -164,7 +164,9 @@ func (s *search[T]) next(ctx context.Context, at string, room int) (some []entry
 			continue
 		}
 
-		from := slices.MaxFunc(s.left, func(a, b *shelf) int { return strings.Compare(a.head(), b.head()) })
+		from := slices.MaxFunc(s.left, func(a, b *shelf) int {
+			return strings.Compare(a.head(), b.head())
+		})
 		next := from.found[0]
 		from.found, last = from.found[1:], next.ListSK
 		if s.State == "" || s.State == s.state(next) {
@@ -231,7 +233,8 @@ func (s *search[T]) rows(ctx context.Context, some []entry) ([]*T, error) {
 }
 
 // readRows reads rows in the order of ids. One is nil that is not there.
-func readRows[T any](ctx context.Context, t *table.Table, ids []string, key func(string) table.Key) ([]*T, error) {
+func readRows[T any](ctx context.Context, t *table.Table, ids []string,
+	key func(string) table.Key) ([]*T, error) {
 	keys := make([]table.Key, len(ids))
 	for i, id := range ids {
 		keys[i] = key(id)
@@ -257,13 +260,15 @@ func readRows[T any](ctx context.Context, t *table.Table, ids []string, key func
 
 // job reports whether a job is wanted. The index only finds it.
 func (f *Find) job(j *ingest.Job) bool {
-	return (f.State == "" || f.State == string(j.State)) && slices.Contains(f.Collections, j.Collection) &&
+	return (f.State == "" || f.State == string(j.State)) &&
+		slices.Contains(f.Collections, j.Collection) &&
 		f.common(j.Submitter, j.Primary, j.LocalIDs, j.Message, j.Created)
 }
 
 // batch is job for a batch.
 func (f *Find) batch(b *ingest.Batch) bool {
-	return (f.State == "" || f.State == string(b.State)) && slices.Contains(f.Collections, b.Collection) &&
+	return (f.State == "" || f.State == string(b.State)) &&
+		slices.Contains(f.Collections, b.Collection) &&
 		f.common(b.Submitter, b.Primary, b.LocalIDs, b.Message, b.Created)
 }
 
