@@ -265,16 +265,23 @@ func detailText(e v1.Event) string {
 // jobReceiptCmd shows the proof for the depositor: it is read from the stored object, not from what the job has
 // reported.
 type jobReceiptCmd struct {
-	ID string `arg:"" name:"job" help:"Id of a job."`
+	ID  string `arg:"" name:"job" help:"Id of a job."`
+	CSV bool   `name:"csv" help:"Print its files as CSV."`
 }
 
 func (jobReceiptCmd) Prints() any { return v1.Receipt{} }
 
 // Run reads all pages, so that the receipt is complete: a depositor keeps it as a proof.
 func (c *jobReceiptCmd) Run(a *command.App) error {
+	if c.CSV && len(a.JSON) > 0 {
+		return errTwoForms
+	}
 	r, err := a.Client.Receipt(a.Ctx, c.ID)
 	if err != nil {
 		return err
+	}
+	if c.CSV {
+		return receiptCSV(a.Out, r)
 	}
 	return a.Print(r, func(p terminal.Page) {
 		// Content that is the same as that of the version before makes none.

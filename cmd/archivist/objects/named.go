@@ -29,8 +29,8 @@ func (o named) ark(a *command.App) (string, error) {
 		return "", err
 	}
 	if len(found) == 0 {
-		return "", fault.New(fault.NotFound, "no object of the collection %s has the local id %q; archivist object list "+
-			"-c %s lists them", o.Collection, o.Name, o.Collection)
+		return "", fault.New(fault.NotFound, "no object of the collection %s has the local id %q; archivist object "+
+			"list -c %s lists them", o.Collection, o.Name, o.Collection)
 	}
 	return found[0].ARK, nil
 }
