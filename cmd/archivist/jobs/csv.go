@@ -39,8 +39,8 @@ func reportCSV(to io.Writer, report io.Reader) error {
 		"recoverable", "message", "warnings")
 	row := func(j v1.ReportJob) {
 		table.Row(j.Job, j.State, j.ARK, strconv.Itoa(j.Version), strings.Join(j.LocalIDs, "; "), j.Title,
-			strconv.Itoa(j.Files), strconv.FormatInt(j.Bytes, 10), j.Source, strconv.FormatBool(j.Recoverable), j.Message,
-			strings.Join(j.Warnings, "; "))
+			strconv.Itoa(j.Files), strconv.FormatInt(j.Bytes, 10), j.Source, strconv.FormatBool(j.Recoverable),
+			j.Message, strings.Join(j.Warnings, "; "))
 	}
 
 	dec := json.NewDecoder(report)
