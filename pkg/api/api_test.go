@@ -204,7 +204,7 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p, err := q.BatchesOf(t.Context(), "maps", ""); err != nil || len(p.Items) > 0 {
+	if p, err := q.FindBatches(t.Context(), queue.Find{Collections: []string{"maps"}}); err != nil || len(p.Items) > 0 {
 		t.Errorf("something was left behind: %+v, %v", p, err)
 	}
 	for _, path := range []string{"/v1/batches/none", "/v1/jobs/none", "/v1/explain/none",

@@ -22,7 +22,7 @@ func (a *API) batches(h huma.API) {
 		DefaultStatus: http.StatusAccepted,
 	}, a.submit)
 
-	get(a, h, "/v1/batches", "listBatches", "List a collection's batches", a.batchesOfCollection)
+	get(a, h, "/v1/batches", "listBatches", "List batches", a.listBatches)
 	get(a, h, "/v1/batches/{id}", "getBatch", "Get a batch", a.oneBatch)
 	redirect(a, h, "/v1/batches/{id}/report", "getBatchReport", "Get a batch's report", a.report)
 	get(a, h, "/v1/batches/{id}/events", "listBatchEvents", "List a batch's events",
@@ -47,7 +47,19 @@ func (a *API) pauses(id string) func(context.Context, *Cursor) (v1.List[v1.Event
 // all holds.
 func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 	o, err := a.Queue.Overview(ctx)
+	if err != nil {
+		return v1.Queue{}, err
+	}
+
+	running, _, err := a.Queue.Running(ctx)
+	if err != nil {
+		return v1.Queue{}, err
+	}
+
+	heads, err := a.Queue.Heads(ctx)
 	return v1.Queue{
+		Now:           each(running, wireRunning),
+		Heads:         each(heads, wireHead),
 		Waiting:       o.Waiting,
 		Running:       o.Running,
 		MaxInFlight:   o.MaxInFlight,
@@ -82,33 +94,15 @@ func (a *API) oneBatch(ctx context.Context, in *IDInput) (v1.Batch, error) {
 	return wire, err
 }
 
-// batchesOfCollection lists the batches of a collection, newest first. An unknown collection has none.
-func (a *API) batchesOfCollection(ctx context.Context,
-	in *OfCollection) (v1.List[v1.Batch], error) {
-	state, err := filterBy(in.State, v1.BatchStates)
-	if err != nil {
-		return v1.List[v1.Batch]{}, err
-	}
-
-	read := func(cursor string) (queue.Page[queue.Batch], error) {
-		return a.Queue.BatchesOf(ctx, in.Collection, cursor)
-	}
-
-	p, err := filtered(a, read, in.Cursor, state,
-		func(b queue.Batch) string { return string(b.State) })
-	out := v1.List[v1.Batch]{Items: make([]v1.Batch, len(p.Items)), Cursor: p.Cursor}
-	for i := range p.Items {
-		if out.Items[i], err = a.batch(ctx, &p.Items[i]); err != nil {
-			return out, err
-		}
-	}
-	return out, err
-}
-
 // batch is the wire form of a batch with its counts, which are rows of their own. So they can be newer
 // than the state: they were read after it.
 func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 	c, err := a.Queue.Counts(ctx, b.Batch.ID)
+	return wireBatch(b, c), err
+}
+
+// wireBatch is the wire form of a batch with these counts.
+func wireBatch(b *queue.Batch, c ingest.Counts) v1.Batch {
 	var hold *v1.Hold
 	if b.Hold != nil {
 		hold = holdOn(b.Hold, "", b.Batch.ID, b.Collection)
@@ -140,5 +134,5 @@ func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
 			Completed:  c.Completed,
 			Deleted:    c.Deleted,
 		},
-	}, err
+	}
 }

@@ -120,7 +120,7 @@ func TestWhatIsCheckedIsUsed(t *testing.T) {
 			t.Errorf("%s: %d %.500s", name, resp.StatusCode, text)
 		}
 	}
-	if p, err := q.BatchesOf(t.Context(), "maps", ""); err != nil || len(p.Items) > 0 {
+	if p, err := q.FindBatches(t.Context(), queue.Find{Collections: []string{"maps"}}); err != nil || len(p.Items) > 0 {
 		t.Errorf("something was stored: %+v, %v", p, err)
 	}
 }

@@ -49,6 +49,10 @@ var batchExample = v1.Batch{
 }
 
 var jobExample = v1.Job{
+	Title: "Map of the harbour", Source: "https://example.org/map.tif", Created: timeExample,
+	Stages: []v1.JobStage{
+		{State: v1.Pending, Since: timeExample, Until: timeExample, Seconds: 12, Times: 1},
+	},
 	ID: jobID, Batch: batchID, Collection: "maps", State: v1.Completed,
 	LastSuccessfulState: v1.Notify, Priority: 5,
 	SpaceNeeded: 3145728, Version: 1, InventoryDigest: sha512Example,
@@ -105,6 +109,11 @@ var collectionExample = v1.Collection{Name: "maps", Profile: v1.Profile{
 }}
 
 var queueExample = v1.Queue{
+	Now: []v1.RunningJob{{Job: jobID, Collection: "maps", State: v1.Downloading, Since: timeExample,
+		Execution: jobID + "-2", Worker: operationID,
+		Progress: v1.Progress{Files: 3, Done: "1 of 3 files"}}},
+	Heads: []v1.GateHead{{Gate: "pending", Job: jobID, Collection: "maps", Since: timeExample,
+		Why: "Waiting to start: all 20 slots are in use."}},
 	Waiting: map[string]int{"pending": 343, "provisioning": 2, "parked": 1}, Running: 20,
 	MaxInFlight: 20,
 	SpaceFree:   10 << 40, OldestWaiting: jobID, OldestSince: timeExample, LastSweep: timeExample,

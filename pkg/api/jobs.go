@@ -10,26 +10,13 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fetch"
 )
 
 // BatchJobs is a request for a page of a batch's jobs.
 type BatchJobs struct {
 	IDCursor
 	State string `query:"state"`
-}
-
-// OfCollection is a request for a page of a collection's batches.
-type OfCollection struct {
-	Collection string `query:"collection" required:"true"`
-	State      string `query:"state"`
-	Cursor     string `query:"cursor"`
-}
-
-// JobsIn is a request for a page of a collection's jobs, or of all jobs in a state.
-type JobsIn struct {
-	Collection string `query:"collection"`
-	State      string `query:"state"`
-	Cursor     string `query:"cursor"`
 }
 
 // jobs registers the routes of jobs. What acts on jobs is in actions and bulk.
@@ -42,7 +29,7 @@ func (a *API) jobs(h huma.API) {
 			if err != nil {
 				return v1.Job{}, err
 			}
-			return wireJob(*j), nil
+			return a.withStages(ctx, j)
 		})
 
 	get(a, h, "/v1/jobs/{id}/events", "listJobEvents", "List a job's events", a.events(event.Job))
@@ -81,24 +68,57 @@ func (a *API) jobsOfBatch(ctx context.Context, in *BatchJobs) (v1.List[v1.Job], 
 	return list(p, wireJob), err
 }
 
-// listJobs lists the jobs of a collection, newest first, or those of all collections in a state. An unknown
-// collection has none.
-func (a *API) listJobs(ctx context.Context, in *JobsIn) (v1.List[v1.Job], error) {
-	state, err := filterBy(in.State, v1.JobStates)
-	if err != nil {
-		return v1.List[v1.Job]{}, err
+// withStages is the wire form of a job with the states that it was in.
+func (a *API) withStages(ctx context.Context, j *queue.Job) (v1.Job, error) {
+	out := wireJob(*j)
+	stages, err := a.Queue.StagesOf(ctx, j)
+	for _, s := range stages {
+		out.Stages = append(out.Stages, v1.JobStage{
+			State:   string(s.State),
+			Since:   timestamp(s.First),
+			Until:   timestamp(s.Last),
+			Seconds: float64(s.Spent) / 1000,
+			Times:   s.Times,
+			Tries:   s.Tries,
+		})
 	}
+	return out, err
+}
 
-	if in.Collection == "" {
-		p, err := a.Queue.JobsIn(ctx, ingest.State(state), in.Cursor)
-		return list(p, wireJob), err
+// wireRunning is the wire form of a job that runs.
+func wireRunning(j queue.Job) v1.RunningJob {
+	return v1.RunningJob{
+		Job:        j.Job.ID,
+		Collection: j.Collection,
+		State:      string(j.State),
+		Since:      timestamp(j.Entered),
+		Execution:  j.Execution(),
+		Worker:     j.Holder,
+		Progress:   progressOf(j),
 	}
+}
 
-	read := func(cursor string) (queue.Page[queue.Job], error) {
-		return a.Queue.JobsOf(ctx, in.Collection, cursor)
+// wireHead is the wire form of the first job at a gate.
+func wireHead(h queue.Head) v1.GateHead {
+	return v1.GateHead{
+		Gate:       h.Gate,
+		Job:        h.Job.Job.ID,
+		Collection: h.Job.Collection,
+		Since:      timestamp(h.Job.Entered),
+		Why:        h.Why,
 	}
-	p, err := filtered(a, read, in.Cursor, state, stateOfJob)
-	return list(p, wireJob), err
+}
+
+func progressOf(j queue.Job) v1.Progress {
+	return v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint}
+}
+
+// sourceOf is a URL without its secrets, "" for none.
+func sourceOf(url string) string {
+	if url == "" {
+		return ""
+	}
+	return fetch.Redact(url)
 }
 
 // stateOfJob is what the filter of lists of jobs compares.
@@ -132,6 +152,9 @@ func wireJob(j queue.Job) v1.Job {
 		ID:                  j.Job.ID,
 		Batch:               j.Batch,
 		Collection:          j.Collection,
+		Title:               j.What,
+		Source:              sourceOf(j.URL),
+		Created:             ingest.Timestamp(j.Created),
 		State:               string(j.State),
 		Cancelled:           j.Cancelled,
 		LastSuccessfulState: string(j.LastSuccessful),
@@ -146,6 +169,6 @@ func wireJob(j queue.Job) v1.Job {
 		InventoryDigest:     j.Inventory,
 		Warnings:            j.Warnings(),
 		Message:             j.Message,
-		Progress:            v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint},
+		Progress:            progressOf(j),
 	}
 }

@@ -30,7 +30,7 @@ func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
 // Without a state it returns the page as it is. Every page is read whole, so a filtered page can have
 // more than enough items, and the cursor of a page that has none is still to be followed.
 func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cursor string,
-	in stateFilter, state func(T) string) (queue.Page[T], error) {
+	in string, state func(T) string) (queue.Page[T], error) {
 	until := a.Queue.Now().Add(searchFor)
 	out := queue.Page[T]{Cursor: cursor}
 	for {
@@ -40,7 +40,7 @@ func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cu
 		}
 
 		for _, item := range p.Items {
-			if state(item) == string(in) {
+			if state(item) == in {
 				out.Items = append(out.Items, item)
 			}
 		}
@@ -52,18 +52,15 @@ func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cu
 	}
 }
 
-// stateFilter is the state that a list is limited to, "" for all.
-type stateFilter string
-
-// filterBy returns the known state that a client named, ignoring case. An unknown state is an Invalid
+// filterBy returns the known state that a client named, ignoring case, "" for none. An unknown state is an Invalid
 // that lists the known ones.
-func filterBy(given string, known []string) (stateFilter, error) {
+func filterBy(given string, known []string) (string, error) {
 	if given == "" {
 		return "", nil
 	}
 	for _, state := range known {
 		if strings.EqualFold(state, given) {
-			return stateFilter(state), nil
+			return state, nil
 		}
 	}
 	return "", fault.New(fault.Invalid, "state: found %q; expected one of %s", given,

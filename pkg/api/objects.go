@@ -19,6 +19,7 @@ import (
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/objects/replica"
+	"archivist/pkg/views/browse"
 )
 
 // objects registers the routes of objects, their versions and files. What consumers and components keep
@@ -188,6 +189,8 @@ type FindInput struct {
 	Collection string `query:"collection"`
 	LocalID    string `query:"localId"`
 	ARK        string `query:"ark"`
+	Title      string `query:"title" maxLength:"200"`
+	Date       string `query:"date" maxLength:"40"`
 	Cursor     string `query:"cursor"`
 }
 
@@ -220,16 +223,34 @@ func (a *API) find(ctx context.Context, in *FindInput) (v1.List[v1.Object], erro
 	return out, a.withFixity(ctx, out.Items)
 }
 
+// check returns an Invalid for fields that do not go together.
+func (in *FindInput) check() error {
+	switch {
+	case in.LocalID != "" && in.Collection == "" && in.ARK == "":
+		return fault.New(fault.Invalid, "localId: give its collection, too")
+	case in.ARK != "" && in.Collection+in.LocalID+in.Title+in.Date != "",
+		in.LocalID != "" && in.Title+in.Date != "",
+		in.Date != "" && in.Title+in.Collection != "":
+		return fault.New(fault.Invalid, "give an ark; or a collection, with or without a localId or a title; or a "+
+			"title; or a date; or none of them. GET /v1/search combines them")
+	}
+	return nil
+}
+
 // arks returns a page of the ARKs that match. An ark or a local id names at most one object, so that
-// list has one page. An Invalid refuses what names no objects, an ark that cannot be read, and a cursor
+// list has one page. An Invalid refuses fields that do not go together, an ark that cannot be read, and a cursor
 // where there is one page only. An unknown local id has no ARKs.
 func (a *API) arks(ctx context.Context, in *FindInput) (arks []string, next string, err error) {
+	if err := in.check(); err != nil {
+		return nil, "", err
+	}
+
+	one := in.ARK + in.LocalID
 	switch {
-	case in.ARK == "" && in.Collection == "":
-		return nil, "", fault.New(fault.Invalid,
-			"give an ark, or a collection, or a collection with a localId")
-	case in.ARK == "" && in.LocalID == "":
+	case one == "" && in.Title == "" && in.Collection != "":
 		return a.Inventory.Collection(ctx, in.Collection, in.Cursor)
+	case one == "":
+		return a.browsed(ctx, in)
 	case in.Cursor != "":
 		return nil, "", badCursor(in.Cursor)
 	case in.ARK != "":
@@ -245,6 +266,23 @@ func (a *API) arks(ctx context.Context, in *FindInput) (arks []string, next stri
 		return nil, "", err
 	}
 	return []string{known}, "", nil
+}
+
+// browsed are the ARKs of a page of the objects by title, of all collections or of one, or of those of a date.
+func (a *API) browsed(ctx context.Context, in *FindInput) (arks []string, next string, err error) {
+	page := browse.Page{By: browse.ByTitle, Begins: in.Title, Cursor: in.Cursor}
+	switch {
+	case in.Collection != "":
+		page.By, page.In = browse.ByCollection, in.Collection
+	case in.Date != "":
+		page.By, page.Begins, page.Day = browse.ByDate, "", in.Date
+	}
+
+	entries, next, err := a.Browse.Read(ctx, page)
+	for _, e := range entries {
+		arks = append(arks, e.Owner)
+	}
+	return arks, next, err
 }
 
 // wireObject is the wire form of an object's row at a time. Stored is the prefix of its keys in the storage root.

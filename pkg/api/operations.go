@@ -9,6 +9,11 @@ const onActions = "\n\nAn action needs a reason, which is kept in the events. If
 	"`Idempotency-Key` the action is done once, and each repetition within 30 days returns the result of the first " +
 	"request."
 
+// onFinding is what the descriptions of lists that are searched have in common.
+const onFinding = " All filters are applied before the paging: a page that is short, and not the last, says that the " +
+	"search has taken 10 seconds, or read 100,000 rows; its cursor goes on. Following pages have each once, also " +
+	"while they move between states."
+
 // operations describes each operation in the document beyond its types, by its id. Those of archives
 // and of research are added when the package is initialized, by the files that have them. The keys are
 // the OperationIDs of the routes.
@@ -24,7 +29,7 @@ var operations = map[string]about{
 	"listBatches": {tag: "Batches", role: viewer, scope: ofList, states: v1.BatchStates,
 		answer: v1.List[v1.Batch]{Items: []v1.Batch{listed(batchExample)},
 			Cursor: cursorExample},
-		description: "Newest first, 50 to a page. The filter is applied before the paging."},
+		description: "Newest first, 50 to a page, of a collection or of all." + onFinding},
 	"getBatch": {tag: "Batches", role: viewer, scope: ofBatch, refusals: []problemType{notFound},
 		answer: batchExample,
 		description: "The current state of the batch, with the counts of its jobs and the mails that did not reach a " +
@@ -58,12 +63,11 @@ var operations = map[string]about{
 
 	"listJobs": {tag: "Jobs", role: viewer, scope: ofList, states: v1.JobStates,
 		answer: v1.List[v1.Job]{Items: []v1.Job{jobExample}, Cursor: cursorExample},
-		description: "Those of a collection, newest first, 50 to a page; the filter by state is applied before the " +
-			"paging. Without a collection, those of all collections that are Pending, Held, Provisioning or Failed, " +
-			"as the state says: first those that came to it first. A page may have none, and a cursor to go on with."},
+		description: "Newest first, 50 to a page, of a collection or of all. Of few in a state, those of the newest " +
+			"batch are first." + onFinding},
 	"getJob": {tag: "Jobs", role: viewer, scope: ofJob, refusals: []problemType{notFound},
 		answer:      jobExample,
-		description: "The current state of the job."},
+		description: "The current state of the job, with the states that it was in."},
 	"listJobEvents": {tag: "Jobs", role: viewer, scope: ofJob, refusals: []problemType{notFound},
 		answer: events(v1.EventJobState, "Job",
 			`{"from": "Downloading", "to": "Processing", "exec": 2}`),
@@ -145,8 +149,9 @@ var operations = map[string]about{
 
 	"findObjects": {tag: "Objects", role: viewer, scope: ofFound, refusals: []problemType{notFound},
 		answer: v1.List[v1.Object]{Items: []v1.Object{objectExample}, Cursor: cursorExample},
-		description: "By `ark`; by `collection` and `localId`; or all of a `collection`, last changed first, 50 " +
-			"to a page."},
+		description: "By `ark`; by `collection` and `localId`; all of a `collection`, last changed first; those of a " +
+			"`title`, of all collections or of one, by title; those of a `date`; or all, by title. 50 to a page. " +
+			"GET /v1/search combines more."},
 	"searchObjects": {tag: "Objects", role: viewer, scope: inHandler, answer: foundExample,
 		description: "Words are found in titles, creators, dates, ids, names of files, and all other elements of " +
 			"the description of the newest version, whatever their case and diacritics. A query that cannot be read " +
@@ -433,7 +438,7 @@ var operations = map[string]about{
 			Expires: timeExample},
 		description: "The caller as its token or its key says, with the roles that this API knows."},
 	"getQueue": {tag: "Operation", role: viewer, answer: queueExample,
-		description: "The numbers of waiting and running jobs, and the free work space."},
+		description: "What runs, what waits and why, and the free work space."},
 	"listQueueEvents": {tag: "Operation", role: viewer,
 		answer: events(v1.EventQueuePaused, "Queue",
 			`{"reason": "Maintenance of the network."}`),

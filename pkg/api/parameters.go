@@ -18,6 +18,20 @@ var parameters = map[string]parameter{
 	"n":          {"The number of the version, from 1.", ""},
 	"path":       {"The path of the file in the version.", "producer/map.tif"},
 
+	"submitter": {"Only those of this submitter, exactly.", "Map Library"},
+	"message":   {"Only those whose message has this text, in any case of letters.", "404"},
+	"before": {"Only those created before this time, or before the beginning of this day in UTC.",
+		"2026-11-23"},
+	"listBatches after": {"Only those created at this time or later; a day begins at midnight in UTC.", "2026-11-22"},
+	"listJobs after":    {"Only those created at this time or later; a day begins at midnight in UTC.", "2026-11-22"},
+	"title": {"Only objects whose title begins so. Cases and diacritics make no difference; a number is one whole.",
+		"harb"},
+	"date":                   {"Only objects whose date begins so: a year, a month or a day.", "1851"},
+	"listJobs localId":       {"Only jobs with this local id.", "map-1851"},
+	"listJobs ark":           {"Only jobs of the object with this ARK.", arkExample},
+	"listJobs collection":    {"Only those of this collection. By default of all.", "maps"},
+	"listBatches collection": {"Only those of this collection. By default of all.", "maps"},
+
 	"query": {"What to search for: words, \"several words\" that follow each other, beginnings of words with a *, " +
 		"and fields, all of which must be found; with a - in front, must not be found. The fields are title, " +
 		"creator, collection, date, id, ark and file. A date can be a range.",

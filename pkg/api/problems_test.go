@@ -44,7 +44,7 @@ func TestProblems(t *testing.T) {
 		"no JSON":   {"POST", "/v1/batches", "{", 400, "malformed-request", nil},
 		"too large": {"POST", "/v1/batches", `{"note":"` + strings.Repeat("x", 2<<20) + `"}`, 413, "too-large", nil},
 		"field":     {"POST", "/v1/batches", `{}`, 422, "invalid-request", nil},
-		"parameter": {"GET", "/v1/jobs", "", 422, "invalid-request", nil},
+		"parameter": {"GET", "/v1/jobs?state=lost", "", 422, "invalid-request", nil},
 		"state":     {"POST", "/v1/jobs/none/actions", `{"action":"fail","reason":"x"}`, 404, "not-found", nil},
 	} {
 		resp, text := ask(t, k.method, c.URL+k.path, k.body, k.headers...)

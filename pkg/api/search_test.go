@@ -82,6 +82,26 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestFindObjects: objects are listed by title, of all collections or of one, and by date.
+func TestFindObjects(t *testing.T) {
+	c := searchable(t, &finder{})
+	for _, k := range []struct {
+		filter v1.Filter
+		n      int
+	}{{v1.Filter{}, 2}, {v1.Filter{Title: "ant"}, 1}, {v1.Filter{Title: "ZW", Collection: "maps"}, 1},
+		{v1.Filter{Title: "b"}, 0}, {v1.Filter{Date: "1066"}, 0}} {
+		if found, err := c.Objects(t.Context(), k.filter); err != nil || len(found) != k.n {
+			t.Errorf("%+v: %+v, %v", k.filter, found, err)
+		}
+	}
+	for _, bad := range []v1.Filter{{Title: "a", ARK: "ark:/99999/x"}, {Date: "1851", Collection: "maps"},
+		{LocalID: "x"}, {ARK: "ark:/99999/x", Collection: "maps"}} {
+		if _, err := c.Objects(t.Context(), bad); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
 // TestBrowse: a list has the objects in its order, from a value on.
 func TestBrowse(t *testing.T) {
 	c := searchable(t, &finder{})

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,6 +33,7 @@ type BatchCmd struct {
 type batchListCmd struct {
 	Collection string     `short:"c" help:"Only batches of this collection." placeholder:"NAME"`
 	State      batchState `help:"Only batches in this state, e.g. failed." placeholder:"STATE"`
+	found
 	command.Limit
 }
 
@@ -46,33 +46,9 @@ func (c *batchListCmd) Run(a *command.App) error {
 		columns = slices.Insert(slices.Clone(columns), 1, terminal.Column[v1.Batch]{Title: "collection",
 			Text: func(b v1.Batch) string { return b.Collection }})
 	}
-	return command.List(a, c.Limit, columns...)(c.batches(a))
-}
-
-// batches are those of the collection. Without one, the lists of all collections are merged: the API has a list
-// of each.
-func (c *batchListCmd) batches(a *command.App) (all []v1.Batch, err error) {
-	names := []string{c.Collection}
-	if c.Collection == "" {
-		names, err = a.Client.Collections(a.Ctx)
-		if err != nil {
-			return nil, err
-		}
-	}
-
-	all = []v1.Batch{}
-	for _, name := range names {
-		some, err := a.Client.Batches(a.Ctx, v1.Filter{Collection: name, State: string(c.State), Limit: c.More()})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-
-	slices.SortStableFunc(all, func(one, other v1.Batch) int {
-		return cmp.Or(strings.Compare(other.Created, one.Created), strings.Compare(other.ID, one.ID))
-	})
-	return all, nil
+	filter := c.filter()
+	filter.Collection, filter.State, filter.Limit = c.Collection, string(c.State), c.More()
+	return command.List(a, c.Limit, columns...)(a.Client.Batches(a.Ctx, filter))
 }
 
 // batchColumns fit 80 columns without the note, which is the first to be left out. On 60 columns how many jobs have

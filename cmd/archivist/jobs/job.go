@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -19,7 +20,7 @@ import (
 // Cmd is for operators and depositors: a job is the ingest of one object. Its actions take the id of one job, or
 // the flags that select several.
 type Cmd struct {
-	List    jobListCmd    `cmd:"" help:"List the jobs of a collection, of a batch, or in a state, e.g. failed."`
+	List    jobListCmd    `cmd:"" help:"List jobs: of all collections, of one, or of a batch."`
 	Show    jobShowCmd    `cmd:"" help:"Show a job and its events."`
 	Receipt jobReceiptCmd `cmd:"" help:"Show the receipt of a job: each preserved file with its digests."`
 
@@ -32,30 +33,40 @@ type Cmd struct {
 	CleanUp    jobActCmd        `cmd:"" help:"Remove the work files of a failed job now."`
 }
 
-// jobListCmd lists the jobs of a collection or of a batch, not of both: a batch belongs to
-// one collection. Without them it lists all jobs in a state.
+// jobListCmd lists the jobs of all collections, of one, or of a batch, which belongs to one collection.
 type jobListCmd struct {
-	Collection string   `short:"c" xor:"of" help:"Jobs of this collection, newest first." placeholder:"NAME"`
+	Collection string   `short:"c" xor:"of" help:"Only jobs of this collection." placeholder:"NAME"`
 	Batch      string   `short:"b" xor:"of" help:"Jobs of this batch, in its order." placeholder:"ID"`
-	State      jobState `help:"Only jobs in this state; alone, of all collections." placeholder:"STATE"`
+	State      jobState `help:"Only jobs in this state, e.g. failed." placeholder:"STATE"`
+	LocalID    string   `help:"Only jobs with this local id." placeholder:"ID"`
+	ARK        string   `help:"Only jobs of the object with this ARK." placeholder:"ARK"`
+	found
 	command.Limit
+}
+
+// found are the filters that lists of batches and of jobs have in common.
+type found struct {
+	Submitter string `help:"Only those of this submitter." placeholder:"NAME"`
+	Message   string `help:"Only those whose message has this text." placeholder:"TEXT"`
+	After     string `help:"Only those created then or later: a day or a time." placeholder:"TIME"`
+	Before    string `help:"Only those created before that." placeholder:"TIME"`
+}
+
+func (f found) filter() v1.Filter {
+	return v1.Filter{Submitter: f.Submitter, Message: f.Message, After: f.After, Before: f.Before}
 }
 
 func (jobListCmd) Prints() any { return v1.Job{} }
 
-// Run lets the API filter by state: it has the states of all jobs.
+// Run lets the API filter. The list of a batch has the filter by state only.
 func (c *jobListCmd) Run(a *command.App) error {
-	if c.Collection+c.Batch+string(c.State) == "" {
-		return command.Usage("give --collection=NAME, --batch=ID or --state=STATE")
+	filter := c.filter()
+	filter.LocalID, filter.ARK = c.LocalID, c.ARK
+	if c.Batch != "" && filter != (v1.Filter{}) {
+		return command.Usage("of the filters, --batch takes --state only")
 	}
 
-	filter := v1.Filter{
-		Collection: c.Collection,
-		Batch:      c.Batch,
-		State:      string(c.State),
-		Limit:      c.More(),
-	}
-
+	filter.Collection, filter.Batch, filter.State, filter.Limit = c.Collection, c.Batch, string(c.State), c.More()
 	return command.List(a, c.Limit, jobColumns...)(a.Client.Jobs(a.Ctx, filter))
 }
 
@@ -147,22 +158,52 @@ func (c *jobShowCmd) Run(a *command.App) error {
 			retries = strconv.Itoa(j.RetryCount)
 		}
 
-		p.Fields("job", j.ID, "batch", j.Batch, "collection", j.Collection, "state", j.State,
-			"message", j.Message,
+		recoverable := ""
+		if j.Recoverable {
+			recoverable = "yes: requeue it once the cause is corrected"
+		}
+
+		p.Fields("job", j.ID, "batch", j.Batch, "collection", j.Collection,
+			"title", j.Title, "source", j.Source, "created", j.Created, "state", j.State,
+			"message", j.Message, "recoverable", recoverable,
 			"held", holdText(j.Hold),
 			"last success", j.LastSuccessfulState, "ark", j.Identifiers.Primary, "version",
 			command.VersionText(j.Version),
 			"local ids", strings.Join(j.Identifiers.Local, ", "), "files",
 			strconv.Itoa(j.Progress.Files),
-			"size", terminal.Size(j.Progress.Bytes), "container", containerText(j.Container),
+			"size", terminal.Size(j.Progress.Bytes), "so far", j.Progress.Done,
+			"container", containerText(j.Container),
 			"update", updateText(j.Update), "priority", strconv.Itoa(j.Priority),
 			"retries", retries)
 
 		warned(p, j.Warnings)
+		if len(j.Stages) > 0 && p.ForPeople() {
+			fmt.Fprintln(p)
+			terminal.Table(p, j.Stages, stageColumns...)
+		}
 
 		fmt.Fprintln(p)
 		terminal.Table(p, events, eventColumns...)
 	})
+}
+
+// stageColumns show how long a job was in its states.
+var stageColumns = []terminal.Column[v1.JobStage]{
+	{Title: "state", Text: func(s v1.JobStage) string { return s.State }},
+	{Title: "since", Text: func(s v1.JobStage) string { return s.Since }},
+	{Title: "took", Text: func(s v1.JobStage) string {
+		if s.Until == "" {
+			return ""
+		}
+		return time.Duration(s.Seconds * float64(time.Second)).Round(time.Millisecond).String()
+	}},
+	{Title: "times", Text: func(s v1.JobStage) string { return strconv.Itoa(s.Times) }},
+	{Title: "tries", Text: func(s v1.JobStage) string {
+		if s.Tries == 0 {
+			return ""
+		}
+		return strconv.Itoa(s.Tries)
+	}},
 }
 
 // containerText is the container that a job's files come from, "" if there is none.
@@ -224,16 +265,23 @@ func detailText(e v1.Event) string {
 // jobReceiptCmd shows the proof for the depositor: it is read from the stored object, not from what the job has
 // reported.
 type jobReceiptCmd struct {
-	ID string `arg:"" name:"job" help:"Id of a job."`
+	ID  string `arg:"" name:"job" help:"Id of a job."`
+	CSV bool   `name:"csv" help:"Print its files as CSV."`
 }
 
 func (jobReceiptCmd) Prints() any { return v1.Receipt{} }
 
 // Run reads all pages, so that the receipt is complete: a depositor keeps it as a proof.
 func (c *jobReceiptCmd) Run(a *command.App) error {
+	if c.CSV && len(a.JSON) > 0 {
+		return errTwoForms
+	}
 	r, err := a.Client.Receipt(a.Ctx, c.ID)
 	if err != nil {
 		return err
+	}
+	if c.CSV {
+		return receiptCSV(a.Out, r)
 	}
 	return a.Print(r, func(p terminal.Page) {
 		// Content that is the same as that of the version before makes none.

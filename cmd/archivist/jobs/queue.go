@@ -53,5 +53,25 @@ func (queueShowCmd) Run(a *command.App) error {
 			q.LastSweep)...)
 
 		showHolds(p, q.Holds)
+		if p.ForPeople() {
+			showNow(p, q)
+		}
 	})
+}
+
+// showNow shows the first job at each gate, and what runs. Programs get that as JSON.
+func showNow(p terminal.Page, q v1.Queue) {
+	for _, h := range q.Heads {
+		p.Fields("first", fmt.Sprintf("%s: %s of %s: %s", h.Gate, h.Job, h.Collection, h.Why))
+	}
+	for _, j := range q.Now {
+		says := fmt.Sprintf("%s: %s of %s since %s", j.State, j.Job, j.Collection, command.Minute(j.Since))
+		if j.Progress.Done != "" {
+			says += ", " + j.Progress.Done
+		}
+		if j.Worker != "" {
+			says += ", by worker " + j.Worker
+		}
+		p.Fields("runs", says)
+	}
 }

@@ -17,6 +17,7 @@ import (
 type batchReportCmd struct {
 	ID     string `arg:"" name:"batch" help:"Id of a batch that has ended."`
 	Number int    `help:"The report of this number, from 1; if not given, the newest." placeholder:"N"`
+	CSV    bool   `name:"csv" help:"Print its jobs as CSV."`
 }
 
 func (batchReportCmd) Prints() any { return v1.Report{} }
@@ -24,12 +25,18 @@ func (batchReportCmd) Prints() any { return v1.Report{} }
 // Run holds the whole report in memory only if some of its fields are asked for. There is no report before the
 // batch has ended: the error is NotFound.
 func (c *batchReportCmd) Run(a *command.App) error {
+	if c.CSV && len(a.JSON) > 0 {
+		return errTwoForms
+	}
 	body, err := a.Client.Report(a.Ctx, c.ID, c.Number)
 	if err != nil {
 		return err
 	}
 
 	defer body.Close()
+	if c.CSV {
+		return reportCSV(a.Out, body)
+	}
 
 	// All fields are what the archive has sent: it is copied, byte for byte, not decoded and encoded again.
 	all := command.FieldNames(reflect.TypeFor[v1.Report]())
@@ -66,8 +73,8 @@ func printReport(p terminal.Page, report io.Reader) error {
 
 		key := fmt.Sprint(name)
 		switch {
-		case slices.Contains([]string{"failed", "cancelled", "completed", "deleted", "open"}, key):
-			err = printJobs(p, dec)
+		case slices.Contains(jobLists, key):
+			err = eachJob(dec, func(j v1.ReportJob) { printJob(p, j) })
 		case key == "warnings":
 			var all []string
 			err = dec.Decode(&all)
@@ -109,25 +116,6 @@ func printReport(p terminal.Page, report io.Reader) error {
 // isFirst reports whether a field is the number of the first report. Most batches have only
 // that one, so its number says nothing.
 func isFirst(key string, value any) bool { return key == "number" && value == 1.0 }
-
-// printJobs prints the jobs of a list in the report, one at a time, so that the memory it needs does not depend
-// on their number.
-func printJobs(p terminal.Page, dec *json.Decoder) error {
-	if _, err := dec.Token(); err != nil {
-		return err
-	}
-
-	for dec.More() {
-		var j v1.ReportJob
-		if err := dec.Decode(&j); err != nil {
-			return err
-		}
-		printJob(p, j)
-	}
-
-	_, err := dec.Token()
-	return err
-}
 
 // printJob prints the result of a job with what the depositor can do next: state, id, object, warnings, message,
 // next step. For programs it is one line.

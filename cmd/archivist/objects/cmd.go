@@ -2,7 +2,7 @@ package objects
 
 // Cmd is for the users of preserved objects.
 type Cmd struct {
-	List    objectListCmd    `cmd:"" help:"List a collection's objects, last changed first."`
+	List    objectListCmd    `cmd:"" help:"List objects: those of a collection, last changed first, or all by title."`
 	Search  objectSearchCmd  `cmd:"" help:"Search for objects by words of their descriptions and files."`
 	Browse  objectBrowseCmd  `cmd:"" help:"List all objects by title, date, creator or collection."`
 	Show    objectShowCmd    `cmd:"" help:"Show an object and its versions."`

@@ -10,7 +10,7 @@ import (
 
 // objectCorrectCmd corrects what is said of an object, without its content.
 type objectCorrectCmd struct {
-	ARK  string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	named
 	Who  string `help:"Creator. A code withdraws the value, e.g. (:unkn) for unknown." placeholder:"TEXT"`
 	What string `help:"Title." placeholder:"TEXT"`
 	When string `help:"Date." placeholder:"TEXT"`
@@ -26,7 +26,7 @@ func (objectCorrectCmd) Prints() any { return v1.Accepted{} }
 
 // Run submits the correction: a job makes the new version, in the order of the object's other jobs.
 func (c *objectCorrectCmd) Run(a *command.App) error {
-	return correct(a, c.ARK, c.Key, v1.CorrectionRequest{
+	return correct(a, c.named, c.Key, v1.CorrectionRequest{
 		Who:           c.Who,
 		What:          c.What,
 		When:          c.When,
@@ -39,7 +39,7 @@ func (c *objectCorrectCmd) Run(a *command.App) error {
 
 // decision is a version without other changes, which decides something about an object. Commands embed it.
 type decision struct {
-	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	named
 	Reason string `required:"" help:"The reason. It is shown, and is the message of the version." placeholder:"TEXT"`
 }
 
@@ -47,7 +47,7 @@ func (decision) Prints() any { return v1.Accepted{} }
 
 func (d decision) submit(a *command.App, in v1.CorrectionRequest) error {
 	in.Reason = d.Reason
-	return correct(a, d.ARK, "", in)
+	return correct(a, d.named, "", in)
 }
 
 // objectWithdrawCmd withdraws an object from access.
@@ -111,8 +111,8 @@ func (c *objectEmbargoCmd) Run(a *command.App) error {
 }
 
 // correct submits a correction, with a key of its own if none is given.
-func correct(a *command.App, ark, key string, in v1.CorrectionRequest) error {
-	id, err := command.ParseARK(ark)
+func correct(a *command.App, of named, key string, in v1.CorrectionRequest) error {
+	id, err := of.ark(a)
 	if err != nil {
 		return err
 	}

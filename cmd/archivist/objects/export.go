@@ -19,8 +19,8 @@ import (
 
 // objectExportCmd writes objects as bags, which other people's tools read: an archive can be left with one command.
 type objectExportCmd struct {
-	ARK        string `arg:"" optional:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Collection string `short:"c" help:"All objects of this collection, in place of one." placeholder:"NAME"`
+	Name       string `arg:"" optional:"" name:"object" help:"ARK of an object, or with -c one of its local ids."`
+	Collection string `short:"c" help:"All objects of this collection, or that with the local id." placeholder:"NAME"`
 	Number     int    `name:"number" help:"Version; the newest if it is left out." placeholder:"N"`
 	As         string `enum:"bag,zip,ocfl" default:"bag" help:"bag (BagIt 1.0), zip (a bag), or ocfl (all versions)."`
 	Dir        string `short:"o" default:"." help:"Folder in which each object gets a folder of its own."`
@@ -52,25 +52,32 @@ type exported struct {
 	Error   string `json:"error,omitempty"`
 }
 
+// arks are those of the objects to export.
+func (c *objectExportCmd) arks(a *command.App) (arks []string, err error) {
+	switch {
+	case c.Name == "" && c.Collection == "":
+		return nil, command.Usage("name an object by its ARK, or a collection by -c")
+	case c.Name == "" && c.Number != 0:
+		return nil, command.Usage("--number is for one object")
+	case c.As == "ocfl" && c.Number != 0:
+		return nil, command.Usage("--number is not for --as ocfl, which has all versions")
+	case c.Name != "":
+		one, err := named{c.Name, c.Collection}.ark(a)
+		return []string{one}, err
+	}
+
+	list, err := a.Client.Objects(a.Ctx, v1.Filter{Collection: c.Collection})
+	for _, o := range list {
+		arks = append(arks, o.ARK)
+	}
+	return arks, err
+}
+
 // Run exports one object, or all of a collection, one after the other.
 func (c *objectExportCmd) Run(a *command.App) error {
-	arks := []string{c.ARK}
-	switch {
-	case (c.ARK == "") == (c.Collection == ""):
-		return command.Usage("name an object by its ARK, or a collection by -c")
-	case c.Collection != "" && c.Number != 0:
-		return command.Usage("--number is for one object")
-	case c.As == "ocfl" && c.Number != 0:
-		return command.Usage("--number is not for --as ocfl, which has all versions")
-	case c.Collection != "":
-		list, err := a.Client.Objects(a.Ctx, v1.Filter{Collection: c.Collection})
-		if err != nil {
-			return err
-		}
-		arks = nil
-		for _, o := range list {
-			arks = append(arks, o.ARK)
-		}
+	arks, err := c.arks(a)
+	if err != nil {
+		return err
 	}
 
 	var done []exported
@@ -133,7 +140,7 @@ func (c *objectExportCmd) one(a *command.App, ark string) (exported, error) {
 
 // export writes the bag of one object, and checks it.
 func (c *objectExportCmd) export(a *command.App, ark string) (exported, error) {
-	v := version{ARK: ark, Number: c.Number}
+	v := version{named: named{Name: ark}, Number: c.Number}
 	object, files, err := v.files(a)
 	out := exported{ARK: ark, Version: v.Number, Files: len(files)}
 	if err != nil {

@@ -98,8 +98,7 @@ func TestExportCollection(t *testing.T) {
 	for _, name := range []string{"fk4x", "fk4z"} {
 		valid(t, "out/ark_99999_"+name)
 	}
-	for _, wrong := range []string{"object export", "object export ark:/99999/fk4x -c maps",
-		"object export -c maps -n 2"} {
+	for _, wrong := range []string{"object export", "object export -c maps --number 2"} {
 		c.Want(t, wrong, 2, "")
 	}
 }

@@ -30,7 +30,7 @@ type inventory struct {
 // ocfl writes one object with all its versions into a storage root of OCFL. The archive's record of versions vouches
 // for the inventories, and the newest inventory for the content.
 func (c *objectExportCmd) ocfl(a *command.App, ark string) (exported, error) {
-	v := version{ARK: ark}
+	v := version{named: named{Name: ark}}
 	object, err := v.find(a)
 	out := exported{ARK: ark, Version: v.Number}
 	if err != nil {

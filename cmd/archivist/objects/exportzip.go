@@ -44,7 +44,7 @@ func (c *objectExportCmd) zip(a *command.App, ark string) (out exported, err err
 
 // zipped is an earlier export of the same version, if there is one, and whether it is valid.
 func (c *objectExportCmd) zipped(a *command.App, ark string) (out exported, valid bool, err error) {
-	v := version{ARK: ark, Number: c.Number}
+	v := version{named: named{Name: ark}, Number: c.Number}
 	object, err := v.find(a)
 	out = exported{ARK: ark, Version: v.Number}
 	if err != nil {

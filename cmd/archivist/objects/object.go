@@ -10,19 +10,28 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// objectListCmd lists the objects of a collection. It can also find one by the depositor's own id, which is
+// objectListCmd lists the objects of a collection, or all. It can also find one by the depositor's own id, which is
 // unique in its collection.
 type objectListCmd struct {
-	Collection string `required:"" short:"c" help:"Collection of the objects." placeholder:"NAME"`
-	LocalID    string `help:"Only the object that has this local id." placeholder:"ID"`
+	Collection string `short:"c" help:"Only objects of this collection." placeholder:"NAME"`
+	LocalID    string `help:"Only the object that has this local id in the collection." placeholder:"ID"`
+	Title      string `help:"Only objects whose title begins so." placeholder:"TEXT"`
+	Date       string `help:"Only objects whose date begins so: a year, a month or a day." placeholder:"DATE"`
 	command.Limit
 }
 
 func (objectListCmd) Prints() any { return v1.Object{} }
 
-// Run lists the last changed objects first: they are needed most often.
+// Run lists the last changed objects of a collection first: they are needed most often. Other lists are by title or
+// date.
 func (c *objectListCmd) Run(a *command.App) error {
-	filter := v1.Filter{Collection: c.Collection, LocalID: c.LocalID, Limit: c.More()}
+	filter := v1.Filter{
+		Collection: c.Collection,
+		LocalID:    c.LocalID,
+		Title:      c.Title,
+		Date:       c.Date,
+		Limit:      c.More(),
+	}
 	return command.List(a, c.Limit, objectColumns...)(a.Client.Objects(a.Ctx, filter))
 }
 
@@ -76,7 +85,7 @@ func marked(o v1.Object) (marks []string) {
 
 // objectShowCmd shows the versions of an object, and which job stored each.
 type objectShowCmd struct {
-	ARK string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	named
 }
 
 // objectWithVersions is the output for an object.
@@ -89,7 +98,7 @@ func (objectShowCmd) Prints() any { return objectWithVersions{} }
 
 // Run makes two requests: the object, and its versions, oldest first.
 func (c *objectShowCmd) Run(a *command.App) error {
-	id, err := command.ParseARK(c.ARK)
+	id, err := c.ark(a)
 	if err != nil {
 		return err
 	}

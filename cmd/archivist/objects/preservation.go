@@ -21,8 +21,8 @@ func fixityText(o v1.Object) string {
 // objectFixityCmd shows what is wrong with the stored files of an object, of all versions. The check itself is
 // made by the archive.
 type objectFixityCmd struct {
-	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	InCopy bool   `help:"The check of the copy in the second bucket."`
+	named
+	InCopy bool `help:"The check of the copy in the second bucket."`
 }
 
 func (objectFixityCmd) Prints() any { return v1.FixityCheck{} }
@@ -30,7 +30,7 @@ func (objectFixityCmd) Prints() any { return v1.FixityCheck{} }
 // Run shows the last check. Damage is no failure of the command: the exit code is 0. Of the damaged files the
 // archive keeps the first 20 and the number of the others.
 func (c *objectFixityCmd) Run(a *command.App) error {
-	id, err := command.ParseARK(c.ARK)
+	id, err := c.ark(a)
 	if err != nil {
 		return err
 	}

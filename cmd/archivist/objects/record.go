@@ -13,8 +13,8 @@ import (
 // objectHistoryCmd shows the permanent record of an object, and exports it as PREMIS: what happened to the
 // object, its versions, and as an item of components.
 type objectHistoryCmd struct {
-	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	PREMIS bool   `name:"premis" help:"Print the record as one PREMIS 3 document, in XML."`
+	named
+	PREMIS bool `name:"premis" help:"Print the record as one PREMIS 3 document, in XML."`
 }
 
 func (objectHistoryCmd) Prints() any { return v1.HistoryEvent{} }
@@ -22,7 +22,7 @@ func (objectHistoryCmd) Prints() any { return v1.HistoryEvent{} }
 // Run reads the whole record, oldest first: an export must be complete. PREMIS is written as it comes; if it
 // breaks off, the document is not complete, and the exit code says so.
 func (c *objectHistoryCmd) Run(a *command.App) error {
-	id, err := command.ParseARK(c.ARK)
+	id, err := c.ark(a)
 	if err != nil {
 		return err
 	}

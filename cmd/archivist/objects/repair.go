@@ -20,7 +20,7 @@ func in(inCopy bool) string {
 // objectRepairCmd plans a repair, and with a token does it: two steps, so that a person sees the digests of the
 // file and of its copy before content is replaced.
 type objectRepairCmd struct {
-	ARK     string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	named
 	File    string `arg:"" optional:"" help:"To plan a repair: key of the file, as object fixity shows it."`
 	Reason  string `required:"" help:"The reason. It is kept in the events." placeholder:"TEXT"`
 	InCopy  bool   `help:"To plan a repair of the copy in the second bucket, from the stored file."`
@@ -32,7 +32,7 @@ func (objectRepairCmd) Prints() any { return v1.Repair{} }
 // Run makes one request: the plan and the repair themselves take their time in the archive, which object repairs
 // shows. Exactly one of a file and a token is given.
 func (c *objectRepairCmd) Run(a *command.App) error {
-	id, err := command.ParseARK(c.ARK)
+	id, err := c.ark(a)
 	if err != nil {
 		return err
 	}
@@ -79,14 +79,14 @@ func (c *objectRepairCmd) confirm(a *command.App, id string) (v1.Repair, error) 
 
 // objectRepairsCmd lists plans with their tokens, and what became of them.
 type objectRepairsCmd struct {
-	ARK string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
+	named
 }
 
 func (objectRepairsCmd) Prints() any { return v1.Repair{} }
 
 // Run lists the oldest first.
 func (c *objectRepairsCmd) Run(a *command.App) error {
-	id, err := command.ParseARK(c.ARK)
+	id, err := c.ark(a)
 	if err != nil {
 		return err
 	}

@@ -8,15 +8,15 @@ import (
 // version names a version of an object, the newest by default. Commands that are about files of a version embed
 // it.
 type version struct {
-	ARK    string `arg:"" name:"ark" help:"ARK of an object, e.g. ark:/99999/fk4tq65d6k."`
-	Number int    `name:"number" help:"Number of the version; the newest if it is left out." placeholder:"N"`
+	named
+	Number int `name:"number" help:"Number of the version; the newest if it is left out." placeholder:"N"`
 }
 
 // find reads the object and determines the version: the newest if none is named, which v has afterwards. So all
 // requests of a command are about the same version, even if a new one is stored meanwhile. Whether a named one
 // exists is found by the next request.
 func (v *version) find(a *command.App) (v1.Object, error) {
-	id, err := command.ParseARK(v.ARK)
+	id, err := v.ark(a)
 	if err != nil {
 		return v1.Object{}, err
 	}

@@ -14,7 +14,7 @@ func (c *Client) Submit(ctx context.Context, in BatchRequest, key string) (Accep
 	return post[Accepted](ctx, c, "/v1/batches", in, key)
 }
 
-// Batches lists a collection's batches, newest first.
+// Batches lists batches, newest first: of the filter's collection, or of all.
 func (c *Client) Batches(ctx context.Context, f Filter) ([]Batch, error) {
 	return list[Batch](ctx, c, "/v1/batches", f.Limit, f.query()...)
 }
@@ -30,9 +30,8 @@ func (c *Client) Report(ctx context.Context, batch string, n int) (io.ReadCloser
 	return c.stream(ctx, at("batches", batch, "report")+query("number", number(int64(n))))
 }
 
-// Jobs lists the jobs of the filter's batch in the order of the manifest; without a batch, those of its
-// collection, newest first; without either, those that are Pending, Held, Provisioning or Failed, as its state
-// says, first those that came to it first.
+// Jobs lists the jobs of the filter's batch in the order of the manifest; without a batch, those of its collection,
+// or of all, newest first.
 func (c *Client) Jobs(ctx context.Context, f Filter) ([]Job, error) {
 	path := "/v1/jobs"
 	if f.Batch != "" {
@@ -73,7 +72,7 @@ func (c *Client) Events(ctx context.Context, id string) ([]Event, error) {
 	return list[Event](ctx, c, path+"/events", 0)
 }
 
-// Objects lists a collection's objects, last changed first.
+// Objects lists a collection's objects, last changed first; without a collection, or with a Title, by title.
 func (c *Client) Objects(ctx context.Context, f Filter) ([]Object, error) {
 	return list[Object](ctx, c, "/v1/objects", f.Limit, f.query()...)
 }
@@ -129,14 +128,21 @@ func (c *Client) Reindex(ctx context.Context, in ReindexRequest) (Reindexed, err
 		query("ark", in.ARK, "cursor", in.Cursor, "to", in.To), nil)
 }
 
-// Filter limits a list: batches by Collection and State, jobs by Collection or Batch
-// and by State, objects by Collection and LocalID. An empty field does not filter.
+// Filter limits a list: batches by all but Batch, ARK, LocalID and Title; jobs by all but Title, those of a Batch by
+// State only; objects by Collection, and LocalID or Title and Date. An empty field does not filter.
 type Filter struct {
 	Collection string
 	Batch      string
 	State      string
+	Submitter  string
 	LocalID    string
-	Limit      int // most items to return
+	ARK        string
+	Message    string // a part of it
+	After      string // created then or later: a time or a day, in ISO 8601
+	Before     string // created before that
+	Title      string // its beginning
+	Date       string // its beginning
+	Limit      int    // most items to return
 }
 
 // get reads the resource at a path.
@@ -161,7 +167,8 @@ func put[T any](ctx context.Context, c *Client, path string, in any,
 
 // query has the names and values of a filter.
 func (f Filter) query() []string {
-	return []string{"collection", f.Collection, "state", f.State, "localId", f.LocalID}
+	return []string{"collection", f.Collection, "state", f.State, "submitter", f.Submitter, "localId", f.LocalID,
+		"ark", f.ARK, "message", f.Message, "after", f.After, "before", f.Before, "title", f.Title, "date", f.Date}
 }
 
 // list reads the pages of a list with these names and values in its query, up to a limit; 0 = all. The result may be

@@ -177,91 +177,6 @@ type MailProblem struct {
 	Text string `json:"text"`
 }
 
-// Progress is the progress of a job.
-type Progress struct {
-	// The number of files of the object, once it is known.
-	Files int `json:"files" example:"3"`
-	// The total size of these files in bytes, once it is known.
-	Bytes int64 `json:"bytes" example:"3145728"`
-	// The progress of the current stage, as text.
-	Done string `json:"done,omitempty" example:"1 of 3 files"`
-}
-
-// Job is the current state of the ingest of one object.
-type Job struct {
-	// The id of the job: that of its batch, a hyphen, and its row in the manifest.
-	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
-	// The id of its batch.
-	Batch string `json:"batch" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
-	// The collection that the object belongs to.
-	Collection string `json:"collection" example:"maps"`
-	// The state of the job.
-	State string `json:"state"`
-	// Whether it is Failed or Deleted because its batch was cancelled.
-	Cancelled bool `json:"cancelled,omitempty"`
-	// The last state that it completed. A requeued job continues after that state.
-	LastSuccessfulState string `json:"lastSuccessfulState,omitempty"`
-	// Whether the job is parked: it waits, without an execution, for something that another job holds.
-	Parked bool `json:"parked,omitempty"`
-	// What stops the job, if it is Held: a hold of the job, of its batch or of its collection.
-	Hold *Hold `json:"hold,omitempty"`
-	// From 0 (first) to 999 (last).
-	Priority int `json:"priority" minimum:"0" maximum:"999" example:"5"`
-	// The work space that it needs in bytes; 0 until it is known.
-	SpaceNeeded int64 `json:"spaceNeeded" example:"3145728"`
-	// The number of retries of its stages.
-	RetryCount int `json:"retryCount" example:"0"`
-	// Whether the job failed and a requeue can succeed once the cause is corrected.
-	Recoverable bool `json:"recoverable,omitempty"`
-	// The identifiers of the object.
-	Identifiers Identifiers `json:"identifiers"`
-	// The version of the object that has the content of the job. Absent until it is stored.
-	Version int `json:"version,omitempty" example:"1"`
-	// Whether the object already had this content, so that no new version was created.
-	NoChange bool `json:"noChange,omitempty"`
-	// The sha512 of the OCFL inventory of that version.
-	InventoryDigest string `json:"inventoryDigest,omitempty"`
-	// Warnings about its manifest and its files, at most the first few. The depositor should check them.
-	Warnings []string `json:"warnings,omitempty" example:"[\"file a.tif: size differs, digest matched\"]"`
-	// The reason for its failure, or the message of its last stage.
-	Message string `json:"message,omitempty"`
-	// The progress of the job.
-	Progress Progress `json:"progress"`
-	// The container that its files come from, once it is unpacked. Absent if its payload is none.
-	Container *JobContainer `json:"container,omitempty"`
-	// What it made of the files of the version before. Absent for a job of the mode add, and until its version is
-	// decided.
-	Update *JobUpdate `json:"update,omitempty"`
-}
-
-// JobContainer is a container that was unpacked.
-type JobContainer struct {
-	// Its file name.
-	Name string `json:"name" example:"letters.zip"`
-	// How it is packed.
-	Kind string `json:"kind" enum:"zip,tar,tar.gz,tar.bz2"`
-	// Its size in bytes.
-	Size int64 `json:"size" example:"1048576"`
-	// Its sha256.
-	SHA256 string `json:"sha256" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
-	// Whether it is kept as a file of the object, too.
-	Kept bool `json:"kept,omitempty"`
-	// The version of BagIt, if its files are a bag, which was validated.
-	Bag string `json:"bag,omitempty" example:"1.0"`
-	// How many files of the bag were not in it, and were fetched from the URLs of its fetch.txt. By default none.
-	Fetched int `json:"fetched,omitempty" example:"2"`
-}
-
-// JobUpdate is what an update made of the files of the version before.
-type JobUpdate struct {
-	// The number of files of the version.
-	Files int `json:"files" example:"12"`
-	// How many of them are those of the version before.
-	Kept int `json:"kept" example:"10"`
-	// How many files of the version before were deleted.
-	Deleted int `json:"deleted" example:"1"`
-}
-
 // Object is a preserved object.
 type Object struct {
 	// The ARK of the object.
@@ -379,27 +294,6 @@ type File struct {
 	Digests map[string]string `json:"digests"`
 	// The bytes of its name in the container that it comes from, percent-encoded. Absent if they are those of its path.
 	RawName string `json:"rawName,omitempty" example:"Z%81rich.txt"`
-}
-
-// Queue is a summary of the queue.
-type Queue struct {
-	// The number of waiting jobs by place: pending, provisioning, parked, and held, which includes
-	// batches on hold. Each count stops at 1,000.
-	Waiting map[string]int `json:"waiting"`
-	// The number of running jobs.
-	Running int `json:"running" example:"4"`
-	// The maximum number of running jobs.
-	MaxInFlight int `json:"maxInFlight" example:"20"`
-	// The free work space in bytes.
-	SpaceFree int64 `json:"spaceFree" example:"10995116277760"`
-	// The pauses of the queue and the storage, then the holds of collections and batches.
-	Holds []Hold `json:"holds,omitempty"`
-	// The job that has waited longest.
-	OldestWaiting string `json:"oldestWaiting,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
-	// The time since when that job has waited.
-	OldestSince string `json:"oldestSince,omitempty" format:"date-time" example:"2026-11-22T09:30:00Z"`
-	// The time of the scheduler's last sweep for overdue jobs. It runs each minute.
-	LastSweep string `json:"lastSweep,omitempty" format:"date-time" example:"2026-11-22T09:40:00Z"`
 }
 
 // List is one page of a list.

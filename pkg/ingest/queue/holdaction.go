@@ -65,9 +65,7 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action,
 // warnOfName adds a warning if a collection has neither a batch nor a profile: its name may be misspelt. It is no
 // reason to refuse, since a hold can begin before the first submission.
 func (q *Queue) warnOfName(ctx context.Context, name string, warnings []string) ([]string, error) {
-	var batches []table.Head
-	query := table.Query{Index: "list", PK: "batches#" + name, Limit: 1}
-	if _, err := q.Table.Page(ctx, query, &batches); err != nil || len(batches) > 0 {
+	if any, err := q.hasBatches(ctx, name); err != nil || any {
 		return warnings, err
 	}
 

@@ -2,9 +2,6 @@ package queue
 
 import (
 	"context"
-	"slices"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,37 +35,11 @@ func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error
 	return readAll(ctx, ids, q.Job)
 }
 
-// BatchesOf lists a collection's batches, newest first.
-func (q *Queue) BatchesOf(ctx context.Context, collection, cursor string) (Page[Batch], error) {
-	return listed(ctx, q, "batches#"+collection, cursor, q.Batch)
-}
-
-// JobsOf lists a collection's jobs, newest first.
-func (q *Queue) JobsOf(ctx context.Context, collection, cursor string) (Page[Job], error) {
-	return listed(ctx, q, "jobs#"+collection, cursor, q.Job)
-}
-
-// JobsIn lists the jobs of all collections that are in one of ingest.PlacedStates, in the order in which they
-// came to it, and by their ids within a page. Another state, or a cursor that is not of this list, is an Invalid.
-func (q *Queue) JobsIn(ctx context.Context, state ingest.State, cursor string) (page Page[Job], err error) {
-	o := &ingest.Operation{Bulk: ingest.Bulk{Filter: ingest.Filter{State: state}}, Cursor: cursor}
-	if err := ingest.CheckPlaced(state); err != nil {
-		return page, err
-	}
-
-	number, _, _ := strings.Cut(cursor, " ")
-	if n, err := strconv.Atoi(number); cursor != "" && (err != nil || n < 0 || n >= len(places(o))) {
-		return page, fault.New(fault.Invalid, "invalid cursor %q; use that of the page before", cursor)
-	}
-
-	var ids []string
-	if ids, _, page.Cursor, err = q.placed(ctx, o); err != nil {
-		return page, err
-	}
-
-	page.Items, err = readAll(ctx, distinct(ids), q.Job)
-	page.Items = slices.DeleteFunc(page.Items, func(j Job) bool { return j.State != state })
-	return page, err
+// hasBatches reports whether there are batches of a collection.
+func (q *Queue) hasBatches(ctx context.Context, collection string) (bool, error) {
+	var batches []table.Head
+	_, err := q.Table.Page(ctx, table.Query{Index: "list", PK: "batches#" + collection, Limit: 1}, &batches)
+	return len(batches) > 0, err
 }
 
 // listed reads the rows of a page of one partition of the index "list".
@@ -96,24 +67,33 @@ func listed[T any](ctx context.Context, q *Queue, partition, cursor string,
 // readers limits how many rows of a page are read at once.
 const readers = 16
 
+// together calls f for each of n, some at once.
+func together(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	if n == 1 {
+		return f(ctx, 0)
+	}
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readers)
+	for i := range n {
+		g.Go(func() error { return f(ctx, i) })
+	}
+	return g.Wait()
+}
+
 // readAll reads rows in the order of ids. It leaves out missing rows: the batch was retired
 // meanwhile, or the index lags.
 func readAll[T any](ctx context.Context, ids []string,
 	read func(ctx context.Context, id string) (*T, error)) ([]T, error) {
 	rows := make([]*T, len(ids))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readers)
-	for i, id := range ids {
-		g.Go(func() (err error) {
-			rows[i], err = read(ctx, id)
-			if fault.Is(err, fault.NotFound) {
-				return nil
-			}
-			return err
-		})
-	}
-
-	if err := g.Wait(); err != nil {
+	err := together(ctx, len(ids), func(ctx context.Context, i int) (err error) {
+		rows[i], err = read(ctx, ids[i])
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
 		return nil, err
 	}
 

@@ -57,8 +57,8 @@ func (d Admin) checkFilter(ctx context.Context, f ingest.Filter) error {
 		return nil
 	}
 
-	page, err := d.Queue.BatchesOf(ctx, f.Collection, "")
-	if err == nil && len(page.Items) == 0 {
+	any, err := d.Queue.hasBatches(ctx, f.Collection)
+	if err == nil && !any {
 		err = fault.New(fault.NotFound, "the collection %q has no batches", f.Collection)
 	}
 	return err

@@ -148,6 +148,26 @@ func (q *Queue) Counts(ctx context.Context, batch string) (ingest.Counts, error)
 	return row.Counts, err
 }
 
+// CountsOf reads the counts of batches, in their order: zero of one whose rows were removed meanwhile.
+func (q *Queue) CountsOf(ctx context.Context, batches []Batch) ([]ingest.Counts, error) {
+	ids := make([]string, len(batches))
+	for i := range batches {
+		ids[i] = batches[i].Batch.ID
+	}
+	rows, err := readRows[Counts](ctx, q.Table, ids, countKey)
+	if err != nil {
+		return nil, err
+	}
+
+	counts := make([]ingest.Counts, len(ids))
+	for i, row := range rows {
+		if row != nil {
+			counts[i] = row.Counts
+		}
+	}
+	return counts, nil
+}
+
 // countRow reads the counts of a batch. Without them there is no such batch.
 func (q *Queue) countRow(ctx context.Context, batch string) (row Counts, err error) {
 	err = q.Table.Get(ctx, countKey(batch), &row)

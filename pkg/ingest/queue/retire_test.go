@@ -83,12 +83,13 @@ func TestListsWhileRowsGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	find := queue.Find{Collections: []string{row.Collection}}
 	list := func() (batches, jobs int) {
-		all, err := b.q.BatchesOf(t.Context(), row.Collection, "")
+		all, err := b.q.FindBatches(t.Context(), find)
 		if err != nil {
 			t.Fatal(err)
 		}
-		of, err := b.q.JobsOf(t.Context(), row.Collection, "")
+		of, err := b.q.FindJobs(t.Context(), find)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -140,7 +140,7 @@ func TestAnyTickSweeps(t *testing.T) {
 func TestRequeueWaitsForTheCleanUp(t *testing.T) {
 	b := newBench(t)
 	b.failMany(1)
-	ids, err := b.q.JobsOf(t.Context(), "c", "")
+	ids, err := b.q.FindJobs(t.Context(), queue.Find{Collections: []string{"c"}})
 	if err != nil || len(ids.Items) != 1 {
 		t.Fatal(ids, err)
 	}

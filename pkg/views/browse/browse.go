@@ -14,6 +14,7 @@
 package browse
 
 import (
+	"bytes"
 	"context"
 	"encoding/base32"
 	"fmt"
@@ -258,6 +259,11 @@ type Page struct {
 	// beginning. In is a collection, for the entries of that one in the list ByCollection; it excludes
 	// From. Cursor is that of the page before, "" at the beginning: use it with the same other fields.
 	By, From, In, Cursor string
+	// Begins limits the list by title, or that of a collection, to titles that begin with this text, in the order's
+	// sense: cases and diacritics make no difference, and a number is one whole. It excludes From.
+	Begins string
+	// Day limits the list by date to those that begin with this text, e.g. 1851-07. It excludes From.
+	Day string
 	// Limit is how many entries to return at most; what is not from 1 to MaxLimit is MaxLimit.
 	Limit int
 }
@@ -274,6 +280,10 @@ func (p Page) check() error {
 				"search for collection:%s to combine it with others", p.In)
 	case p.In != "" && p.From != "":
 		return fault.New(fault.Invalid, "give a collection or from, not both")
+	case p.Begins != "" && (p.From != "" || p.By != ByTitle && p.In == ""):
+		return fault.New(fault.Invalid, "title: only the list by title, or that of a collection, can be limited to it")
+	case p.Day != "" && (p.From != "" || p.By != ByDate):
+		return fault.New(fault.Invalid, "date: only the list by date can be limited to it")
 	}
 	return nil
 }
@@ -304,7 +314,13 @@ func (s Store) Read(ctx context.Context, p Page) (page []Entry, next string, err
 	}
 
 	q := table.Query{PK: partition(p.By), Limit: p.Limit, Cursor: p.Cursor}
+	begin := p.begin()
 	switch {
+	case p.Begins != "":
+		// A title that begins with a text is not before the text.
+		q.From, q.To = begin.prefix+encode(begin.key), begin.prefix+"~"
+	case p.Day != "":
+		q.Prefix = some + p.Day
 	case p.In != "":
 		q.Prefix = collection(p.In)
 	case p.From != "":
@@ -313,5 +329,33 @@ func (s Store) Read(ctx context.Context, p Page) (page []Entry, next string, err
 	}
 
 	next, err = s.Table.Page(ctx, q, &page)
+	if p.Begins != "" {
+		if end := slices.IndexFunc(page, func(e Entry) bool { return !begin.has(e.SK) }); end >= 0 {
+			page, next = page[:end], ""
+		}
+	}
 	return page, next, err
+}
+
+// beginning is what the sort keys begin with of titles that begin with a text: a prefix, and the encoded key of the
+// title, which begins with the bytes of key.
+type beginning struct {
+	prefix string
+	key    []byte
+}
+
+// begin is the beginning that the page is limited to.
+func (p Page) begin() beginning {
+	if p.In != "" {
+		return beginning{collection(p.In) + some, collator().key(p.Begins, thenBy)}
+	}
+	return beginning{some, collator().key(p.Begins, orderedBy)}
+}
+
+// has reports whether a sort key begins so.
+func (b beginning) has(sk string) bool {
+	rest, ok := strings.CutPrefix(sk, b.prefix)
+	title, _, _ := strings.Cut(rest, "#")
+	key, err := encoding.DecodeString(title)
+	return ok && err == nil && bytes.HasPrefix(key, b.key)
 }

@@ -123,7 +123,16 @@ func TestLists(t *testing.T) {
 	w.want(browse.Page{By: "collection", From: "m"}, "d=maps", "a=maps", "e=maps", "b=maps-2")
 	w.want(browse.Page{By: "collection", In: "maps"}, "d=maps", "a=maps", "e=maps")
 
-	for _, bad := range []browse.Page{{By: "size"}, {By: "title", In: "maps"}, {By: "title", Cursor: "x"},
+	w.want(browse.Page{By: "title", Begins: "EL"}, "a=Élan", "b=elbow")
+	w.want(browse.Page{By: "title", Begins: "box"}, "d=box 9", "c=Box 10")
+	w.want(browse.Page{By: "title", Begins: "box 1"})
+	w.want(browse.Page{By: "title", Begins: "elbow room"})
+	w.want(browse.Page{By: "collection", In: "maps", Begins: "b"}, "d=maps")
+	w.want(browse.Page{By: "date", Day: "1851"}, "a=1851", "b=circa 1851-05")
+	w.want(browse.Page{By: "date", Day: "1851-05"}, "b=circa 1851-05")
+
+	for _, bad := range []browse.Page{{By: "date", Begins: "x"}, {By: "title", Begins: "x", From: "x"},
+		{By: "title", Day: "1851"}, {By: "size"}, {By: "title", In: "maps"}, {By: "title", Cursor: "x"},
 		{By: "collection", In: "maps", From: "a"}} {
 		if _, _, err := w.store().Read(t.Context(), bad); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%+v: %v", bad, err)

@@ -1,0 +1,167 @@
+package v1
+
+// Progress is the progress of a job.
+type Progress struct {
+	// The number of files of the object, once it is known.
+	Files int `json:"files" example:"3"`
+	// The total size of these files in bytes, once it is known.
+	Bytes int64 `json:"bytes" example:"3145728"`
+	// The progress of the current stage, as text.
+	Done string `json:"done,omitempty" example:"1 of 3 files"`
+}
+
+// Job is the current state of the ingest of one object.
+type Job struct {
+	// The id of the job: that of its batch, a hyphen, and its row in the manifest.
+	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// The id of its batch.
+	Batch string `json:"batch" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
+	// The collection that the object belongs to.
+	Collection string `json:"collection" example:"maps"`
+	// The title of the object, as far as it is known.
+	Title string `json:"title,omitempty" example:"Map of the harbour"`
+	// The URL of its payload, without its secrets. Absent if there is none.
+	Source string `json:"source,omitempty" example:"https://example.org/map.tif"`
+	// When the job was created.
+	Created string `json:"created" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// The state of the job.
+	State string `json:"state"`
+	// The states that it was in, in the order in which it first entered them. Absent in lists.
+	Stages []JobStage `json:"stages,omitempty"`
+	// Whether it is Failed or Deleted because its batch was cancelled.
+	Cancelled bool `json:"cancelled,omitempty"`
+	// The last state that it completed. A requeued job continues after that state.
+	LastSuccessfulState string `json:"lastSuccessfulState,omitempty"`
+	// Whether the job is parked: it waits, without an execution, for something that another job holds.
+	Parked bool `json:"parked,omitempty"`
+	// What stops the job, if it is Held: a hold of the job, of its batch or of its collection.
+	Hold *Hold `json:"hold,omitempty"`
+	// From 0 (first) to 999 (last).
+	Priority int `json:"priority" minimum:"0" maximum:"999" example:"5"`
+	// The work space that it needs in bytes; 0 until it is known.
+	SpaceNeeded int64 `json:"spaceNeeded" example:"3145728"`
+	// The number of retries of its stages.
+	RetryCount int `json:"retryCount" example:"0"`
+	// Whether the job failed and a requeue can succeed once the cause is corrected.
+	Recoverable bool `json:"recoverable,omitempty"`
+	// The identifiers of the object.
+	Identifiers Identifiers `json:"identifiers"`
+	// The version of the object that has the content of the job. Absent until it is stored.
+	Version int `json:"version,omitempty" example:"1"`
+	// Whether the object already had this content, so that no new version was created.
+	NoChange bool `json:"noChange,omitempty"`
+	// The sha512 of the OCFL inventory of that version.
+	InventoryDigest string `json:"inventoryDigest,omitempty"`
+	// Warnings about its manifest and its files, at most the first few. The depositor should check them.
+	Warnings []string `json:"warnings,omitempty" example:"[\"file a.tif: size differs, digest matched\"]"`
+	// The reason for its failure, or the message of its last stage.
+	Message string `json:"message,omitempty"`
+	// The progress of the job.
+	Progress Progress `json:"progress"`
+	// The container that its files come from, once it is unpacked. Absent if its payload is none.
+	Container *JobContainer `json:"container,omitempty"`
+	// What it made of the files of the version before. Absent for a job of the mode add, and until its version is
+	// decided.
+	Update *JobUpdate `json:"update,omitempty"`
+}
+
+// JobStage is how long a job was in a state.
+type JobStage struct {
+	// The state.
+	State string `json:"state"`
+	// When it first entered the state.
+	Since string `json:"since" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// When it last left the state. Absent while it is in it.
+	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:31:00Z"`
+	// How many seconds it was in the state, of all times together, until it last left it.
+	Seconds float64 `json:"seconds" example:"60"`
+	// How often it entered the state: once, and once more each time that it was requeued for it.
+	Times int `json:"times" example:"1"`
+	// How often the step was tried since its last progress. Absent for states that it has left.
+	Tries int `json:"tries,omitempty" example:"2"`
+}
+
+// RunningJob is a job that runs.
+type RunningJob struct {
+	// The id of the job.
+	Job string `json:"job" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// Its collection.
+	Collection string `json:"collection" example:"maps"`
+	// Its state, which is that of its stage.
+	State string `json:"state" example:"Downloading"`
+	// When it entered the state.
+	Since string `json:"since" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// The name of the execution that drives it.
+	Execution string `json:"execution" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001-2"`
+	// The id of the claim of the worker that has it. Absent while none has it.
+	Worker string `json:"worker,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ7"`
+	// How much is done.
+	Progress Progress `json:"progress"`
+}
+
+// GateHead is the first job at a gate.
+type GateHead struct {
+	// The gate: pending, provisioning or parked.
+	Gate string `json:"gate" example:"pending"`
+	// The id of the job.
+	Job string `json:"job" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// Its collection.
+	Collection string `json:"collection" example:"maps"`
+	// When it came to the gate.
+	Since string `json:"since" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// Why it does not pass.
+	Why string `json:"why" example:"Waiting to start: all 20 slots are in use."`
+}
+
+// JobContainer is a container that was unpacked.
+type JobContainer struct {
+	// Its file name.
+	Name string `json:"name" example:"letters.zip"`
+	// How it is packed.
+	Kind string `json:"kind" enum:"zip,tar,tar.gz,tar.bz2"`
+	// Its size in bytes.
+	Size int64 `json:"size" example:"1048576"`
+	// Its sha256.
+	SHA256 string `json:"sha256" example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
+	// Whether it is kept as a file of the object, too.
+	Kept bool `json:"kept,omitempty"`
+	// The version of BagIt, if its files are a bag, which was validated.
+	Bag string `json:"bag,omitempty" example:"1.0"`
+	// How many files of the bag were not in it, and were fetched from the URLs of its fetch.txt. By default none.
+	Fetched int `json:"fetched,omitempty" example:"2"`
+}
+
+// JobUpdate is what an update made of the files of the version before.
+type JobUpdate struct {
+	// The number of files of the version.
+	Files int `json:"files" example:"12"`
+	// How many of them are those of the version before.
+	Kept int `json:"kept" example:"10"`
+	// How many files of the version before were deleted.
+	Deleted int `json:"deleted" example:"1"`
+}
+
+// Queue is a summary of the queue.
+type Queue struct {
+	// The number of waiting jobs by place: pending, provisioning, parked, and held, which includes
+	// batches on hold. Each count stops at 1,000.
+	Waiting map[string]int `json:"waiting"`
+	// The number of running jobs.
+	Running int `json:"running" example:"4"`
+	// The jobs that run, the one that has been in its state longest first, at most 100.
+	Now []RunningJob `json:"now,omitempty"`
+	// The first job at each gate where jobs wait, and why it does not pass.
+	Heads []GateHead `json:"heads,omitempty"`
+	// The maximum number of running jobs.
+	MaxInFlight int `json:"maxInFlight" example:"20"`
+	// The free work space in bytes.
+	SpaceFree int64 `json:"spaceFree" example:"10995116277760"`
+	// The pauses of the queue and the storage, then the holds of collections and batches.
+	Holds []Hold `json:"holds,omitempty"`
+	// The job that has waited longest.
+	OldestWaiting string `json:"oldestWaiting,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// The time since when that job has waited.
+	OldestSince string `json:"oldestSince,omitempty" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// The time of the scheduler's last sweep for overdue jobs. It runs each minute.
+	LastSweep string `json:"lastSweep,omitempty" format:"date-time" example:"2026-11-22T09:40:00Z"`
+}
