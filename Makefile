@@ -1,6 +1,6 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help demo run serve function logs research revisions stop test test-more soak e2e e2e-localstack check infra deploy bench build
+.PHONY: help demo run function logs research revisions stop test test-more soak e2e e2e-localstack check infra deploy bench build
 
 SHELL = bash
 GO ?= go
@@ -19,9 +19,6 @@ demo: ## the whole of Archivist in one process, within seconds, with nothing but
 
 run: ## start Archivist on this machine and preserve sample files; PORT=4666 chooses another port
 	@$(LOCAL) run
-
-serve: ## serve a local folder so that it can be submitted: make serve FOLDER=path
-	@$(LOCAL) serve "$(FOLDER)"
 
 function: ## run a Go program as a function of your own, for consumers of events: make function FOLDER=path
 	@$(LOCAL) function "$(FOLDER)"

@@ -37,6 +37,7 @@ require (
 	github.com/oklog/ulid/v2 v2.1.2
 	github.com/wneessen/go-mail v0.8.1
 	golang.org/x/net v0.59.0
+	golang.org/x/oauth2 v0.38.0
 	golang.org/x/term v0.46.0
 	golang.org/x/text v0.43.0
 	pgregory.net/rapid v1.3.0

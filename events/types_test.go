@@ -20,6 +20,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/replica"
 	"archivist/pkg/research"
@@ -74,6 +75,7 @@ var details = map[string]any{
 	"task.planned":               revision.Planned{},
 	"task.state":                 revision.Moved{},
 	"task.told":                  revision.StopRequest{},
+	"Upload":                     upload.Detail{},
 }
 
 // TestSchemas: the schema of each type is that of the code that writes its events.

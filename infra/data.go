@@ -39,10 +39,12 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	d.Stack.ExportValue(own.TableName(), nil)
 	d.Stack.ExportValue(own.TableArn(), nil)
 	d.Stack.ExportValue(own.TableStreamArn(), nil)
-	// An upload may go on for days, also after a requeue. If it is older, its job is gone.
+	// An upload may go on for days, also after a requeue. If it is older, its job is gone, and so
+	// is what a depositor had begun to send: that is removed at the end of uploadDays.
+	days := max(s.Limits.FailedDays, s.Limits.UploadDays)
 	unfinished := &awss3.LifecycleRule{
 		Id:                                  jsii.String("unfinished-uploads"),
-		AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(s.Limits.FailedDays + 30)),
+		AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(days + 30)),
 		Enabled:                             jsii.Bool(true),
 	}
 

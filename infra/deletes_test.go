@@ -56,7 +56,8 @@ func texts(t *testing.T, v any) (all []string) {
 
 // onBuckets are the actions on S3 that anybody is granted. None of them deletes a version of an object, changes a
 // bucket, its policy, its versioning or its lifecycle, or ends a lock of an object.
-var onBuckets = []string{"s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListBucket", "s3:DeleteObject"}
+var onBuckets = []string{"s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:ListBucket", "s3:DeleteObject",
+	"s3:ListBucketMultipartUploads", "s3:ListMultipartUploadParts"}
 
 // deleters may delete files of objects, which leaves their versions: what for is in docs/operations.md.
 var deleters = map[string][]string{

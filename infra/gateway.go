@@ -27,7 +27,7 @@ func routes(rest awsapigateway.RestApi, s Settings) {
 	}
 	files := rest.Root().GetResource(jsii.String("docs")).AddResource(jsii.String("{file}"), nil)
 	files.AddMethod(jsii.String("GET"), nil, open)
-	for _, path := range s.arkPaths() {
+	for _, path := range s.morePaths() {
 		part := rest.Root()
 		for name := range strings.SplitSeq(path, "/") {
 			next := part.GetResource(jsii.String(name))
@@ -49,11 +49,20 @@ func (s Settings) arkPaths() []string {
 	return []string{root + "/{naan}/{name+}", root + s.NAAN + "/{name+}"}
 }
 
+// morePaths are all further paths that need no key: those of ARKs, and where one signs in.
+func (s Settings) morePaths() []string {
+	paths := s.arkPaths()
+	if s.Issuer.Client != "" {
+		paths = append(paths, "v1/sign-in")
+	}
+	return paths
+}
+
 // openRates bound how often openPaths are asked for: the usage plan's rates are those of
 // its keys. A page is five requests.
 func openRates(s Settings) *map[string]*awsapigateway.MethodDeploymentOptions {
 	rates := map[string]*awsapigateway.MethodDeploymentOptions{}
-	for _, path := range slices.Concat(openPaths, []string{"docs/{file}"}, s.arkPaths()) {
+	for _, path := range slices.Concat(openPaths, []string{"docs/{file}"}, s.morePaths()) {
 		rates["/"+path+"/GET"] = &awsapigateway.MethodDeploymentOptions{
 			ThrottlingRateLimit: jsii.Number(10), ThrottlingBurstLimit: jsii.Number(50)}
 	}

@@ -58,6 +58,9 @@ var (
 	get    = []string{"s3:GetObject"}
 	put    = []string{"s3:PutObject", "s3:AbortMultipartUpload"}
 	remove = []string{"s3:DeleteObject"}
+	abort  = []string{"s3:AbortMultipartUpload"}
+	// parts is to see which parts of an upload others have sent.
+	parts = []string{"s3:ListMultipartUploadParts"}
 )
 
 // grantObjects lets one do these to the objects that match, e.g. "jobs/*",
@@ -123,6 +126,7 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 
 	st.grantContent(p.Data)
 	if st.fetches() {
+		grantObjects(st.Handler, p.Data.Work, workspace.Uploads+"*", get)
 		allow(st.Handler, []string{"secretsmanager:GetSecretValue"},
 			secretsBelow(st.Handler, collection.SourceSecretPrefix))
 		for _, name := range p.Settings.Sources {
@@ -174,6 +178,9 @@ func (a *App) grantScheduler(p FunctionProps) {
 	grantObjects(a.Scheduler, p.Data.Storage, "*", get)
 	// A mail that is sent again has the report.
 	grantObjects(a.Scheduler, p.Data.Work, workspace.Reports+"*", get)
+	// Uploads that are not needed any more, and what was begun of their files.
+	grantObjects(a.Scheduler, p.Data.Work, workspace.Uploads+"*", remove, abort)
+	allow(a.Scheduler, []string{"s3:ListBucketMultipartUploads"}, p.Data.Work.BucketArn())
 	grantMail(a.Scheduler, p.Settings.MailFrom)
 	grantMetrics(a.Scheduler)
 	for _, m := range a.Machines {
@@ -194,6 +201,7 @@ func (a *App) grantAdmin(p FunctionProps) {
 	grantObjects(a.Admin, p.Data.Storage, "*", get, put, remove)
 	// It reads what a job at Storing has prepared, and cleans up.
 	grantObjects(a.Admin, p.Data.Work, workspace.Jobs+"*", get, remove)
+	grantObjects(a.Admin, p.Data.Work, workspace.Uploads+"*", get, remove) // those without an upload
 	// It compares the search index with the objects, and indexes again what differs.
 	grantObjects(a.Admin, p.Data.Derived, embedded.Folder+"*", get, put, remove)
 	grantDomain(a.Admin, p.Settings, "es:ESHttpPut", "")
@@ -215,8 +223,8 @@ func (a *App) grantAdmin(p FunctionProps) {
 	a.Machines[queue.MachineJob].GrantExecution(a.Admin, jsii.String("states:StopExecution"))
 }
 
-// grantAPI lets the API's function do what its routes need. Content is read only: what a
-// person changes are rows.
+// grantAPI lets the API's function do what its routes need. Content is read only, but for the
+// files of uploads: what a person changes are rows.
 func (a *App) grantAPI(p FunctionProps) {
 	grantRows(a.API, p.Data, nil)
 	grantSearch(a.API, p.Data, "work", "list")
@@ -224,6 +232,8 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantObjects(a.API, p.Data.Derived, "*", get) // also the search index
 	grantObjects(a.API, p.Data.Work, workspace.Reports+"*", get)
 	grantObjects(a.API, p.Data.Work, workspace.Jobs+"*", get) // what a job at Storing has prepared
+	// Signed requests have the rights of this role: so depositors send the files of uploads.
+	grantObjects(a.API, p.Data.Work, workspace.Uploads+"*", get, put, parts)
 	allow(a.API, []string{"sqs:SendMessage"}, a.Wake.QueueArn())
 	grantBatches(a.API, p.Data)
 	grantObjects(a.API, p.Data.Events, "*", get) // the archive of the log

@@ -281,3 +281,14 @@ func tags(text string) (map[string]string, error) {
 	}
 	return out, nil
 }
+
+// issuerOf reads the settings of the issuer.
+func issuerOf(context func(name string) string) Issuer {
+	return Issuer{
+		URL:      context("tokenIssuer"),
+		Audience: context("tokenAudience"),
+		Claim:    context("tokenClaim"),
+		Client:   context("tokenClient"),
+		Scopes:   context("tokenScopes"),
+	}
+}

@@ -56,7 +56,8 @@ func TestRunnerReachesItsFolder(t *testing.T) {
 	}
 }
 
-// TestRunsAreToldToEnd: the API may tell a run to end. It may write nothing else into the work bucket.
+// TestRunsAreToldToEnd: the API may tell a run to end, and sign requests for the files of uploads. It may write nothing
+// else into the work bucket.
 func TestRunsAreToldToEnd(t *testing.T) {
 	s := production
 	s.Revisions = true
@@ -67,7 +68,8 @@ func TestRunsAreToldToEnd(t *testing.T) {
 			on = append(on, string(resource))
 		}
 	}
-	if len(on) != 1 || !strings.Contains(on[0], "/runs/*/cancel") {
+	slices.Sort(on)
+	if len(on) != 2 || !strings.Contains(on[0], "/runs/*/cancel") || !strings.Contains(on[1], "/uploads/*") {
 		t.Errorf("the API may write %q", on)
 	}
 }

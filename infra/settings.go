@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/aws/jsii-runtime-go"
 
-	"archivist/pkg/kernel/access"
 	"archivist/pkg/app/boot"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/research"
 )
 

@@ -16,26 +16,26 @@ type Issuer struct {
 	URL      string
 	Audience string // the audiences of its tokens, separated by commas
 	Claim    string // the claims with roles, separated by commas; "" = that of Amazon Cognito
-}
-
-// issuerOf reads the settings of the issuer.
-func issuerOf(context func(name string) string) Issuer {
-	return Issuer{
-		URL:      context("tokenIssuer"),
-		Audience: context("tokenAudience"),
-		Claim:    context("tokenClaim"),
-	}
+	Client   string // as which the command line signs people in; "" = it does not
+	Scopes   string // for which it asks, separated by blanks; "" = the usual ones
 }
 
 // listed is a list of audiences or claims.
 var listed = regexp.MustCompile(`^[\x21-\x2b\x2d-\x7e]{1,100}(,[\x21-\x2b\x2d-\x7e]{1,100})*$`)
 
+// client is the id of a client, scopes are some scopes (RFC 6749, appendix A).
+var (
+	client = regexp.MustCompile(`^[\x21-\x7e]{1,200}$`)
+	scopes = regexp.MustCompile(`^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+){0,19}$`)
+)
+
 // checkIssuer returns what is wrong with the settings of the issuer.
 func (s Settings) checkIssuer() (wrong []error) {
 	is := s.Issuer
 	if is.URL == "" {
-		if is.Audience+is.Claim != "" {
-			wrong = append(wrong, fmt.Errorf("tokenAudience, tokenClaim: they need tokenIssuer"))
+		if is != (Issuer{}) {
+			wrong = append(wrong, fmt.Errorf("tokenAudience, tokenClaim, tokenClient, tokenScopes: "+
+				"they need tokenIssuer"))
 		}
 		return wrong
 	}
@@ -53,6 +53,14 @@ func (s Settings) checkIssuer() (wrong []error) {
 			fmt.Errorf("tokenClaim: found %q; expected names of claims, separated by commas",
 				is.Claim))
 	}
+	if is.Client != "" && !client.MatchString(is.Client) {
+		wrong = append(wrong, fmt.Errorf("tokenClient: found %q; expected the id of a client of the "+
+			"issuer that has no secret", is.Client))
+	}
+	if is.Scopes != "" && (is.Client == "" || !scopes.MatchString(is.Scopes)) {
+		wrong = append(wrong, fmt.Errorf("tokenScopes: found %q; expected scopes of tokenClient, "+
+			"separated by blanks", is.Scopes))
+	}
 	return wrong
 }
 
@@ -60,7 +68,9 @@ func (s Settings) checkIssuer() (wrong []error) {
 func (s Settings) issuer(env map[string]*string) {
 	for name, value := range map[string]string{boot.EnvIssuer: s.Issuer.URL,
 		boot.EnvAudience: s.Issuer.Audience,
-		boot.EnvClaim:    strings.TrimSpace(s.Issuer.Claim)} {
+		boot.EnvClaim:    strings.TrimSpace(s.Issuer.Claim),
+		boot.EnvClient:   s.Issuer.Client,
+		boot.EnvScopes:   s.Issuer.Scopes} {
 		if value != "" {
 			env[name] = jsii.String(value)
 		}

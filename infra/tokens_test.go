@@ -39,6 +39,22 @@ func TestIssuer(t *testing.T) {
 				has++
 			}
 		}
+		s.Issuer.Client, s.Issuer.Scopes = "cli", "openid email"
+		with := synth(t, s)
+		if env := text(of(with, "AWS::Lambda::Function")); !strings.Contains(env, `"ARCHIVIST_TOKEN_CLIENT":"cli"`) ||
+			!strings.Contains(env, `"ARCHIVIST_TOKEN_SCOPES":"openid email"`) {
+			t.Error("the API does not know the client of the command line")
+		}
+		open := 0
+		for _, m := range of(with, "AWS::ApiGateway::Method") {
+			if m.Properties["ApiKeyRequired"] != true {
+				open++
+			}
+		}
+		if open != len(openPaths)+2 || !strings.Contains(text(of(with, "AWS::ApiGateway::Stage")),
+			`"ResourcePath":"/~1v1~1sign-in","ThrottlingBurstLimit":50`) {
+			t.Errorf("%d methods need no key; where one signs in is not open, or has no bound", open)
+		}
 		if has != 1 {
 			t.Errorf("%d functions know the issuer", has)
 		}

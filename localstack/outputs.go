@@ -3,12 +3,9 @@ package localstack
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 )
 
 // Outputs say where everything is. They are stored as JSON, and read by the command line, which takes only
@@ -75,62 +72,6 @@ func Published(folder string) (o Outputs, err error) {
 	}
 	return o, json.Unmarshal(data, &o)
 }
-
-// Serve makes a folder of this machine available for submission, and says to w how to submit it. A link in the
-// folder of the state leads to it, which the web server follows. If another folder of the same name is served already,
-// this one gets another name: with the same, it would become the next version of the other's object. The folder is
-// read whole, so that what cannot be submitted is refused now.
-func (o Outputs) Serve(w io.Writer, folder string) error {
-	folder, err := filepath.Abs(folder)
-	if err != nil {
-		return err
-	}
-
-	rows, err := FolderManifest(folder, "")
-	if err != nil {
-		return err
-	}
-
-	name, err := linked(filepath.Join(o.State, "folders"), folder)
-	if err != nil {
-		return err
-	}
-
-	_, err = fmt.Fprintf(w, `Serving %s (files: %d) until "make stop". Submit it:
-  dist/archivist submit %s/folders/%s.checkm -c my-collection --local-id %s --what "A title" --watch
-`, folder, len(rows), o.SampleURL, name, name)
-	return err
-}
-
-// mostNamesakes bounds the folders of one name that are served at once.
-const mostNamesakes = 100
-
-// linked makes a link to a folder, unless there is one, and returns its name: that of the folder, with a number behind
-// it if a folder elsewhere has that name.
-func linked(links, folder string) (name string, err error) {
-	base := unfit.ReplaceAllString(filepath.Base(folder), "-")
-	for n := range mostNamesakes {
-		name = base
-		if n > 0 {
-			name = fmt.Sprintf("%s-%d", base, n+1)
-		}
-
-		link := filepath.Join(links, name)
-		err = os.Symlink(folder, link)
-		if !errors.Is(err, fs.ErrExist) {
-			return name, err
-		}
-
-		if to, err := os.Readlink(link); err == nil && to == folder {
-			return name, nil
-		}
-	}
-	return "", fmt.Errorf("%d folders with the name %s are served already; make stop ends that", mostNamesakes, base)
-}
-
-// unfit is what the names of served folders do not have, so that they need no quotes in a shell and no escapes
-// in a URL.
-var unfit = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
 // Save writes the outputs where tools of the checkout find them; Publish writes them for the command line.
 func (s *Stack) Save(o Outputs) error {

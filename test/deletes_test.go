@@ -36,10 +36,12 @@ var deletions = map[string]deletion{
 
 	// Work files, derived data.
 	"pkg/ingest/stage/download.go d.Work.Delete":                  {1, ""},
+	"pkg/app/doctor/work.go p.Work.Delete":                        {1, ""},
 	"pkg/ingest/stage/estimate.go e.Work.Delete":                  {1, ""},
 	"pkg/ingest/stage/store.go s.Work.Delete":                     {1, ""},
 	"pkg/ingest/stage/unpack.go u.Work.Delete":                    {1, ""},
 	"pkg/ingest/transfer/transfer.go t.Work.Delete":               {1, ""},
+	"pkg/ingest/upload/sweep.go s.Work.DeleteAll":                 {1, ""},
 	"pkg/ingest/workspace/workspace.go s.DeleteAll":               {1, ""},
 	"pkg/objects/ocfl/commit.go r.Work.Delete":                    {2, ""},
 	"pkg/objects/replica/transfer.go t.notes.Delete":              {1, ""},

@@ -26,7 +26,6 @@ import (
 type cli struct {
 	Start    startCmd    `cmd:"" default:"withargs" help:"Start a demo; it runs until Ctrl-C. This is the default."`
 	Function functionCmd `cmd:"" help:"Run a program as a Lambda function of the demo that runs."`
-	Serve    serveCmd    `cmd:"" help:"Serve a folder, so that it can be submitted to the demo that runs."`
 	Stop     stopCmd     `cmd:"" help:"End the demo that runs."`
 }
 
@@ -35,6 +34,8 @@ type startCmd struct {
 	Port     int      `default:"4566" env:"PORT" help:"${help_port}"`
 	Empty    bool     `help:"Start without the sample."`
 	Keep     string   `placeholder:"FOLDER" help:"${help_keep}"`
+	Issuer   bool     `help:"${help_issuer}"`
+	Accounts string   `placeholder:"FILE" help:"${help_accounts}"`
 	Function []string `placeholder:"NAME=COMMAND" sep:"none" help:"${help_function}"`
 	Verbose  bool     `short:"v" help:"Show what the system and the functions log."`
 }
@@ -49,12 +50,14 @@ func (c *startCmd) Run(ctx context.Context) error {
 	}
 
 	o := demo.Options{
-		Port:    c.Port,
-		Empty:   c.Empty,
-		Keep:    c.Keep,
-		Verbose: c.Verbose,
-		Folder:  here,
-		Out:     os.Stdout,
+		Port:     c.Port,
+		Empty:    c.Empty,
+		Keep:     c.Keep,
+		Issuer:   c.Issuer || c.Accounts != "",
+		Accounts: c.Accounts,
+		Verbose:  c.Verbose,
+		Folder:   here,
+		Out:      os.Stdout,
 	}
 
 	for _, f := range c.Function {
@@ -115,20 +118,6 @@ func (c *functionCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// serveCmd serves a folder.
-type serveCmd struct {
-	Folder string `arg:"" help:"The folder."`
-}
-
-// Run serves it until the demo ends, and says how to submit it. The folder is read when it is submitted.
-func (c *serveCmd) Run() error {
-	o, err := running()
-	if err != nil {
-		return err
-	}
-	return o.Serve(os.Stdout, c.Folder)
-}
-
 // stopCmd ends the demo that runs in this folder, from any terminal.
 type stopCmd struct{}
 
@@ -161,8 +150,11 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	var c cli
 	texts := kong.Vars{
-		"help_port":     "Port of the API. Local content is served on this port + 14, S3 on + 1.",
-		"help_keep":     "Keep the state in a folder, to go on later. Only for trying: it is one copy.",
+		"help_port": "Port of the API. Local content is served on this port + 14, S3 on + 1.",
+		"help_keep": "Keep the state in a folder, to go on later. Only for trying: it is one copy.",
+		"help_issuer": "Demand tokens, and start an issuer on the port + 15 that signs in everybody " +
+			"without a password.",
+		"help_accounts": "Who can sign in at the issuer: a file of JSON. It implies --issuer.",
 		"help_function": "Run a program, or the Go program in a folder, as a Lambda function. Can be repeated.",
 	}
 

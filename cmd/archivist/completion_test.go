@@ -25,7 +25,7 @@ func TestCandidates(t *testing.T) {
 	c.Env["HOME"] = home
 	for line, want := range map[string]string{
 		"": "submit batch job object collection queue operation event consumer component archive research doctor " +
-			"explain demo config completion help",
+			"explain login logout whoami demo config completion help",
 		"j":                                   "job",
 		"job re":                              "receipt release requeue",
 		"job list --st":                       "--state",

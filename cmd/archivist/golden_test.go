@@ -27,6 +27,8 @@ type commandLine struct{ line, fields string }
 // golden are the commands whose output is kept in testdata/golden, each on a terminal
 // of 80 columns, in a pipe, and with some fields as JSON.
 var golden = map[string]commandLine{
+	"batch-uploads":       {"batch uploads -c maps", "id,state,batch"},
+	"batch-discard":       {"batch discard " + upload1 + " --reason wrong", "id,state"},
 	"batch-cancel":        {"batch cancel " + batch1 + " --reason wrong", "summary,operation"},
 	"batch-clean-up":      {"batch clean-up " + batch1 + " --reason wrong --dry-run", "summary,dryRun"},
 	"batch-delete":        {"batch delete " + batch1 + " --reason wrong", "changed"},
@@ -223,6 +225,9 @@ var golden = map[string]commandLine{
 	"job-prioritize":          {"job prioritize " + job2 + " --priority 1 --reason first", "summary,priority"},
 	"job-release":             {"job release " + job2 + " --reason on", "summary"},
 	"job-fail":                {"job fail " + job2 + " --reason wrong", "id,state"},
+	"login":                   {"login --device", "subject"}, // there is no issuer
+	"logout":                  {"logout", ""},
+	"whoami":                  {"whoami", "subject,grants,expires"},
 	"job-list":                {"job list -c maps", "id,state,message"},
 	"job-list-batch":          {"job list -b " + batch1 + " --state FAILED --limit 1", "id,identifiers"},
 	"job-list-failed":         {"job list -c maps --state failed", "id,message"},
@@ -272,6 +277,7 @@ var golden = map[string]commandLine{
 	"queue-pause-storage":        {"queue pause-storage --reason network", "summary,changed"},
 	"queue-resume-storage":       {"queue resume-storage --reason network", "summary,changed"},
 	"submit":                     {"submit https://example.org/map.tif -c maps --local-id map-17", "id,warnings"},
+	"submit-files":               {"submit letters -c maps", "id,upload,files,bytes"},
 	"submit-dry-run": {
 		"submit https://example.org/map.tif -c maps --local-id map-17 --dry-run",
 		"object,version",
@@ -283,6 +289,7 @@ const (
 	job1       = batch1 + "-00001"
 	job2       = batch1 + "-00002"
 	operation1 = "01M7ZBMEYHBB62YP6RY21T1GQ8"
+	upload1    = "01M7ZBMEYHBB62YP6RY21T1GQ9"
 
 	item1 = "item:delivery-17"
 
@@ -424,6 +431,9 @@ func (g commandLine) console(t *testing.T, url string) *commandtest.Console {
 	}
 	if strings.Contains(g.line, "list.csv") {
 		commandtest.Write(t, "list.csv", "source,id,url\nradio,one,https://example.org/1.mp3\nradio,two,no address\n")
+	}
+	if strings.HasPrefix(g.line, "submit letters") {
+		commandtest.Write(t, "letters/letter.txt", "Dear reader\n")
 	}
 	if strings.HasPrefix(g.line, "batch check-bag") {
 		bags(t)

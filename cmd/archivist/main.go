@@ -1,7 +1,7 @@
 // Command archivist is the command line of the archive: submit content, follow it,
 // look at what is preserved, act on jobs, and get content back.
 //
-//	archivist submit https://example.org/map.tif --collection maps --local-id map-17 --watch
+//	archivist submit letters/ --collection maps --local-id letters-17 --watch
 //	archivist job list --collection maps --state failed
 //	archivist object get ark:/99999/fk4tq65d6k --dir ghent
 //
@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/term"
 
+	"archivist/cmd/archivist/account"
 	"archivist/cmd/archivist/archives"
 	"archivist/cmd/archivist/command"
 	"archivist/cmd/archivist/components"
@@ -34,7 +35,7 @@ import (
 type cli struct {
 	command.Flags
 
-	Submit jobs.SubmitCmd `cmd:"" help:"Submit a file or a manifest, by its URL."`
+	Submit jobs.SubmitCmd `cmd:"" help:"Submit files or a folder of this computer, or content by its URL."`
 	Batch  jobs.BatchCmd  `cmd:"" help:"List and follow batches, read their reports; check manifests and bags."`
 	Job    jobs.Cmd       `cmd:"" help:"List and follow jobs, and act on them."`
 
@@ -54,6 +55,10 @@ type cli struct {
 	Doctor  jobs.DoctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
 	Explain command.ExplainCmd `cmd:"" help:"Explain what anything waits for, and what to do."`
 
+	Login  account.LoginCmd  `cmd:"" help:"Sign in, with the browser or a code."`
+	Logout account.LogoutCmd `cmd:"" help:"Sign out."`
+	Whoami account.WhoamiCmd `cmd:"" help:"Show who you are for the API, what you may do, and until when."`
+
 	Demo       demoCmd               `cmd:"" passthrough:"" help:"Run all of Archivist in one process, for trying."`
 	Config     command.ConfigCmd     `cmd:"" help:"Show which API is used, and why."`
 	Completion command.CompletionCmd `cmd:"" help:"Print the completion script of a shell."`
@@ -67,8 +72,8 @@ type collectionCmd struct {
 }
 
 // description is the beginning of the help: what it is, and the first command to try.
-const description = "Archivist preserves content: submit it by URL, follow it, and get it back.\n\n" +
-	"  archivist submit https://example.org/map.tif -c maps --watch"
+const description = "Archivist preserves content: submit it, follow it, and get it back.\n\n" +
+	"  archivist submit letters/ -c maps --what \"Letters\" --watch"
 
 // topicFiles are the help topics that concern all commands.
 //
@@ -134,12 +139,16 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 
+	// Files are sent by several requests at once: the connections are kept for the next ones.
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 32
 	code := command.Run(ctx, newProgram(), command.Machine{
 		In:     os.Stdin,
 		Out:    streamOf(os.Stdout),
 		Err:    streamOf(os.Stderr),
 		Getenv: os.Getenv,
-		HTTP:   http.DefaultClient,
+		HTTP:   &http.Client{Transport: transport},
+		Browse: browse,
 		Now:    time.Now,
 		Wait:   wait,
 	}, os.Args[1:])

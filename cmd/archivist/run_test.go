@@ -41,7 +41,7 @@ func TestUsage(t *testing.T) {
 		"operation show A -w --jobs":            "can't be used together",
 		"object show doi:1/2 --api http://127.0.0.1:1":    "an ARK has the form",
 		"object get ark:/99999/fk4x -o - --api http://x":  "name its path",
-		"submit map.tif -c maps --api http://127.0.0.1:1": "put it on a web server first",
+		"submit map.tif -c maps --api http://127.0.0.1:1": `there is no file or folder "map.tif" here`,
 		"job list -c maps --json id,nope --api http://x":  `--json: there is no field "nope"; expected some of id, batch`,
 		"completion bash --json all":                      "prints no JSON",
 		"object reindex --api http://x":                   "give either an ARK or --all",

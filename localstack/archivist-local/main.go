@@ -1,6 +1,5 @@
 // Command archivist-local runs the system on this machine: it starts it with the
-// sample, serves folders to submit, runs functions of your own beside it, stops it, and runs a
-// command with a local DynamoDB.
+// sample, runs functions of your own beside it, stops it, and runs a command with a local DynamoDB.
 // The Makefile calls it.
 package main
 
@@ -42,19 +41,18 @@ func command(ctx context.Context, root string, args []string) error {
 	}{
 		{"run", 0, 0, func([]string) error { return run(ctx, s) }},
 		{"stop", 0, 0, func([]string) error { return down(ctx, s) }},
-		{"serve", 1, 1, func(args []string) error { return serve(root, args[0]) }},
 		{"function", 1, 1, func(args []string) error { return function(ctx, s, args[0]) }},
 		{"logs", 1, 1, func(args []string) error { return logs(ctx, s, args[0]) }},
 		{"research", 0, 0, func([]string) error { return research(ctx, root) }},
 		{"revisions", 0, 0, func([]string) error { return revisions(ctx, s) }},
-		{"sources", 3, 3, func(args []string) error { return sources(args[0], args[1], args[2]) }},
+		{"sources", 2, 2, func(args []string) error { return sources(args[0], args[1]) }},
 		{"with", 2, 1000, func(args []string) error { return with(ctx, root, args[0], args[1:]) }},
 	} {
 		if n := len(args) - 1; n >= c.least && n <= c.most && args[0] == c.name {
 			return c.run(args[1:])
 		}
 	}
-	return errors.New("usage: archivist-local run | stop | serve FOLDER | function FOLDER | logs FUNCTION | " +
+	return errors.New("usage: archivist-local run | stop | function FOLDER | logs FUNCTION | " +
 		"research | revisions | with dynamodb|ministack COMMAND…")
 }
 

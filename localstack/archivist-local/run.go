@@ -59,7 +59,8 @@ func run(ctx context.Context, s *localstack.Stack) error {
 
 	fmt.Printf(`
 Archivist is up, after %d seconds. Next:
-  make serve FOLDER=path            submit files of your own
+  dist/archivist submit FOLDER -c my-collection
+                                    preserve files of your own
   dist/archivist --help             the command line
   %s/docs
                                     the API

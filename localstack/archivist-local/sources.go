@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -19,10 +18,10 @@ func sourcesURL(s *localstack.Stack) string {
 	return fmt.Sprintf("http://127.0.0.1:%d", sourcesPort(s))
 }
 
-// sources serves the sample, the folders that links in a folder lead to, and the repositories in a folder, until
-// it is ended. It is a process of its own, because content is fetched when make run has ended.
-func sources(address, links, repositories string) error {
-	handler, err := localstack.SourcesHandler(links, repositories)
+// sources serves the sample, and the repositories in a folder, until it is ended. It is a process of its own, because
+// content is fetched when make run has ended.
+func sources(address, repositories string) error {
+	handler, err := localstack.SourcesHandler(repositories)
 	if err != nil {
 		return err
 	}
@@ -53,13 +52,9 @@ func startSources(ctx context.Context, s *localstack.Stack) error {
 		return err
 	}
 
-	if err := os.MkdirAll(s.State("folders"), 0o755); err != nil {
-		return err
-	}
-
 	// It runs this program again, with the command sources.
 	address := fmt.Sprintf("127.0.0.1:%d", sourcesPort(s))
-	if err := s.Detach("sources", os.Environ(), program, "sources", address, s.State("folders"),
+	if err := s.Detach("sources", os.Environ(), program, "sources", address,
 		s.State("repositories")); err != nil {
 		return err
 	}
@@ -77,16 +72,4 @@ func startSources(ctx context.Context, s *localstack.Stack) error {
 	}
 	return fmt.Errorf("the web server for local content did not start; its log is %s",
 		s.State("sources.log"))
-}
-
-// serve makes a folder of this machine available for submission, on what is up, and says how to submit it.
-func serve(root, folder string) error {
-	if folder == "" {
-		return errors.New("no folder was named; use: make serve FOLDER=path")
-	}
-	o, err := up(root)
-	if err != nil {
-		return err
-	}
-	return o.Serve(os.Stdout, folder)
 }

@@ -6,6 +6,7 @@
 package demo
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"sync"
 
 	"archivist/localstack"
+	"archivist/localstack/issuer"
 	"archivist/pkg/app/inprocess"
 	"archivist/pkg/app/inprocess/runtimeapi"
 )
@@ -24,6 +26,10 @@ type Options struct {
 	// Keep is the folder of its state; "" = in memory, and gone with it. It is made if it is not there.
 	Keep      string
 	Functions []localstack.UserFunction
+	// Issuer: calls of the API need a token, and an issuer runs at Port + 15 that gives them out.
+	Issuer bool
+	// Accounts is the file of who can sign in there, as issuer.Read reads it; "" = issuer.Default.
+	Accounts string
 	// Verbose: logs go to Out, too.
 	Verbose bool
 	Folder  string    // in and below which the command line finds the demo; "" = nowhere
@@ -34,11 +40,14 @@ type Options struct {
 type Demo struct {
 	localstack.Outputs
 	Stopped <-chan struct{} // closed when somebody asks it to end
+	Issuer  *issuer.Issuer  // nil without Options.Issuer
 
 	options   Options
 	out       *shared
 	state     *state
 	system    *inprocess.System
+	issuer    inprocess.Issuer
+	token     func(context.Context) (string, error) // of the demo itself; nil if none is needed
 	functions *functions
 	servers   []*http.Server
 	serving   sync.WaitGroup

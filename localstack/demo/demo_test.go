@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,7 +87,7 @@ func completed(t *testing.T, client *v1.Client, batch string) func() bool {
 	}
 }
 
-// TestDemo: the sample is preserved, the documents' page is there, a mail is shown, a served folder is preserved, the
+// TestDemo: the sample is preserved, the documents' page is there, a mail is shown, a submission is preserved, the
 // command line finds the demo, and nothing is left afterwards.
 func TestDemo(t *testing.T) {
 	here, out := t.TempDir(), &bytes.Buffer{}
@@ -104,17 +103,8 @@ func TestDemo(t *testing.T) {
 	if err != nil || found.APIURL != d.APIURL {
 		t.Errorf("the command line finds %+v, %v", found, err)
 	}
-	folder := filepath.Join(t.TempDir(), "letters")
-	if err := errors.Join(os.Mkdir(folder, 0o755),
-		os.WriteFile(filepath.Join(folder, "letter.txt"), []byte("Dear reader"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	var hint strings.Builder
-	if err := found.Serve(&hint, folder); err != nil {
-		t.Fatal(err)
-	}
-	manifest := regexp.MustCompile(`http://\S+`).FindString(hint.String())
-	until(t, "the served folder", completed(t, client, letter(t, client, manifest, "ada@example.org")))
+	manifest := d.SampleURL + "/manifests/maps.checkm?round=7"
+	until(t, "the submission", completed(t, client, letter(t, client, manifest, "ada@example.org")))
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}

@@ -22,19 +22,25 @@ func (d *Demo) Hint(took time.Duration) {
 			": for going on tomorrow, not for what must not be lost."
 	}
 
+	// With an issuer nothing else works before.
+	sign := ""
+	if d.Issuer != nil {
+		sign = "  dist/archivist login                   choose who you are; it asks for no password\n"
+	}
+
 	d.say(strings.TrimSuffix(`
 Archivist is up, after %.1f seconds. Mails appear here; logs are in %s.
   %s         the API
   %s/docs    its documents
 
 Next, in another terminal:
-%s  dist/archivist queue
+%s%s  dist/archivist queue
   dist/archivist object list -c sample
-  dist/archivist demo serve FOLDER       submit files of your own
+  dist/archivist submit FOLDER -c demo   preserve files of your own
   dist/archivist demo function NAME COMMAND
                                          a component or a consumer of your own
   make research; make revisions          clips in recordings; tasks for commits
 
 %s Ctrl-C ends it.
-`, "\n"), took.Seconds(), d.state.log.Name(), d.APIURL, d.APIURL, find, kept)
+`, "\n"), took.Seconds(), d.state.log.Name(), d.APIURL, d.APIURL, find, sign, kept)
 }

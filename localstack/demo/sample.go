@@ -16,7 +16,7 @@ func (d *Demo) sample(ctx context.Context) error {
 		return nil
 	}
 
-	client := &v1.Client{URL: d.APIURL, HTTP: http.DefaultClient, User: "demo"}
+	client := &v1.Client{URL: d.APIURL, HTTP: http.DefaultClient, User: "demo", Bearer: d.token}
 	known, err := client.Objects(ctx, v1.Filter{Collection: localstack.SampleCollection})
 	if err != nil {
 		return err

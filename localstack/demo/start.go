@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,10 @@ import (
 	"time"
 
 	"archivist/localstack"
+	"archivist/localstack/issuer"
 	"archivist/pkg/app/boot"
 	"archivist/pkg/app/inprocess"
+	"archivist/pkg/kernel/signin"
 )
 
 // Start starts a demo. Everything works when it returns, and the sample is preserved. After an error nothing is
@@ -27,7 +30,7 @@ func Start(ctx context.Context, o Options) (d *Demo, err error) {
 	d = &Demo{options: o, out: &shared{to: o.Out}}
 	// Each step needs those before it. What they have opened is closed by Close, also after a failure in the
 	// middle.
-	for _, step := range []func() error{d.open, d.start, d.serve, d.publish,
+	for _, step := range []func() error{d.open, d.signIns, d.start, d.serve, d.publish,
 		func() error { return d.userFunctions(ctx) }, func() error { return d.sample(ctx) }} {
 		err = step()
 		if err != nil {
@@ -47,6 +50,7 @@ func (d *Demo) open() (err error) {
 const (
 	portOfBuckets = 1
 	portOfContent = 14
+	portOfIssuer  = 15
 )
 
 // address is where a server listens: on loopback only, since the demo asks for no key. offset is counted from
@@ -78,6 +82,41 @@ func (d *Demo) isFree(offset int) error {
 	return l.Close()
 }
 
+// signIns starts the issuer of tokens, if there is to be one. The demo has an account of its own
+// there, for the sample, whose secret nobody else knows.
+func (d *Demo) signIns() (err error) {
+	if !d.options.Issuer {
+		return nil
+	}
+	accounts := issuer.Default()
+	if d.options.Accounts != "" {
+		accounts, err = issuer.Read(d.options.Accounts)
+		if err != nil {
+			return err
+		}
+	}
+	own := issuer.Machine{ID: "the-demo", Secret: rand.Text(), Groups: []string{"administrator"}}
+	accounts.Machines = append(accounts.Machines, own)
+
+	l, err := d.listen(portOfIssuer)
+	if err != nil {
+		return err
+	}
+	at := "http://" + l.Addr().String()
+	d.Issuer, err = issuer.New(issuer.Settings{URL: at, Accounts: accounts, Now: time.Now})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	d.goServe(l, d.Issuer)
+
+	d.issuer = inprocess.Issuer{URL: at, Audience: issuer.Audience, Claims: issuer.Claims(),
+		Client: issuer.ClientID, Scopes: issuer.Scopes()}
+	program := &signin.Program{ID: own.ID, Secret: own.Secret, HTTP: http.DefaultClient, Now: time.Now,
+		At: func(context.Context) (string, error) { return at, nil }}
+	d.token = program.Token
+	return nil
+}
+
 // start starts the system, and its API.
 func (d *Demo) start() error {
 	api, err := d.listen(0)
@@ -102,6 +141,7 @@ func (d *Demo) start() error {
 		Projects:      []string{localstack.ResearchProject},
 		ResearchTimes: localstack.ResearchTimes,
 		Revisions:     true,
+		Issuer:        d.issuer,
 		Each:          tick,
 		Listen:        d.address(portOfBuckets),
 		Dir:           d.state.scratch,
@@ -144,7 +184,7 @@ func (d *Demo) logger() *slog.Logger {
 // serve serves local content, and the socket on which the demo is told what to do. The socket is in the
 // temporary folder, since no later demo needs it.
 func (d *Demo) serve() error {
-	content, err := localstack.SourcesHandler(d.state.path("folders"), d.state.path("repositories"))
+	content, err := localstack.SourcesHandler(d.state.path("repositories"))
 	if err != nil {
 		return err
 	}
@@ -197,7 +237,7 @@ func (d *Demo) publish() error {
 }
 
 // answers reports whether there is an API at a URL: it must answer a request within two seconds, not only be
-// connected to.
+// connected to. One that demands a token answers, too.
 func answers(url string) bool {
 	if url == "" {
 		return false
@@ -208,7 +248,7 @@ func answers(url string) bool {
 		return false
 	}
 	resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	return resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusUnauthorized
 }
 
 // Close ends everything: first nobody finds it any more, and the state is closed last. Without --keep nothing is

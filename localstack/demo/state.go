@@ -54,8 +54,8 @@ func (s *state) open(keep string) (err error) {
 		}
 	}
 
-	// For links to folders that are served, Git repositories, programs of the user, and the content of buckets.
-	for _, name := range []string{"folders", "repositories", "functions", "content"} {
+	// For Git repositories, programs of the user, and the content of buckets.
+	for _, name := range []string{"repositories", "functions", "content"} {
 		err = os.MkdirAll(s.path(name), 0o700)
 		if err != nil {
 			return err

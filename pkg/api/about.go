@@ -17,6 +17,7 @@ type about struct {
 	role        access.Role // that a caller needs, or one above it; "": administrator
 	also        access.Role // another role that may call it, for what is in the path: a researcher or a notifier
 	anyone      bool        // every caller who is authenticated may call it, also without a role
+	open        bool        // everybody may call it, also without a token
 	scope       scope       // how its collection is found; nil: it is not for depositors
 	description string
 	request     any // an example of the body
@@ -65,6 +66,11 @@ func (a about) anyOf() string {
 // Object"). It also ends the description with a sentence about them.
 func (a about) secure(op *huma.Operation) {
 	op.Security = nil
+	if a.open {
+		op.Security = []map[string][]string{{}} // none
+		op.Description += "\n\nRole: none is needed, and no token."
+		return
+	}
 	for _, scheme := range []string{"bearer", "apiKey"} {
 		if a.anyone {
 			op.Security = append(op.Security, map[string][]string{scheme: {}})

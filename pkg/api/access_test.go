@@ -89,6 +89,9 @@ func TestRoles(t *testing.T) {
 	n := 0
 	operationsOf(document(t), func(name string, op object) {
 		n++
+		if name == "GET /v1/sign-in" {
+			return // open: see TestSignInIsOpen
+		}
 		method, path, _ := strings.Cut(name, " ")
 		opened := slices.Contains(ofResearchers, name)
 		for key, want := range map[string]string{"none": "forbidden", "": "unauthenticated"} {
@@ -122,6 +125,31 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s without a key: %d", path, resp.StatusCode)
 		}
 	}
+}
+
+// TestSignInIsOpen: who has no token yet learns where to get one, also with one that is not accepted; the document says
+// that it needs none. Without an issuer it is said that there is none.
+func TestSignInIsOpen(t *testing.T) {
+	a, _ := service(through)
+	a.Keys = keys
+	c := httptest.NewServer(a.Handler())
+	t.Cleanup(c.Close)
+	if resp, text := ask(t, "GET", c.URL+"/v1/sign-in", ""); resp.StatusCode != http.StatusNotFound ||
+		!strings.Contains(text, "no issuer of tokens") {
+		t.Errorf("%d %s", resp.StatusCode, text)
+	}
+	a.SignIn = v1.SignIn{Issuer: "https://login.example.org", ClientID: "cli", Scopes: []string{"openid"}}
+	for _, header := range []string{"", "Bearer nonsense"} {
+		resp, text := ask(t, "GET", c.URL+"/v1/sign-in", "", "Authorization", header)
+		if resp.StatusCode != http.StatusOK || !strings.Contains(text, `"clientId":"cli"`) {
+			t.Errorf("%q: %d %s", header, resp.StatusCode, text)
+		}
+	}
+	operationsOf(document(t), func(name string, op object) {
+		if open := fmt.Sprint(op["security"]) == "[map[]]"; open != (name == "GET /v1/sign-in") {
+			t.Errorf("%s: the document says %v", name, op["security"])
+		}
+	})
 }
 
 // TestRefusalsOfRoles: a refusal says what is needed and what the key has, and nothing of the request was read.

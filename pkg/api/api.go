@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/components/component"
 	"archivist/pkg/components/histories"
 	"archivist/pkg/events/consumer"
@@ -32,6 +33,7 @@ import (
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/explain"
@@ -61,6 +63,7 @@ type API struct {
 	History     history.Store
 	Statistics  statistics.Store
 	Identity    identity.Resolver
+	Uploads     *upload.Store
 	Histories   histories.Writer // in PREMIS
 	// EventArchive is the archive of events; nil if there is none.
 	EventArchive Verifier
@@ -84,6 +87,8 @@ type API struct {
 	// Issuer verifies the tokens of people and machines; nil if there is none. Without it and without Keys, calls
 	// need neither, as on a local stack.
 	Issuer Verifies
+	// SignIn says where people sign in, for the command line; the zero value: nowhere.
+	SignIn v1.SignIn
 	// Resolves says that ARKs resolve here, for everybody.
 	Resolves bool
 	Log      *slog.Logger

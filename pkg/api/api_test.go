@@ -22,6 +22,7 @@ import (
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/kernel/bucket/buckettest"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/lease"
@@ -54,8 +55,8 @@ func (idle) Stop(context.Context, string, string) error              { return ni
 func serve(t *testing.T, do func(op string, call func() error) error) (*v1.Client, *queue.Queue) {
 	t.Helper()
 	a, waits := service(do)
-	_, buckets := buckettest.Open(t, "storage")
-	a.Identity.Root = ocfl.Root{Bucket: buckets[0]}
+	_, buckets := buckettest.Open(t, "storage", "work")
+	a.Identity.Root, a.Uploads.Work = ocfl.Root{Bucket: buckets[0]}, buckets[1]
 	srv := httptest.NewServer(a.Handler())
 	t.Cleanup(srv.Close)
 	inboxes[srv.URL] = waits
@@ -84,9 +85,11 @@ func service(do func(op string, call func() error) error) (*api.API, *waiting) {
 		Analyses: map[string]func([]byte) error{"correlation": func([]byte) error { return nil }}}
 	archives := &revision.Store{Table: tb, Leases: pairs.Leases, Now: q.Now, NewID: q.NewID, Secret: q.NewID,
 		Times: revision.Default}
+	uploads := &upload.Store{Table: tb, Now: q.Now, NewID: q.NewID, Batch: q.Batch, Quota: 1 << 40, Keep: time.Hour,
+		Part: upload.DefaultPart}
 	waits := &waiting{}
 	pairs.Send = waits.send
-	return &api.API{Queue: q, Inventory: objects, Collections: profiles, Identity: ids,
+	return &api.API{Queue: q, Uploads: uploads, Inventory: objects, Collections: profiles, Identity: ids,
 		Statistics: statistics.Store{Table: tb},
 		EventLog:   events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
 		Feeds: &feed.Looker{Table: tb, Research: pairs, Now: q.Now, NewID: q.NewID},

@@ -123,6 +123,7 @@ func wireBatch(b *queue.Batch, c ingest.Counts) v1.Batch {
 		StopAfterFailures: b.StopAfter,
 		Created:           ingest.Timestamp(b.Created),
 		Message:           b.Message,
+		Upload:            b.Upload,
 		Warnings:          b.Warnings,
 		Report:            reportPath(b),
 		Reports:           b.LastReport(),

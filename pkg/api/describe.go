@@ -24,6 +24,8 @@ import (
 //go:embed v1/records.go v1/premis.go v1/preservation.go v1/corrections.go v1/collections.go
 //go:embed v1/consumers.go v1/eventaction.go v1/replays.go v1/components.go v1/runs.go v1/items.go
 //go:embed v1/research.go v1/researchers.go v1/researchfeeds.go v1/archives.go v1/tasks.go v1/explain.go v1/callers.go
+//go:embed v1/uploads.go
+//go:embed v1/signin.go
 var sources embed.FS
 
 // comments are the comments of the wire types ("Job") and of their fields ("Job.state"). Parts of definitions are in
@@ -125,7 +127,7 @@ func declaring(t reflect.Type, field string) string {
 
 // enums are the values of fields whose values are defined elsewhere.
 var enums = map[string][]string{
-	"Accepted.state": v1.BatchStates, "Batch.state": v1.BatchStates,
+	"Upload.state": v1.UploadStates, "Accepted.state": v1.BatchStates, "Batch.state": v1.BatchStates,
 	"Job.state": v1.JobStates, "Job.lastSuccessfulState": v1.JobStates,
 	"ReportJob.state":        v1.JobStates,
 	"Event.type":             v1.EventTypes,

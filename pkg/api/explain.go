@@ -171,6 +171,7 @@ type explainer func(ctx context.Context, id string) (explain.Explanation, error)
 func (a *API) explainers(asked string) map[string]explainer {
 	all := map[string]explainer{
 		explain.Batch:      a.Queue.ExplainBatch,
+		explain.Upload:     a.explainUpload,
 		explain.Job:        a.Queue.ExplainJob,
 		explain.Operation:  a.Queue.ExplainOperation,
 		explain.Collection: a.Queue.ExplainCollection,
@@ -236,7 +237,8 @@ func (a *API) explainNamed(ctx context.Context, id string) (x explain.Explanatio
 	case strings.Contains(id, "/"):
 		names = []string{explain.Task, explain.Episode, explain.Clip, explain.Member}
 	default: // what the system has given an id has one that nothing else has
-		for _, kind := range []string{explain.Batch, explain.Operation, explain.Run, explain.Lease} {
+		for _, kind := range []string{explain.Batch, explain.Upload, explain.Operation, explain.Run,
+			explain.Lease} {
 			x, err = a.explainTyped(ctx, kind, id)
 			if !unknown(err) {
 				return x, err
@@ -259,14 +261,31 @@ func (a *API) explainNamed(ctx context.Context, id string) (x explain.Explanatio
 	switch len(found) {
 	case 0:
 		return x, fault.New(fault.NotFound, "id: %q names nothing that is known here; expected the id of a batch, a "+
-			"job, an object (an ARK, or a local id with its collection), an operation, a run or a lease; the name of "+
-			"a component, a consumer, an archive or a research project; ARCHIVE/REVISION, ARCHIVE/REVISION/TASK, "+
-			"PROJECT/KEY or PROJECT/RESEARCHER; or TYPE:ID, e.g. Collection:maps", id)
+			"job, an object (an ARK, or a local id with its collection), an upload, an operation, a run or a lease; "+
+			"the name of a component, a consumer, an archive or a research project; ARCHIVE/REVISION, "+
+			"ARCHIVE/REVISION/TASK, PROJECT/KEY or PROJECT/RESEARCHER; or TYPE:ID, e.g. Collection:maps", id)
 	case 1:
 		return x, nil
 	}
 	return x, fault.New(fault.Conflict, "id: several things have this name; ask for one of them: %s",
 		strings.Join(found, ", "))
+}
+
+// explainUpload explains an upload, and the batch that has it.
+func (a *API) explainUpload(ctx context.Context, id string) (x explain.Explanation, err error) {
+	part, err := a.Uploads.Explain(ctx, id)
+	if err != nil || part.On == "" {
+		return explain.Only(part), err
+	}
+
+	of, err := a.Queue.ExplainBatch(ctx, part.On)
+	if fault.Is(err, fault.NotFound) { // it has ended since
+		return explain.Only(part), nil
+	}
+	x = explain.Only(part)
+	x.Chain = append(x.Chain, of.Chain...)
+	x.Since, x.Until, x.Do, x.Cut = of.Since, of.Until, of.Do, of.Cut
+	return x, err
 }
 
 // unknown reports whether an error means that an id names no thing of a kind.

@@ -18,6 +18,7 @@ func (a *API) Handler() http.Handler {
 	h := humago.New(mux, configuration())
 	h.UseMiddleware(a.identified, a.permitted, a.deployed, a.queried)
 	a.batches(h)
+	a.uploads(h)
 	a.jobs(h)
 	a.actions(h)
 	a.bulk(h)

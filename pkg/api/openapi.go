@@ -32,6 +32,7 @@ the types do not change.`
 
 // tags group the operations.
 var tags = []*huma.Tag{
+	{Name: "Uploads", Description: "Files that are sent before a submission."},
 	{Name: "Batches", Description: "Submissions and their results."},
 	{Name: "Jobs", Description: "The ingest of one object each."},
 	{Name: "Objects", Description: "Preserved objects with their versions, files and events."},
@@ -215,7 +216,7 @@ func (a about) fill(op *huma.Operation, schema huma.Registry) {
 		op.Responses[status] = &huma.Response{Ref: "#/components/responses/" + refusalOf(p.status)}
 	}
 
-	for _, status := range []int{http.StatusOK, http.StatusAccepted} {
+	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {
 		if r := op.Responses[strconv.Itoa(status)]; r != nil && a.answer != nil {
 			r.Content["application/json"].Example = a.answer
 		}

@@ -48,14 +48,14 @@ var operations = map[string]about{
 		description: "The events of the batch, oldest first."},
 	"explain": {tag: "Explanations", role: viewer, scope: ofExplained,
 		refusals: []problemType{notFound, conflict}, answer: explanationExample,
-		description: "What anything waits for: a batch, a job, an operation, a collection; an object, by its ARK, or " +
-			"by its local id and its collection; an item, a component or a run of one; a consumer; an archive, a " +
-			"revision (`ARCHIVE/12`) or a task (`ARCHIVE/12/TASK`); a research project, a lease, and as " +
-			"`PROJECT/NAME` an episode, a clip or a researcher. Several things with one name are a conflict that " +
-			"lists them; `TYPE:ID` asks for one, e.g. `Collection:maps`. Slashes in the id are not encoded. With " +
-			"`component`, the id is an item, and the response is of this component alone; with `clip`, it is an " +
-			"episode, and the response is of the pair; with `consumer` and `event`, it is the subject of an event, " +
-			"and the response says what became of that."},
+		description: "What anything waits for: a batch, a job, an upload, an operation, a collection; an object, " +
+			"by its ARK, or by its local id and its collection; an item, a component or a run of one; a consumer; " +
+			"an archive, a revision (`ARCHIVE/12`) or a task (`ARCHIVE/12/TASK`); a research project, a lease, " +
+			"and as `PROJECT/NAME` an episode, a clip or a researcher. Several things with one name are a " +
+			"conflict that lists them; `TYPE:ID` asks for one, e.g. `Collection:maps`. Slashes in the id are not " +
+			"encoded. With `component`, the id is an item, and the response is of this component alone; with " +
+			"`clip`, it is an episode, and the response is of the pair; with `consumer` and `event`, it is the " +
+			"subject of an event, and the response says what became of that."},
 	"listBatchJobs": {tag: "Batches", role: viewer, scope: ofBatch,
 		refusals: []problemType{notFound}, states: v1.JobStates,
 		answer:      v1.List[v1.Job]{Items: []v1.Job{jobExample}},
@@ -432,6 +432,11 @@ var operations = map[string]about{
 		description: "What happened to the item and to what it follows, oldest first, 50 to a page. Events that were " +
 			"revoked stay, and are marked."},
 
+	"signIn": {tag: "Operation", open: true, refusals: []problemType{notFound},
+		answer: v1.SignIn{Issuer: "https://login.example.org", ClientID: "archivist-cli",
+			Scopes: []string{"openid", "profile", "offline_access"}},
+		description: "The issuer at which people sign in, and the client as which the command line " +
+			"does it for them. Not found if the deployment has none."},
 	"whoAmI": {tag: "Operation", anyone: true,
 		answer: v1.Caller{Subject: "4711", Name: "Ada Lovelace", Grants: []string{"viewer",
 			"depositor:maps"},

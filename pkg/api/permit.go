@@ -21,7 +21,7 @@ func (a *API) may(c huma.Context, x access.Identity) error {
 	of := operations[op.OperationID]
 	collections := x.Of(access.Depositor)
 	switch limited := x.Of(of.also); {
-	case of.anyone || x.Is(of.needs()):
+	case of.open || of.anyone || x.Is(of.needs()):
 		return nil
 	case len(limited) > 0:
 		within := map[access.Role]string{access.Researcher: "project",

@@ -11,9 +11,12 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/formats/ark"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/objects/inventory"
 )
 
 // scope finds the collection of what a call is about. mine are the collections of a depositor who calls, at least
@@ -43,6 +46,10 @@ func ofBatch(a *API, c huma.Context, _ []string) (string, error) {
 
 func ofJob(a *API, c huma.Context, _ []string) (string, error) {
 	return a.collectionOf(c.Context(), explain.Job, c.Param("id"))
+}
+
+func ofUpload(a *API, c huma.Context, _ []string) (string, error) {
+	return a.collectionOf(c.Context(), explain.Upload, c.Param("id"))
 }
 
 func ofObject(a *API, c huma.Context, _ []string) (string, error) {
@@ -114,29 +121,30 @@ func (a *API) collectionOf(ctx context.Context, kind, id string) (string, error)
 	case strings.EqualFold(kind, explain.Collection):
 		return id, nil
 	case strings.EqualFold(kind, explain.Batch):
-		b, err := a.Queue.Batch(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		return b.Collection, nil
+		return collectionIn(a.Queue.Batch(ctx, id))(func(b *queue.Batch) string { return b.Collection })
 	case strings.EqualFold(kind, explain.Job):
-		j, err := a.Queue.Job(ctx, id)
-		if err != nil {
-			return "", err
-		}
-		return j.Collection, nil
+		return collectionIn(a.Queue.Job(ctx, id))(func(j *queue.Job) string { return j.Collection })
+	case strings.EqualFold(kind, explain.Upload):
+		return collectionIn(a.Uploads.Upload(ctx, id))(func(u *upload.Upload) string { return u.Collection })
 	case strings.EqualFold(kind, explain.Object):
 		given, err := ark.Parse(id)
 		if err != nil {
 			return "", errElsewhere
 		}
-		o, err := a.Inventory.Object(ctx, given.String())
+		return collectionIn(a.Inventory.Object(ctx, given.String()))(
+			func(o *inventory.Object) string { return o.Collection })
+	}
+	return "", errElsewhere
+}
+
+// collectionIn is the collection of a row that was read, if it was.
+func collectionIn[T any](row *T, err error) func(of func(*T) string) (string, error) {
+	return func(of func(*T) string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return o.Collection, nil
+		return of(row), nil
 	}
-	return "", errElsewhere
 }
 
 // limits are the collections to which a caller is limited, nil if to none. It is for operations that are in the scope

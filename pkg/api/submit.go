@@ -18,9 +18,12 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/notify"
 	"archivist/pkg/ingest/payload"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/kernel/source"
+	"archivist/pkg/kernel/table"
 )
 
 // Submission is a request to submit a batch.
@@ -51,7 +54,7 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 		return nil, a.problem(err)
 	}
 
-	key, actor := submitting(ctx, in.Key, b.Submitter)
+	key, actor := keyOf(ctx, in.Key), submitterOf(ctx, b.Submitter)
 
 	// A key stands for the meaning of a request, not for its bytes: the order of names,
 	// white space and empty fields are ignored.
@@ -63,10 +66,7 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 	// A request that is repeated has its batch, whatever the profile says now.
 	row, err := a.Queue.Submitted(ctx, key, meaning)
 	if err == nil && row == nil {
-		err = a.admissible(ctx, &b)
-	}
-	if err == nil && row == nil {
-		row, err = a.Queue.Submit(ctx, b, key, meaning, actor)
+		row, err = a.accept(ctx, &b, key, in.Body.Payload.File, meaning, actor)
 	}
 	if err != nil {
 		return nil, a.problem(err)
@@ -82,17 +82,47 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 		v1.Accepted{ID: row.Batch.ID, State: string(row.State), Warnings: warnings}}, nil
 }
 
-// submitting is the key and the actor of a submission. The actor is who was identified by a token. The keys of
-// depositors are apart from all others, so that none is told of a batch of another one.
-func submitting(ctx context.Context, key, submitter string) (inQueue, actor string) {
-	x, who := identityOf(ctx), submitter
-	if x.Subject != "" {
-		who = named(x)
+// keyOf is an Idempotency-Key as it is kept. The keys of depositors are apart from all others, so that none is told of
+// what another one has submitted.
+func keyOf(ctx context.Context, key string) string {
+	if x := identityOf(ctx); key != "" && !x.Is(operator) {
+		return cmp.Or(x.Subject, "key "+x.Name+" "+has(x)) + "\x00" + key
 	}
-	if key != "" && !x.Is(operator) {
-		key = cmp.Or(x.Subject, "key "+x.Name+" "+has(x)) + "\x00" + key
+	return key
+}
+
+// submitterOf is the actor of a submission: who was identified by a token, or else who it says.
+func submitterOf(ctx context.Context, says string) string {
+	if x := identityOf(ctx); x.Subject != "" {
+		return named(x)
 	}
-	return key, who
+	return says
+}
+
+// accept makes the batch of a submission, if it is admissible. Its upload is claimed in the same transaction.
+func (a *API) accept(ctx context.Context, b *ingest.Batch, key, file string, meaning []byte,
+	actor string) (*queue.Batch, error) {
+	var also []func(tx *table.Tx, batch string) error
+	if b.Upload != "" {
+		claim, err := a.claim(ctx, b, file)
+		if err != nil {
+			return nil, err
+		}
+		also = append(also, func(tx *table.Tx, batch string) error { return claim.Put(tx, batch, actor) })
+	}
+
+	if err := a.admissible(ctx, b); err != nil {
+		return nil, err
+	}
+
+	row, err := a.Queue.Submit(ctx, *b, key, meaning, actor, also...)
+	// Perhaps another submission has the upload: then that is why.
+	if fault.Is(err, fault.Stale) && b.Upload != "" {
+		if _, why := a.claim(ctx, b, file); why != nil {
+			return nil, why
+		}
+	}
+	return row, err
 }
 
 // otherForms warns of local ids that are known only in another Unicode normalization form: they look
@@ -214,27 +244,51 @@ func identify(b *ingest.Batch, ids v1.Identifiers) (err error) {
 	return nil
 }
 
+// claim checks that a batch can have its upload, and makes the file of it the payload. Without a digest or a size in
+// the submission, those of the upload count: they are the depositor's, too.
+func (a *API) claim(ctx context.Context, b *ingest.Batch, file string) (*upload.Claim, error) {
+	claim, err := a.Uploads.Claim(ctx, b.Collection, b.Upload, file)
+	if err != nil {
+		return nil, err
+	}
+
+	sum, size := claim.File.Sum(), claim.File.Size
+	switch {
+	case b.Algorithm == "sha256" && b.Digest != sum:
+		return nil, fault.New(fault.Invalid, "payload.digest: the file of the upload has the SHA-256 %s", sum)
+	case (b.Size > 0 || b.Empty) && b.Size != size:
+		return nil, fault.New(fault.Invalid,
+			"payload.size: found %d; the file of the upload has %d bytes", b.Size, size)
+	}
+
+	b.URL, b.Size, b.Empty = claim.URL(), size, size == 0
+	if b.Digest == "" {
+		b.Algorithm, b.Digest = "sha256", sum
+	}
+	return claim, nil
+}
+
 // payloadOf is the payload of a request. The URL is checked by its form only, and shown in errors
 // without its secrets. A size of 0 is not the same as none: it says that the file is empty. Without a
 // name, the last part of the URL is the file's name, which has to be one that a manifest can have.
 func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
-	if err := source.CheckPayload(in.URL); err != nil {
-		return p, fault.New(fault.Invalid, "payload.url: found %q; %w",
-			ingest.Cut(fetch.Redact(in.URL), 200), err)
+	if err := checkWhere(in); err != nil {
+		return p, err
 	}
 
-	if len(in.URL) > ingest.MaxURL {
-		return p, fault.New(fault.Invalid, "payload.url: found %d bytes; expected at most %d",
-			len(in.URL),
-			ingest.MaxURL)
-	}
-
-	p = ingest.Payload{URL: in.URL, Type: in.Type, Filename: in.Filename}
+	p = ingest.Payload{URL: in.URL, Upload: in.Upload, Type: in.Type, Filename: in.Filename}
 	if in.Size != nil {
 		p.Size, p.Empty = *in.Size, *in.Size == 0
 	}
 
-	if p.Filename == "" {
+	switch {
+	case p.Filename == "" && in.Upload != "" && strings.HasSuffix(in.Type, "manifest"):
+		p.Filename = "manifest.checkm"
+	case p.Filename == "" && in.Upload != "":
+		return p, fault.New(fault.Invalid,
+			"payload.filename: there is none; the files of an upload have no names, so give "+
+				"the name under which to store this one")
+	case p.Filename == "":
 		p.Filename = source.Base(in.URL)
 	}
 
@@ -257,6 +311,26 @@ func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 	return p, nil
 }
 
+// checkWhere checks that a payload is at a URL, or in an upload.
+func checkWhere(in v1.Payload) error {
+	switch {
+	case in.URL != "" && in.Upload != "":
+		return fault.New(fault.Invalid, "payload.upload: the payload has a url, too; give one of them")
+	case in.Upload == "" && in.File != "":
+		return fault.New(fault.Invalid, "payload.file: it names a file of an upload; give the upload, too")
+	case in.Upload != "":
+		return nil
+	}
+
+	if err := source.CheckPayload(in.URL); err != nil {
+		return fault.New(fault.Invalid, "payload.url: found %q; %w", ingest.Cut(fetch.Redact(in.URL), 200), err)
+	}
+	if len(in.URL) > ingest.MaxURL {
+		return fault.New(fault.Invalid, "payload.url: found %d bytes; expected at most %d", len(in.URL), ingest.MaxURL)
+	}
+	return nil
+}
+
 // admissible checks a submission against its collection's profile and the stored objects. It reads the
 // table, so it comes after all checks of the request itself.
 func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
@@ -265,7 +339,7 @@ func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 		return err
 	}
 
-	if why := profile.Refused(b.Payload.URL); why != "" {
+	if why := profile.Refuses(b.Upload)(b.Payload.URL); why != "" {
 		return fault.New(fault.Invalid, "payload.url: %s", why)
 	}
 

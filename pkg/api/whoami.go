@@ -7,11 +7,23 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/fault"
 )
 
-// asking registers the route that says who calls.
+// asking registers the routes that say who calls, and where one signs in.
 func (a *API) asking(h huma.API) {
+	get(a, h, "/v1/sign-in", "signIn", "Say where people sign in", a.signIn)
 	get(a, h, "/v1/whoami", "whoAmI", "Say who calls", a.whoAmI)
+}
+
+// signIn says where people sign in. It is for everybody: who asks has no token yet.
+func (a *API) signIn(context.Context, *struct{}) (v1.SignIn, error) {
+	if a.SignIn.Issuer == "" {
+		return v1.SignIn{}, fault.New(fault.NotFound,
+			"nobody signs in here: the deployment has no issuer of tokens with a client for the "+
+				"command line (the settings tokenIssuer and tokenClient)")
+	}
+	return a.SignIn, nil
 }
 
 // whoAmI is the caller as it was identified. On a local stack that is nobody, who may do everything.

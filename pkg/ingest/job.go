@@ -12,8 +12,10 @@ import (
 
 // Payload is what is to be ingested, by reference.
 type Payload struct {
-	URL  string `dynamo:"source_url" json:"url"`
-	Type string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
+	URL string `dynamo:"source_url" json:"url"`
+	// Upload is the id of the submission's upload, whose files have upload URLs; "" = it has none.
+	Upload string `dynamo:"upload_id,omitempty" json:"-"`
+	Type   string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
 
 	// Detected is set if the type was not given but detected from the content.
 	Detected bool `dynamo:"type_detected,omitempty" json:"-"`

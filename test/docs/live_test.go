@@ -14,16 +14,15 @@ import (
 	"time"
 )
 
-// port is where the API or the local AWS of these tests listens, and sources where its web server
-// for local content does; the documents have the usual ones.
+// port is where the API or the local AWS of these tests listens; the documents have the usual one.
 const (
-	port, sources           = "4766", "4780"
-	usualPort, usualSources = "4566", "4580"
-	usualHome               = "/home/you/archivist"
-	more                    = "…" // stands for lines of output that are not shown
-	limit                   = 18 * time.Minute
-	startStack, endStack    = "make run", "make stop"
-	startDemo               = "make demo"
+	port                 = "4766"
+	usualPort            = "4566"
+	usualHome            = "/home/you/archivist"
+	more                 = "…" // stands for lines of output that are not shown
+	limit                = 18 * time.Minute
+	startStack, endStack = "make run", "make stop"
+	startDemo            = "make demo"
 )
 
 // TestCommands follows the documents as a newcomer does, in a fresh copy of the
@@ -164,7 +163,7 @@ func (r *reader) follow(t *testing.T, ctx context.Context, document string) {
 func (r *reader) try(t *testing.T, shell *session, c command) []string {
 	t.Helper()
 	started := time.Now()
-	output, status, err := shell.run(strings.ReplaceAll(c.text, ":"+usualSources, ":"+sources))
+	output, status, err := shell.run(c.text)
 	if err != nil {
 		t.Fatalf("%s: %v", c.text, err)
 	}
@@ -172,7 +171,7 @@ func (r *reader) try(t *testing.T, shell *session, c command) []string {
 	r.commands++
 	r.status = status
 	usual := strings.NewReplacer(r.home, usualHome,
-		":"+sources, ":"+usualSources, ":"+port, ":"+usualPort, "port "+port, "port "+usualPort)
+		":"+port, ":"+usualPort, "port "+port, "port "+usualPort)
 	for i, line := range output {
 		output[i] = usual.Replace(line)
 	}

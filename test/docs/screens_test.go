@@ -20,7 +20,7 @@ const screens = "docs/images/session.svg"
 // shown are the commands of its second terminal. One that begins with "until" is run, and not shown: a person takes
 // longer than the component for which it waits.
 var shown = []string{
-	"dist/archivist submit http://127.0.0.1:4580/manifests/lorem-ipsum.checkm?round=1 \\\n" +
+	"dist/archivist submit localstack/sample/files/ebooks \\\n" +
 		`  -c texts --local-id cicero --what "Lorem ipsum in five formats" --watch`,
 	"ARK=$(dist/archivist object list -c texts | cut -f1)",
 	"until dist/archivist component item show version:$ARK/v1 | grep Format_identified; do sleep 1; done",

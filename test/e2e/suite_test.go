@@ -73,6 +73,8 @@ var suite = []entry{
 		"a secret that is not found, a signature that is wrong"},
 	{"TestSources", "process", "ministack", shares, 6,
 		"a password that a function may not read, a bucket that is refused"},
+	{"TestUploads", "process", "ministack", shares, 8,
+		"a signed request for a file that stores another one, and a grant that an upload needs"},
 	{"TestVirusScan", "process", "", shares, 3, "a virus that is stored"},
 	{"TestExport", "process", "", shares, 6, "an export that other tools do not read"},
 	{"TestEZID", "process", "ministack", shares, 12, "a registration that does not follow the object"},

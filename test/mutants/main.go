@@ -42,8 +42,9 @@ var more = map[string][]string{
 		"./test/merritt",
 		"./test/property",
 	},
-	"pkg/ingest/ezid":       {"./pkg/ingest/stage -run EZID|ForeignReservation"},
-	"pkg/formats/container": {"./pkg/ingest/stage -run EmptyFolders|BagFetch"},
+	"cmd/archivist/jobs/deposit": {"./cmd/archivist/jobs -run Submit"},
+	"pkg/ingest/ezid":            {"./pkg/ingest/stage -run EZID|ForeignReservation"},
+	"pkg/formats/container":      {"./pkg/ingest/stage -run EmptyFolders|BagFetch"},
 	"pkg/ingest/stage": {
 		"./test/property",
 		"./test/storagesim -run TestSimulation -for 20s",

@@ -26,6 +26,8 @@ type Machine struct {
 	Getenv func(string) string
 	// HTTP makes all requests: those to the API, and others such as for a manifest.
 	HTTP *http.Client
+	// Browse opens a URL in the browser of the user; an error says that there is none. nil: there is none.
+	Browse func(url string) error
 	// Now is the clock for what is shown and for times that are relative, such as --until 2h.
 	Now func() time.Time
 	// Wait waits between two looks at something, and before a repeat. It returns the error of the context if
@@ -67,14 +69,15 @@ type App struct {
 // settings are the API to use and the source of that setting, as archivist config prints them. The key belongs
 // to them but is never printed, because people paste this output into mails.
 type settings struct {
-	API      string   `json:"api"`
-	From     string   `json:"from"` // where API was found
-	HasKey   bool     `json:"hasKey"`
-	KeyFrom  string   `json:"keyFrom"` // where the key was found
-	HasToken bool     `json:"hasToken"`
-	Profile  string   `json:"profile"`
-	File     string   `json:"configFile"`
-	Profiles []string `json:"profiles"`
+	API     string `json:"api"`
+	From    string `json:"from"` // where API was found
+	HasKey  bool   `json:"hasKey"`
+	KeyFrom string `json:"keyFrom"` // where the key was found
+	// TokenFrom says by which variable or command there is a token; "" = there is none.
+	TokenFrom string   `json:"tokenFrom"`
+	Profile   string   `json:"profile"`
+	File      string   `json:"configFile"`
+	Profiles  []string `json:"profiles"`
 
 	// Not exported, so that no choice of fields for --json can print them.
 	key      string

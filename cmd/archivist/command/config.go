@@ -105,11 +105,12 @@ func (s *settings) chooseKey(c *Flags, env, ofProfile string) {
 // chooseToken finds the bearer token, by the rules of the key. No flag has it: others could see it among the processes.
 func (s *settings) chooseToken(c *Flags, env, ofProfile string) {
 	byFlag := c.Profile != "" && c.API == ""
-	s.token = cmp.Or(env, ofProfile)
-	if byFlag {
-		s.token = cmp.Or(ofProfile, env)
+	switch {
+	case env != "" && !(byFlag && ofProfile != ""):
+		s.token, s.TokenFrom = env, "ARCHIVIST_TOKEN"
+	case ofProfile != "":
+		s.token, s.TokenFrom = ofProfile, s.From
 	}
-	s.HasToken = s.token != ""
 }
 
 // readConfig reads the config file, if there is one; a missing one is empty. It warns of a file with keys that
@@ -211,8 +212,8 @@ func (ConfigCmd) Run(a *App) error {
 			key = "set, from " + s.KeyFrom
 		}
 		token := "none"
-		if s.HasToken {
-			token = "set"
+		if s.TokenFrom != "" {
+			token = "set, from " + s.TokenFrom
 		}
 		p.Fields("api", s.API, "from", s.From, "key", key, "token", token,
 			"config file", s.File, "profiles", strings.Join(s.Profiles, ", "))

@@ -98,7 +98,7 @@ func TestToken(t *testing.T) {
 			"ARCHIVIST_PROFILE": k.profile, "ARCHIVIST_TOKEN": k.env}
 		s, err := settle(&k.flags, Machine{Getenv: func(name string) string { return env[name] }})
 		printed, _ := json.Marshal(s)
-		if err != nil || s.token != k.token || s.HasToken != (k.token != "") ||
+		if err != nil || s.token != k.token || (s.TokenFrom != "") != (k.token != "") ||
 			strings.Contains(string(printed), "t-") {
 			t.Errorf("%+v: %q, %s, %v", k, s.token, printed, err)
 		}

@@ -123,10 +123,14 @@ func (a *App) prepare(k *kong.Context) error {
 	a.Client = &v1.Client{
 		URL:       a.settings.API,
 		Key:       a.settings.key,
-		Token:     a.settings.token,
 		HTTP:      a.HTTP,
 		UserAgent: userAgent(),
 		User:      a.user(),
+	}
+
+	a.Client.Bearer, err = a.bearer()
+	if err != nil {
+		return err
 	}
 
 	if a.settings.API == "" && !isConfig {

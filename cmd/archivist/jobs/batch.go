@@ -21,6 +21,9 @@ type BatchCmd struct {
 	CheckManifest checkManifestCmd `cmd:"" help:"Check a manifest against every rule, offline. Exit code 1: rejected."`
 	CheckBag      checkBagCmd      `cmd:"" help:"Check that a bag is valid, offline. Exit code 1: it is not."`
 
+	Uploads batchUploadsCmd `cmd:"" help:"List the uploads of a collection: files that are sent to be submitted."`
+	Discard batchDiscardCmd `cmd:"" help:"Discard an upload that is not submitted; its files are removed."`
+
 	Hold         batchHoldCmd `cmd:"" help:"Hold a batch: its waiting jobs do not start."`
 	Release      batchActCmd  `cmd:"" help:"End the hold of a batch."`
 	Cancel       batchActCmd  `cmd:"" help:"End all unfinished jobs of a batch; then it reports."`
@@ -126,7 +129,7 @@ func (c *batchShowCmd) Run(a *command.App) error {
 
 	return a.Print(batchWithJobs{b, jobs}, func(p terminal.Page) {
 		p.Fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter",
-			b.Submitter, "note", b.Note,
+			b.Submitter, "note", b.Note, "upload", b.Upload,
 			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message, "held",
 			holdText(b.Hold),
 			"cancelled", cancelledText(b))

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,38 +19,54 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// check makes the checks that are possible before a submission, and returns the result for the manifest, if
-// there is one. A manifest that this computer cannot read is only warned of; one that it can read, and that
-// breaks the rules, is not submitted.
+// check makes the checks that are possible before content of a URL is submitted, and returns the result for the
+// manifest, if there is one. A manifest that this computer cannot read is only warned of; one that it can read, and
+// that breaks the rules, is not submitted.
 func (c *SubmitCmd) check(a *command.App, in v1.BatchRequest) (m checked, err error) {
-	id, err := ark.Parse(in.Identifiers.Primary)
-	if err == nil && !id.Valid() {
-		a.Warn("the check character of %s is wrong; check the ARK for typing errors", id)
-	}
-
+	checkARK(a, in)
 	body, err := c.manifest(a)
 	if body == nil || err != nil {
 		return m, err
 	}
-
 	defer body.Close()
+
+	m, err = c.checkManifest(a, body, c.manifestName())
+	// Reading it has failed, e.g. because the connection broke off: the archive will try by itself.
+	if errors.As(err, new(*unreadManifest)) && c.Manifest == "" {
+		a.Warn("the manifest was not checked: %v", errors.Unwrap(err))
+		return checked{}, a.Ctx.Err()
+	}
+	return m, err
+}
+
+// checkARK warns of an ARK that may have a typing error.
+func checkARK(a *command.App, in v1.BatchRequest) {
+	id, err := ark.Parse(in.Identifiers.Primary)
+	if err == nil && !id.Valid() {
+		a.Warn("the check character of %s is wrong; check the ARK for typing errors", id)
+	}
+}
+
+// unreadManifest is the error of a manifest that cannot be read to its end.
+type unreadManifest struct{ error }
+
+// Unwrap returns the cause.
+func (e *unreadManifest) Unwrap() error { return errors.Unwrap(e.error) }
+
+// checkManifest checks a manifest by the rules of its collection, and shows what is wrong.
+func (c *SubmitCmd) checkManifest(a *command.App, body io.Reader, name string) (m checked, err error) {
 	collection, err := a.Client.Collection(a.Ctx, c.Collection)
 	if err != nil {
 		return m, err
 	}
 
 	m, err = checkManifest(body, collection.Profile.RequireDigest)
-	switch {
-	// Reading it has failed, e.g. because the connection broke off: the archive will try by itself.
-	case err != nil && c.Manifest == "":
-		a.Warn("the manifest was not checked: %v", err)
-		return checked{}, a.Ctx.Err()
-	case err != nil:
-		return m, fault.New(fault.Invalid, "%s: %w", c.manifestName(), err)
+	if err != nil {
+		return m, &unreadManifest{fault.New(fault.Invalid, "%s: %w", name, err)}
 	}
 
 	if len(m.Problems) > 0 {
-		m.show(terminal.Page{Writer: a.Errors, Width: a.Err.Width}, c.manifestName())
+		m.show(terminal.Page{Writer: a.Errors, Width: a.Err.Width}, name)
 	}
 
 	if !m.Accepted {
@@ -108,7 +125,7 @@ func (c *SubmitCmd) manifestName() string {
 	if c.Manifest != "" {
 		return c.Manifest
 	}
-	u, err := url.Parse(c.Source)
+	u, err := url.Parse(c.Sources[0])
 	if err != nil {
 		return "manifest"
 	}
@@ -149,7 +166,7 @@ func (c *SubmitCmd) manifest(a *command.App) (io.ReadCloser, error) {
 
 // fetch requests the manifest as the archive would, but from this computer.
 func (c *SubmitCmd) fetch(ctx context.Context, a *command.App) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Source, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Sources[0], nil)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +186,8 @@ func (c closing) Close() error {
 }
 
 // dryRun prints what a submission would do, as far as it is known now: a job before it, or another submission
-// meanwhile, can change the number of the version.
-func (s submitted) dryRun(a *command.App, in v1.BatchRequest) error {
+// meanwhile, can change the number of the version. For files, more prints their manifests, as text only.
+func (s submitted) dryRun(a *command.App, in v1.BatchRequest, more func(io.Writer) error) error {
 	head, err := headOf(a, in)
 	if err != nil {
 		return err
@@ -178,7 +195,8 @@ func (s submitted) dryRun(a *command.App, in v1.BatchRequest) error {
 
 	s.Object, s.Version = head.ARK, head.Version+1
 
-	return a.Print(s, func(p terminal.Page) {
+	var failed error
+	err = a.Print(s, func(p terminal.Page) {
 		makes := "v1 of a new object"
 		switch {
 		case s.Manifest != "" && s.Manifest != checkm.Object:
@@ -188,10 +206,17 @@ func (s submitted) dryRun(a *command.App, in v1.BatchRequest) error {
 		case s.Object != "":
 			makes = fmt.Sprintf("v%d of %s", s.Version, s.Object)
 		}
-		p.Fields("dry run", "nothing is submitted", "collection", in.Collection, "url",
-			in.Payload.URL,
-			"content", s.content(in.Payload.Type), "makes", makes)
+		files := ""
+		if s.Files > 0 {
+			files = fmt.Sprintf("%d, %s", s.Files, terminal.Size(s.Bytes))
+		}
+		p.Fields("dry run", "nothing is submitted", "collection", in.Collection, "url", in.Payload.URL,
+			"files", files, "content", s.content(in.Payload.Type), "makes", makes)
+		if more != nil {
+			failed = more(p)
+		}
 	})
+	return errors.Join(err, failed)
 }
 
 // content describes the payload as far as it is known: what the manifest has, the type that was given, or that

@@ -25,13 +25,22 @@ func (s *batchState) UnmarshalText(text []byte) error { return parseState(s, str
 // Candidates are the values for completion in a shell.
 func (batchState) Candidates() []string { return v1.BatchStates }
 
-// state is a text that must be one of its candidates. It is a constraint, so that both types have one parser.
+// uploadState is a state of uploads to look for, in any case.
+type uploadState string
+
+// UnmarshalText refuses an unknown state.
+func (s *uploadState) UnmarshalText(text []byte) error { return parseState(s, string(text)) }
+
+// Candidates are the values for completion in a shell.
+func (uploadState) Candidates() []string { return v1.UploadStates }
+
+// state is a text that must be one of its candidates. It is a constraint, so that all types have one parser.
 type state interface {
-	jobState | batchState
+	jobState | batchState | uploadState
 	Candidates() []string
 }
 
-// parseState parses a state of jobs or of batches, ignoring case. An unknown one is refused with all that exist,
+// parseState parses a state, ignoring case. An unknown one is refused with all that exist,
 // because a list by it would be empty, as if there were no jobs.
 func parseState[S state](to *S, text string) error {
 	for _, known := range (*to).Candidates() {

@@ -15,14 +15,14 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// SubmitCmd submits content by reference: the archive itself downloads it, so this computer need not stay on,
-// and large content does not pass through it.
+// SubmitCmd submits files of this computer, which are uploaded (files.go), or content by reference: then the archive
+// itself downloads it, so this computer need not stay on, and large content does not pass through it.
 type SubmitCmd struct {
-	Source     string `arg:"" name:"url" help:"${help_source}"`
-	Collection string `required:"" short:"c" help:"Collection of the objects." placeholder:"NAME"`
-	Type       string `enum:"${payload_types}" default:"" help:"${help_type}" placeholder:"TYPE"`
-	Filename   string `help:"${help_filename}" placeholder:"NAME"`
-	Digest     string `help:"Digest of the file or manifest, e.g. sha256:2cf2…" placeholder:"ALGORITHM:HEX"`
+	Sources    []string `arg:"" name:"source" help:"${help_source}"`
+	Collection string   `required:"" short:"c" help:"Collection of the objects." placeholder:"NAME"`
+	Type       string   `enum:"${payload_types}" default:"" help:"${help_type}" placeholder:"TYPE"`
+	Filename   string   `help:"${help_filename}" placeholder:"NAME"`
+	Digest     string   `help:"Digest of the file or manifest, e.g. sha256:2cf2…" placeholder:"ALGORITHM:HEX"`
 	// sep is none: a local id can have commas.
 	Local     []string `name:"local-id" help:"${help_local_id}" placeholder:"ID" sep:"none"`
 	ARK       string   `help:"ARK of the object." placeholder:"ARK"`
@@ -39,8 +39,9 @@ type SubmitCmd struct {
 	Key string `name:"idempotency-key" help:"${help_key}" placeholder:"KEY"`
 	// For those who cannot read the URL from here, or check a manifest before it is on its server.
 	Manifest string `help:"${help_manifest}" placeholder:"FILE"`
-	DryRun   bool   `xor:"mode" help:"Check everything and show what would be done, but submit nothing."`
-	Watch    bool   `xor:"mode" short:"w" help:"Follow the batch until it has ended."`
+	filesFlags
+	DryRun bool `xor:"mode" help:"Check everything and show what would be done, but submit nothing."`
+	Watch  bool `xor:"mode" short:"w" help:"Follow the batch until it has ended."`
 }
 
 // submitted is the output for a submission, or for its dry run.
@@ -52,6 +53,9 @@ type submitted struct {
 	Rows     int         `json:"rows"`     // of the manifest
 	Object   string      `json:"object"`   // dry run: the object that gets a version, "" for a new one
 	Version  int         `json:"version"`  // dry run: the version that it gets
+	Upload   string      `json:"upload"`   // that has the files; "" for a URL, or a dry run
+	Files    int         `json:"files"`    // of this computer
+	Bytes    int64       `json:"bytes"`    // of these files
 }
 
 // Prints is the submission or, with --watch, the batch each time it has changed.
@@ -65,11 +69,21 @@ func (c SubmitCmd) Prints() any {
 // Run checks as much as possible before it submits, so that errors are reported at once and not by the archive
 // hours later. With --watch it fails if the batch fails.
 func (c *SubmitCmd) Run(a *command.App) error {
+	byURL, err := c.byURL()
+	if err != nil {
+		return err
+	}
+
 	in, err := c.request()
 	if err != nil {
 		return err
 	}
 
+	if !byURL {
+		return c.submitFiles(a, in)
+	}
+
+	in.Payload.URL = c.Sources[0]
 	manifest, err := c.check(a, in)
 	if err != nil {
 		return err
@@ -78,7 +92,7 @@ func (c *SubmitCmd) Run(a *command.App) error {
 	// What is known before the request, also for a dry run.
 	out := submitted{Manifest: manifest.Kind, Rows: manifest.Rows}
 	if c.DryRun {
-		return out.dryRun(a, in)
+		return out.dryRun(a, in, nil)
 	}
 
 	key := c.Key
@@ -91,7 +105,29 @@ func (c *SubmitCmd) Run(a *command.App) error {
 	if err != nil {
 		return err
 	}
+	return c.end(a, accepted, out)
+}
 
+// byURL reports whether the source is a URL, and not files of this computer.
+func (c *SubmitCmd) byURL() (bool, error) {
+	for _, s := range c.Sources {
+		switch {
+		case !strings.Contains(s, "://"):
+		case source.CheckPayload(s) != nil || strings.HasPrefix(s, source.Upload+":"):
+			return true, command.Usage("%q is not an http(s) or s3 URL", s)
+		case len(c.Sources) > 1:
+			return true, command.Usage("give one URL; several are submitted by a manifest (archivist help manifests)")
+		case c.filesFlags.isGiven():
+			return true, command.Usage("--each, --exclude and --again are for files of this computer; %q is a URL", s)
+		default:
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// end tells the batch that was accepted, and follows it if that is wanted.
+func (c *SubmitCmd) end(a *command.App, accepted v1.Accepted, out submitted) error {
 	out.ID, out.State, out.Warnings = accepted.ID, accepted.State, accepted.Warnings
 	for _, w := range out.Warnings {
 		a.Warn("%s", w)
@@ -117,15 +153,10 @@ func (s submitted) show(p terminal.Page) {
 
 // request makes the request of the flags. Its errors are those of the command line.
 func (c *SubmitCmd) request() (in v1.BatchRequest, err error) {
-	if source.CheckPayload(c.Source) != nil {
-		return in, command.Usage("%q is not an http(s) or s3 URL; the archive downloads the content itself, "+
-			"so put it on a web server first", c.Source)
-	}
-
 	in = v1.BatchRequest{
 		Collection:   c.Collection,
 		Submitter:    c.Submitter,
-		Payload:      v1.Payload{URL: c.Source, Type: c.Type, Filename: c.Filename},
+		Payload:      v1.Payload{Type: c.Type, Filename: c.Filename},
 		Metadata:     &v1.Metadata{Who: c.Who, What: c.What, When: c.When},
 		IfVersion:    c.IfVersion,
 		Notification: c.Notify,

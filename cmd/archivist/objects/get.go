@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"archivist/cmd/archivist/command"
 	v1 "archivist/pkg/api/v1"
@@ -333,13 +332,7 @@ func (g getting) download(f v1.File, title string) (name string, err error) {
 		return "", err
 	}
 
-	come := &arrival{
-		line:  g.line,
-		title: title,
-		size:  f.Size,
-		speed: terminal.Meter{Now: g.app.Now},
-	}
-
+	come := terminal.NewTransfer(g.line, title, f.Size)
 	err = errors.Join(g.copyTo(io.MultiWriter(part, come), f), part.Close())
 	if err != nil {
 		os.Remove(part.Name())
@@ -384,32 +377,4 @@ func place(part, to string) error {
 		return err
 	}
 	return os.Rename(part, to)
-}
-
-// arrival shows how much of a file has been received: it is written to beside the file.
-type arrival struct {
-	line       *terminal.Status
-	title      string
-	done, size int64
-	speed      terminal.Meter
-}
-
-// redraw is how often it is shown at most: a terminal is slower than a network.
-const redraw = 200 * time.Millisecond
-
-// Write counts bytes. It never fails: a line that cannot be shown must not end a download.
-func (w *arrival) Write(p []byte) (int, error) {
-	w.done += int64(len(p))
-	if w.speed.Since() < redraw {
-		return len(p), nil
-	}
-
-	w.speed.Add(w.done)
-	text := terminal.Percent(w.done, w.size) + "  " + w.title
-	if rate := w.speed.Rate(); rate > 0 {
-		text += ", " + terminal.Size(int64(rate)) + "/s" + w.speed.Left(w.size)
-	}
-
-	w.line.Show(text, false)
-	return len(p), nil
 }

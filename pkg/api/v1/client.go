@@ -17,13 +17,14 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// Client calls the API at URL. Key, if set, is sent as x-api-key, and Token as the bearer token; UserAgent
-// names the calling program, and User the person. The API does not verify the name of the person, and events
-// say so. With a token User is not sent: who calls is the subject of the token.
+// Client calls the API at URL. Key, if set, is sent as x-api-key; UserAgent names
+// the calling program, and User the person. The API does not verify the name of the person,
+// and events say so. Bearer, if set, is asked before each request for the token to send, "" for
+// none; with a token, User is not sent: the token says who calls.
 type Client struct {
 	URL       string
 	Key       string
-	Token     string
+	Bearer    func(context.Context) (string, error)
 	UserAgent string
 	User      string
 	HTTP      *http.Client
@@ -138,13 +139,26 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 		req.Header.Set("User-Agent", c.UserAgent)
 	}
 
+	return req, c.sayWho(ctx, req)
+}
+
+// sayWho says who calls.
+func (c *Client) sayWho(ctx context.Context, req *http.Request) error {
+	token := ""
+	if c.Bearer != nil {
+		var err error
+		if token, err = c.Bearer(ctx); err != nil {
+			return err
+		}
+	}
+
 	switch {
-	case c.Token != "":
-		req.Header.Set("Authorization", "Bearer "+c.Token)
+	case token != "":
+		req.Header.Set("Authorization", "Bearer "+token)
 	case c.User != "":
 		req.Header.Set(UserHeader, c.User)
 	}
-	return req, nil
+	return nil
 }
 
 // withinAPI follows redirects, for example to content. After a redirect to another
@@ -175,6 +189,10 @@ const notAuthorizedType = "urn:archivist:problem:not-authorized"
 // noRouteType is the type of the problem of a path that the API does not have: this client asks only for those that it
 // has.
 const noRouteType = "urn:archivist:problem:unknown-route"
+
+// unauthenticatedType is the type of the problem of a call without a token, or with one that is not
+// accepted.
+const unauthenticatedType = "urn:archivist:problem:unauthenticated"
 
 // isPage reports whether an answer is a page or a document of another server, as of a website or of S3: the API and its
 // gateway answer in JSON.
@@ -218,8 +236,11 @@ func problem(resp *http.Response) error {
 
 	out := &fault.Error{Kind: kindOf(resp.StatusCode),
 		Msg: strings.Join(strings.Fields(p.Detail), " ")}
-	if p.Type == unconfirmedType {
+	switch p.Type {
+	case unconfirmedType:
 		out.Err = ingest.ErrUnconfirmed
+	case unauthenticatedType:
+		out.Kind, out.Msg = fault.Denied, out.Msg+". Sign in: archivist login"
 	}
 	return out
 }

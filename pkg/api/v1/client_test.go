@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,7 +39,8 @@ func TestKeyStaysWithTheAPI(t *testing.T) {
 		}
 	}))
 	defer api.Close()
-	c := &Client{URL: api.URL, Key: "the-key", HTTP: http.DefaultClient}
+	c := &Client{URL: api.URL, Key: "the-key", User: "ann", HTTP: http.DefaultClient,
+		Bearer: func(context.Context) (string, error) { return "the-token", nil }}
 	read := func(body io.ReadCloser, err error) {
 		t.Helper()
 		if err != nil {
@@ -49,7 +51,11 @@ func TestKeyStaysWithTheAPI(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	ours := func(path string) bool { return seen[path].Get("X-Api-Key") == "the-key" }
+	ours := func(path string) bool {
+		h := seen[path]
+		return h.Get("X-Api-Key") == "the-key" && h.Get("Authorization") == "Bearer the-token" &&
+			h.Get(UserHeader) == ""
+	}
 	none := func(path string) {
 		t.Helper()
 		for name := range seen[path] {
@@ -117,28 +123,5 @@ func TestStorageRefuses(t *testing.T) {
 		}
 		storage.Close()
 		api.Close()
-	}
-}
-
-// TestTokenIsSent: a token is sent to the API, without the name of the person, and not to the storage.
-func TestTokenIsSent(t *testing.T) {
-	var got []http.Header
-	keep := func(w http.ResponseWriter, r *http.Request) { got = append(got, r.Header.Clone()) }
-	storage := httptest.NewServer(http.HandlerFunc(keep))
-	defer storage.Close()
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		keep(w, r)
-		http.Redirect(w, r, storage.URL, http.StatusFound)
-	}))
-	defer api.Close()
-	c := &Client{URL: api.URL, Token: "t-1", User: "ann", HTTP: http.DefaultClient}
-	body, err := c.Content(t.Context(), "ark:/99999/fk4", 1, "producer/a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	body.Close()
-	if len(got) != 2 || got[0].Get("Authorization") != "Bearer t-1" || got[0].Get(UserHeader) != "" ||
-		got[1].Get("Authorization") != "" {
-		t.Errorf("%v", got)
 	}
 }

@@ -94,10 +94,16 @@ const (
 	EventTaskPlanned       = "task.planned"
 	EventTaskState         = "task.state"
 	EventTaskTold          = "task.told"
+	EventUploadOpened      = "upload.opened"
+	EventUploadSubmitted   = "upload.submitted"
+	EventUploadExpired     = "upload.expired"
+	EventUploadDiscarded   = "upload.discarded"
+	EventUploadRemoved     = "upload.removed"
 )
 
 // EventTypes are the types of events.
-var EventTypes = []string{EventBatchState, EventBatchCancelled, EventBatchMail, EventBatchRepaired,
+var EventTypes = []string{EventUploadOpened, EventUploadSubmitted, EventUploadExpired, EventUploadDiscarded,
+	EventUploadRemoved, EventBatchState, EventBatchCancelled, EventBatchMail, EventBatchRepaired,
 	EventJobState,
 	EventJobRequeued,
 	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobCleaning, EventJobPrioritized,

@@ -30,14 +30,20 @@ type Digest struct {
 var PayloadTypes = []string{"file", "container", "object-manifest", "batch-manifest", "single-file-batch-manifest",
 	"container-batch-manifest"}
 
-// Payload is the content to ingest, by reference.
+// Payload is the content to ingest, by reference: a URL, or a file of an upload.
 type Payload struct {
-	// The http or https URL of the payload.
-	URL string `json:"url" format:"uri" maxLength:"2048" example:"https://example.org/map.checkm"`
+	// The http or https URL of the payload. Required unless upload is given.
+	URL string `json:"url,omitempty" format:"uri" maxLength:"2048" example:"https://example.org/map.checkm"`
+	// The id of the upload that has the payload. The batch gets the upload: no other one can have it. By default the
+	// payload is at url.
+	Upload string `json:"upload,omitempty" maxLength:"100" example:"01M7ZBMEYHBB62YP6RY21T1GQ7"`
+	// The SHA-256 of the payload among the files of the upload. By default it is the only one.
+	File string `json:"file,omitempty" pattern:"^[0-9a-f]{64}$"`
 	// The type of the payload. By default it is detected from the content. A container is a zip or tar file, also
 	// tar.gz and tar.bz2: its files become the files of the object.
 	Type string `json:"type,omitempty"`
-	// The name under which a file is stored. By default it is the last part of the URL.
+	// The name under which a file is stored. By default it is the last part of the URL. Required for a file of an
+	// upload, unless that is a manifest.
 	Filename string `json:"filename,omitempty" maxLength:"4096" example:"map.tif"`
 	// The size in bytes; 0 is an empty file. The downloaded content is compared with it.
 	Size *int64 `json:"size,omitempty" minimum:"0" example:"1048576"`
@@ -143,6 +149,8 @@ type Batch struct {
 	StopAfterFailures int `json:"stopAfterFailures,omitempty" example:"100"`
 	// Who cancelled it, and why.
 	Cancelled *Cancellation `json:"cancelled,omitempty"`
+	// The upload that has its files. Absent if it has none.
+	Upload string `json:"upload,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ7"`
 	// What stops the work on it: a hold of the batch or of its collection.
 	Hold *Hold `json:"hold,omitempty"`
 	// Warnings about its accepted manifest, at most the first few. The depositor should check them.

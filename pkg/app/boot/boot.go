@@ -60,6 +60,7 @@ import (
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fetch"
@@ -187,6 +188,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		SendMail: (&ses.Mailer{Client: awsses.NewFromConfig(cfg)}).Send,
 		Secret:   (&secretsmanager.Secrets{Client: awssecretsmanager.NewFromConfig(cfg)}).Read}
 
+	s.wireUploads(t, work)
 	s.stages.S3 = func(name string) http.RoundTripper { return bucket.Bucket{Client: client, Name: name} }
 	if to := s.env(EnvScanner); to != "" {
 		s.stages.Scan = func(ctx context.Context, in stage.ScanRequest) (out stage.ScanAnswer, err error) {
@@ -205,6 +207,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root,
 		Work:     work,
+		Uploads:  s.uploads,
 		Identity: s.stages.Identity(), Log: s.log, EventLog: s.events, EventArchive: s.events,
 		Epochs:  s.events,
 		History: history.Store{Table: t}, Statistics: statistics.Store{Table: t},
@@ -218,6 +221,24 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	s.remote = s.domain(cfg)
 	s.runner = s.newRunner()
 	return nil
+}
+
+// wireUploads wires the uploads: the scheduler removes them, and stages read their files.
+func (s *System) wireUploads(t *table.Table, work bucket.Bucket) {
+	const day = 24 * time.Hour
+	s.uploads = &upload.Store{Table: t, Work: work, Now: time.Now, NewID: newID, Batch: s.queue.Batch,
+		Quota: int64(s.limits.UploadQuotaGiB) << 30, Keep: time.Duration(s.limits.UploadDays) * day,
+		Part: upload.DefaultPart, Failed: s.uploadFailed}
+	s.queue.Uploads = s.uploads.Sweep
+	s.stages.Uploads = func(collection, id string) http.RoundTripper {
+		return upload.Transport(work, collection, id)
+	}
+}
+
+// uploadFailed logs and counts that the sweep could not handle an upload.
+func (s *System) uploadFailed(id string, err error) {
+	s.log.Error("an upload could not be ended or removed; it is tried again later", "upload", id, "error", err)
+	s.metrics.Add(queue.RepairErrors, 1)
 }
 
 // fetcher downloads content. Its requests name a contact for the operators of the sources: by

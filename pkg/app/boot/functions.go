@@ -1,11 +1,13 @@
 package boot
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/app/doctor"
 	"archivist/pkg/app/lambda"
 	"archivist/pkg/ingest"
@@ -81,6 +83,7 @@ func (s *System) API(open OpenIndex) (h *lambda.API, err error) {
 	}
 	if issuer != nil { // else it would be an interface that is not nil
 		s.api.Issuer = issuer
+		s.api.SignIn = readSignIn(s.env)
 	}
 
 	s.api.Index, s.api.Consumers, s.api.Components = s.index(open), s.consumerStore(),
@@ -106,7 +109,21 @@ const (
 	EnvIssuer   = "ARCHIVIST_TOKEN_ISSUER"
 	EnvAudience = "ARCHIVIST_TOKEN_AUDIENCE"
 	EnvClaim    = "ARCHIVIST_TOKEN_CLAIM"
+	EnvClient   = "ARCHIVIST_TOKEN_CLIENT" // as which the command line signs people in; "" = it does not
+	EnvScopes   = "ARCHIVIST_TOKEN_SCOPES" // for which it asks, separated by blanks
 )
+
+// readSignIn is where people sign in, the zero value if the issuer has no client for them.
+func readSignIn(env Env) v1.SignIn {
+	if env(EnvClient) == "" {
+		return v1.SignIn{}
+	}
+	return v1.SignIn{
+		Issuer:   env(EnvIssuer),
+		ClientID: env(EnvClient),
+		Scopes:   strings.Fields(cmp.Or(env(EnvScopes), "openid profile offline_access")),
+	}
+}
 
 // readIssuer is what verifies tokens of the issuer of an environment, nil if there is none. Nothing is asked of the
 // issuer before the first token comes.

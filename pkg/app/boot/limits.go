@@ -32,6 +32,10 @@ type Limits struct {
 	FixityDays int `json:"fixityDays"`
 	FixityGiB  int `json:"fixityGiB"` // that these checks may read in a day
 	DelayDays  int `json:"delayDays"` // a batch that has not ended is reported
+	// UploadQuotaGiB is what the uploads of a collection have together; UploadDays is how long one waits for its
+	// submission.
+	UploadQuotaGiB int `json:"uploadQuotaGiB"`
+	UploadDays     int `json:"uploadDays"`
 }
 
 // DefaultLimits are the limits of a deployment without settings: 100 jobs keep within
@@ -47,6 +51,8 @@ var DefaultLimits = Limits{
 	FixityDays:      90,
 	FixityGiB:       1 << 10,
 	DelayDays:       7,
+	UploadQuotaGiB:  1 << 10,
+	UploadDays:      7,
 }
 
 // Named returns every limit by its name. The pointers are to l's own fields, so that a caller
@@ -58,7 +64,7 @@ func (l *Limits) Named() map[string]*int {
 		"agingMinutes": &l.AgingMinutes, "failedDays": &l.FailedDays,
 		"failedKeepHours": &l.FailedKeepHours,
 		"keepDays":        &l.KeepDays, "fixityDays": &l.FixityDays, "fixityGiB": &l.FixityGiB,
-		"delayDays": &l.DelayDays}
+		"delayDays": &l.DelayDays, "uploadQuotaGiB": &l.UploadQuotaGiB, "uploadDays": &l.UploadDays}
 }
 
 // Bounds of the numbers. Beyond them a product would not fit into an int64 of bytes or
@@ -72,6 +78,8 @@ const (
 	mostHours   = mostDays * 24  // a century
 	mostMinutes = mostHours * 60 // a century
 	mostAging   = 30 * 24 * 60   // a month
+	// mostUploadDays: who has not sent a submission in a quarter of a year has forgotten it.
+	mostUploadDays = 90
 )
 
 // Check returns an Invalid that names the first limit that is out of its range, or with which
@@ -94,6 +102,8 @@ func (l Limits) Check() error {
 		{"fixityDays", l.FixityDays, 0, mostDays},
 		{"fixityGiB", l.FixityGiB, 1, mostGiB},
 		{"delayDays", l.DelayDays, 1, mostDays},
+		{"uploadQuotaGiB", l.UploadQuotaGiB, 1, mostGiB},
+		{"uploadDays", l.UploadDays, 1, mostUploadDays},
 	} {
 		if r.value < r.min || r.value > r.to {
 			return fault.New(fault.Invalid, "%s: found %d; expected %d to %d", r.name, r.value,

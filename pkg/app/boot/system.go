@@ -20,6 +20,7 @@ import (
 	"archivist/pkg/ingest/ezid"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/objects/formats"
 	"archivist/pkg/research"
 	"archivist/pkg/views/search"
@@ -34,6 +35,7 @@ type System struct {
 	dir        string
 	queue      *queue.Queue
 	scheduler  *queue.Scheduler
+	uploads    *upload.Store
 	stages     *stage.Stages
 	registry   *ezid.Registry // nil: ARKs are registered nowhere
 	api        *api.API

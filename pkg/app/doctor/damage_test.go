@@ -369,7 +369,7 @@ func TestDamage(t *testing.T) {
 		all   []damage
 	}{{"settled", settled, ofSettled}, {"busy", busy, ofBusy}, {"log", logged, ofLog},
 		{"components", lined, ofComponents}, {"research", researched, ofResearch},
-		{"revisions", queued, ofRevisions}} {
+		{"revisions", queued, ofRevisions}, {"uploads", uploading, ofUploads}} {
 		for _, d := range set.all {
 			t.Run(set.name+"/"+d.name, func(t *testing.T) {
 				t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"archivist/pkg/events/eventlog"
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/ezid"
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/research"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/views/browse"
@@ -32,6 +33,7 @@ func (d Doctor) rules(pg *check.Page) []check.Rules {
 		d.Queue.RowRules(),
 		d.Reindexer.Rules(pg),
 		collection.Rules,
+		upload.Rules,
 		ezid.Rules(d.Registry),
 		eventlog.Rules(pg),
 		consumers.Rules(),

@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/replica"
@@ -87,6 +88,9 @@ func ofOneJob(keys []string) (job string, n int) {
 // release does not know may be of a later one.
 func (p *page) checkWorkKey(ctx context.Context, key string) error {
 	p.out.Checked++
+	if strings.HasPrefix(key, workspace.Uploads) {
+		return p.checkUploaded(ctx, key)
+	}
 	for _, known := range []string{workspace.Batches, workspace.Reports, replica.Notes,
 		replica.Quarantine,
 		runner.Prefix} {
@@ -100,6 +104,26 @@ func (p *page) checkWorkKey(ctx context.Context, key string) error {
 		Evidence:  "no part of the system uses this key of the work bucket",
 		Command:   "find out what wrote it; remove it with: aws s3 rm",
 	}})
+}
+
+// checkUploaded checks that the upload of an object is there. An object is removed only if the history
+// says that its upload was: if nothing knows the upload, the table is older than the bucket.
+func (p *page) checkUploaded(ctx context.Context, key string) error {
+	stray, err := upload.StrayOf(ctx, p.Table, key, p.Now())
+	if stray == nil || err != nil {
+		return err
+	}
+
+	one := check.Problem{Invariant: "upload-object", Subject: key, Command: keepKeys,
+		Evidence: "neither a row nor the history has this upload: the table may have been restored to an " +
+			"earlier time"}
+	if stray.Removed {
+		one.Evidence, one.Command = "its upload was removed", check.Repair
+	}
+	if stray.Removed && stray.Old {
+		one.Repair = func(ctx context.Context) error { return p.Work.Delete(ctx, key) }
+	}
+	return p.report(ctx, []check.Problem{one})
 }
 
 // workFiles checks that a job with work files needs them. Files of a job without a row are

@@ -37,6 +37,7 @@ type Settings struct {
 	EZIDTarget    string
 	Scanner       string                  // scanFunction
 	Keys          map[string]access.Grant // of the API, by their values; nil = calls need none
+	Issuer        Issuer                  // of tokens; the zero value: none
 
 	// A test makes both small, so that it does not wait, or works in a bubble, where waiting
 	// costs nothing.
@@ -61,6 +62,15 @@ type Settings struct {
 
 	Mail func(Mail)   // gets each mail, if set
 	Log  *slog.Logger // of the functions; nil = none
+}
+
+// Issuer says whose tokens the API takes, as the settings token… of infra do.
+type Issuer struct {
+	URL      string
+	Audience string
+	Claims   []string // nil = that of Amazon Cognito
+	Client   string   // of the command line
+	Scopes   []string // nil = the usual ones
 }
 
 // System is a system that runs. Its methods may be called concurrently.

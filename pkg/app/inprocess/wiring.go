@@ -214,6 +214,11 @@ func (s *System) newFunctions(timing ingest.Timing) {
 	env := s.newResearch(timing)
 	maps.Copy(env, s.newRevisions(timing))
 	env[boot.EnvKeys], env[boot.EnvResolver] = s.keys(), "public"
+	if is := s.settings.Issuer; is.URL != "" {
+		env[boot.EnvIssuer], env[boot.EnvAudience] = is.URL, is.Audience
+		env[boot.EnvClaim] = strings.Join(is.Claims, ",")
+		env[boot.EnvClient], env[boot.EnvScopes] = is.Client, strings.Join(is.Scopes, " ")
+	}
 	if len(s.settings.Sources) > 0 {
 		env[boot.EnvSources] = strings.Join(s.settings.Sources, ",")
 	}

@@ -61,6 +61,12 @@ var Kinds = []Kind{
 	{"collection.held", "Collection", Modify, "", Permanent, true, 1},
 	{"collection.released", "Collection", Modify, "", Permanent, true, 1},
 
+	{"upload.opened", "Upload", Create, "", Expiring, true, 1},
+	{"upload.submitted", "Upload", Modify, "", Expiring, true, 1},
+	{"upload.expired", "Upload", Modify, "", Expiring, true, 1},
+	{"upload.discarded", "Upload", Modify, "", Expiring, true, 1},
+	{"upload.removed", "Upload", Delete, "", Expiring, true, 1},
+
 	{"queue.paused", "Queue", Modify, "", Expiring, true, 1},
 	{"queue.resumed", "Queue", Modify, "", Expiring, true, 1},
 	{"storage.paused", "Queue", Modify, "", Expiring, true, 1},

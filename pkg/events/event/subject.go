@@ -43,12 +43,15 @@ var (
 	Archive  = Type{"Archive"}
 	Revision = Type{"Revision"}
 	Task     = Type{"Task"}
+
+	Upload = Type{"Upload"}
 )
 
 // Types lists every type.
 var Types = []Type{Batch, Job, Object, Collection, Queue, Operation, Version, File, User, Consumer,
 	Item,
-	Component, ResearchProject, Episode, Clip, ResearchLease, Archive, Revision, Task}
+	Component, ResearchProject, Episode, Clip, ResearchLease, Archive, Revision, Task,
+	Upload}
 
 // String returns the type's name, e.g. "Job".
 func (t Type) String() string { return t.name }

@@ -148,21 +148,26 @@ func (p Profile) Policy() policy.Collection {
 	return of
 }
 
-// Access is what the profile allows. It authorises nothing yet.
-func (p Profile) Access() fetch.Access {
-	if p.Sources == nil {
-		return fetch.Access{}
+// Access is what the profile allows a submission, with the files of the submission's upload, "" if it has none. It
+// authorises nothing yet.
+func (p Profile) Access(upload string) fetch.Access {
+	a := fetch.Access{Upload: upload}
+	if p.Sources != nil {
+		a.Allow, a.Deny, a.Buckets = p.Sources.Allow, p.Sources.Deny, p.Sources.Buckets
 	}
-	return fetch.Access{Allow: p.Sources.Allow, Deny: p.Sources.Deny, Buckets: p.Sources.Buckets}
+	return a
 }
 
-// Refused returns why content of a URL is not taken, "" if it is. A URL that cannot be parsed is refused elsewhere.
-func (p Profile) Refused(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return ""
+// Refuses returns why a submission with this upload, "" for none, takes no content of a URL; "" if it does. A URL that
+// cannot be parsed is refused elsewhere.
+func (p Profile) Refuses(upload string) func(raw string) string {
+	return func(raw string) string {
+		u, err := url.Parse(raw)
+		if err != nil {
+			return ""
+		}
+		return p.Access(upload).Refused(u)
 	}
-	return p.Access().Refused(u)
 }
 
 // SecretOf is the name of the secret for requests to a URL, "" if there is none. One of the host with its port goes

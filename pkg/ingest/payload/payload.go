@@ -41,8 +41,8 @@ var Lists = map[string]List{
 	ingest.TypeContainerBatch:  {ingest.TypeContainer, checkm.ContainerBatch},
 }
 
-// beginning is how much of a payload is read to detect its type, in bytes.
-const beginning = 64 << 10
+// Beginning is how much of a payload is read to detect its type, in bytes.
+const Beginning = 64 << 10
 
 // Detector detects the type of payloads from the content at their URLs.
 type Detector struct {
@@ -66,7 +66,7 @@ func (d Detector) start(ctx context.Context, url string,
 	ctx, cancel := context.WithTimeout(ctx, until.Sub(d.Now()))
 	defer cancel()
 	err = d.Fetch.Get(ctx, url, nil, func(body fetch.Stream) (err error) {
-		start, err = io.ReadAll(io.LimitReader(body, beginning))
+		start, err = io.ReadAll(io.LimitReader(body, Beginning))
 		return err
 	})
 	return start, err
@@ -178,5 +178,5 @@ func Start(ctx context.Context, text ocfl.Text) ([]byte, error) {
 		return nil, err
 	}
 	defer body.Close()
-	return io.ReadAll(io.LimitReader(body, beginning))
+	return io.ReadAll(io.LimitReader(body, Beginning))
 }

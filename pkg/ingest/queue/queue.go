@@ -71,6 +71,9 @@ type Queue struct {
 	// Compose prepares mails to be sent. nil: there are no mails.
 	Compose Compose
 
+	// Uploads looks at the uploads that are due, and begins with none after a time. nil: there are none.
+	Uploads func(ctx context.Context, until time.Time) error
+
 	// Names remembers which collections are listed. nil: each submission reads the row of its collection.
 	Names *Names
 

@@ -28,9 +28,10 @@ type remembered struct {
 // body a Conflict. An empty key is no key.
 //
 // An Invalid names an identifier or a size that is not accepted. The batch, its counts, its places
-// in line and the key are one transaction: a submission is accepted as a whole, or not at all.
+// in line and the key are one transaction: a submission is accepted as a whole, or not at all. also is what else is in
+// it; it gets the id of the batch.
 func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []byte,
-	actor string) (*Batch, error) {
+	actor string, also ...func(tx *table.Tx, batch string) error) (*Batch, error) {
 	if err := ingest.CheckSubmission(&b.Primary, &b.LocalIDs, b.Payload); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 		}
 	}
 
-	err := tx.Commit(ctx)
+	err := commitWith(ctx, tx, id, also)
 	if key != "" && fault.Is(err, fault.Stale) {
 		// Another request may have used the key since it was read. Else it is another row that has changed.
 		known, readErr := q.Submitted(ctx, key, body)
@@ -84,6 +85,17 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 
 	q.wake(ctx, ingest.BatchWakes(ingest.Batch{}, next))
 	return row, nil
+}
+
+// commitWith commits the transaction that makes a batch, with what else is in it.
+func commitWith(ctx context.Context, tx *table.Tx, batch string,
+	also []func(tx *table.Tx, batch string) error) error {
+	for _, add := range also {
+		if err := add(tx, batch); err != nil {
+			return err
+		}
+	}
+	return tx.Commit(ctx)
 }
 
 // keyRow is the key of an Idempotency-Key's row. Its digest bounds the length.

@@ -10,10 +10,9 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// Sweep repairs the items that are past due, oldest first in each shard, and lets continue
-// what was held until now. Then, within a time of its own, it removes the rows and work files
-// that are due for removal. It starts no repair after until. Each minute another shard is the
-// first.
+// Sweep repairs the items that are past due, oldest first in each shard, and lets continue what was held until now.
+// Then, each within a time of its own, it removes the rows and work files that are due for removal, and looks at the
+// uploads that are due. It starts no repair after until. Each minute another shard is the first.
 //
 // A place that cannot be read, e.g. because its partition is throttled, does not stop the
 // others.
@@ -27,6 +26,9 @@ func (q *Queue) Sweep(ctx context.Context, until time.Time) error {
 	const heldPages = 20 // thousands may be held until one time
 	errs = append(errs, q.sweepHolds(ctx), q.sweepPlace(ctx, ingest.WorkHeld, heldPages, until),
 		q.sweepPlace(ctx, ingest.WorkCleanUp, 1, q.Now().Add(q.itemTime())))
+	if q.Uploads != nil {
+		errs = append(errs, q.Uploads(ctx, q.Now().Add(q.itemTime())))
+	}
 	return errors.Join(errs...)
 }
 

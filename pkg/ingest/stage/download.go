@@ -50,7 +50,7 @@ func (d Download) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return next, nil
 	}
 
-	client, profile, err := d.Sources.client(ctx, j.Collection)
+	client, profile, err := d.Sources.client(ctx, j.Collection, j.Upload)
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -158,7 +158,8 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 func (d Download) container(ctx context.Context, claim *queue.Claim, a *attempt,
 	profile collection.Profile) (res ingest.Result, err error) {
 	j := claim.Job
-	u := &unpacking{attempt: a, limits: profile.Limits(), refuse: profile.Refused, keep: profile.KeepsContainers(),
+	u := &unpacking{attempt: a, limits: profile.Limits(), refuse: profile.Refuses(j.Upload),
+		keep:     profile.KeepsContainers(),
 		profiles: d.Profiles, space: d.Space}
 	u.side.SetLimit(a.parallel)
 	u.Unpacking, err = a.Work.Unpacking(ctx, j.ID)

@@ -50,7 +50,7 @@ func (e Estimate) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, e
 		return next, nil
 	}
 
-	e.fetch, _, err = e.Sources.client(ctx, j.Collection)
+	e.fetch, _, err = e.Sources.client(ctx, j.Collection, j.Upload)
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -198,7 +198,7 @@ func (e Estimate) checkManifest(ctx context.Context, j *ingest.Job,
 	}
 
 	m, problems, err := checkm.Read(body, checkm.Options{RequireDigest: profile.RequireDigest,
-		Check: payload.CheckSource(profile.Refused)}, nil)
+		Check: payload.CheckSource(profile.Refuses(j.Upload))}, nil)
 	if err != nil {
 		return ingest.Result{}, err
 	}

@@ -17,18 +17,25 @@ type Sources struct {
 	Collections collection.Store
 	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
 	S3          func(bucket string) http.RoundTripper                  // answers requests for s3 URLs of a bucket
+
+	// Uploads answers requests for the files of an upload of a collection.
+	Uploads func(collection, upload string) http.RoundTripper
 }
 
-// client requests what the profile of a collection allows, which it returns, too, and authorises the requests with its
-// secrets. It lasts for one try of a step: a changed profile or secret counts with the next.
-func (s Sources) client(ctx context.Context, name string) (c *fetch.Client, p collection.Profile, err error) {
+// client requests what the profile of a collection allows a submission with an upload, "" for none, and authorises the
+// requests with the profile's secrets. It returns the profile, too. It lasts for one try of a step: a changed profile
+// or secret counts with the next. What it reads of the upload is of this collection, whatever the URL says.
+func (s Sources) client(ctx context.Context, name, upload string) (c *fetch.Client, p collection.Profile, err error) {
 	p, _, err = s.Collections.Profile(ctx, name)
-	if err != nil || p.Sources == nil {
+	if err != nil || p.Sources == nil && upload == "" {
 		return s.Fetch, p, err
 	}
 
-	access := p.Access()
+	access := p.Access(upload)
 	access.S3 = s.S3
+	if upload != "" {
+		access.Uploads = s.Uploads(name, upload)
+	}
 	a := &authorizer{profile: p, plain: s.Collections.Plain, read: s.Secret, known: map[string]string{}}
 	access.Authorize = a.header
 	return s.Fetch.With(access), p, nil

@@ -57,6 +57,9 @@ type Stages struct {
 	Secret      func(ctx context.Context, name string) (string, error) // reads a secret by its name
 	S3          func(bucket string) http.RoundTripper                  // answers requests for s3 URLs of a bucket
 
+	// Uploads answers requests for the files of an upload of a collection.
+	Uploads func(collection, upload string) http.RoundTripper
+
 	// Scan has a file scanned for viruses, see Download; nil: the deployment has no scanner.
 	Scan func(ctx context.Context, in ScanRequest) (ScanAnswer, error)
 
@@ -73,7 +76,7 @@ type Stages struct {
 // Steps returns every stage's step by the stage's name. A function runs one of them, by the name of
 // its stage.
 func (s *Stages) Steps() map[string]queue.Step {
-	sources := Sources{Fetch: s.Fetch, Collections: s.Collections, Secret: s.Secret, S3: s.S3}
+	sources := Sources{Fetch: s.Fetch, Collections: s.Collections, Secret: s.Secret, S3: s.S3, Uploads: s.Uploads}
 	packager := Packager{
 		Root:     s.Root,
 		Work:     s.Work,

@@ -64,7 +64,7 @@ func (u Unpack) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, 
 	}
 
 	var err error
-	u.fetch, _, err = u.Sources.client(ctx, claim.Batch.Collection)
+	u.fetch, _, err = u.Sources.client(ctx, claim.Batch.Collection, claim.Batch.Upload)
 	if err != nil {
 		return ingest.Result{}, err
 	}
@@ -235,7 +235,7 @@ func (u Unpack) jobs(
 
 	// The digests of an object's files are in its own manifest, which Estimate checks.
 	options := checkm.Options{RequireDigest: profile.RequireDigest && row != ingest.TypeObjectManifest,
-		Check: payload.CheckRow(profile.Refused)}
+		Check: payload.CheckRow(profile.Refuses(b.Upload))}
 	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
 	refused = payload.Rejected(m, problems, err, kind)
 	if refused == "" && len(rows) > ingest.MaxJobs {
@@ -333,6 +333,7 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 		Priority:   priority,
 		Payload: ingest.Payload{
 			URL:       r.URL,
+			Upload:    b.Upload,
 			Type:      kind,
 			Filename:  r.Name,
 			Size:      size,

@@ -14,6 +14,7 @@ const (
 	Jobs    = "jobs/"    // of one job each: removed when the job ends
 	Batches = "batches/" // of one batch each, while it is unpacked or reported
 	Reports = "reports/" // of the batches that have ended
+	Uploads = "uploads/" // of one upload each, by collection: removed with the upload (package upload)
 )
 
 // Prefix is where a job's work files are; no other job writes there.

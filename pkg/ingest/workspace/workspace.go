@@ -15,6 +15,7 @@
 //	jobs/{job}/plan.json, plan/{attempt}/…      how the version is stored
 //	batches/{batch}/…                           the manifest, and the pages of a report in progress
 //	reports/{batch}.json, {batch}.{n}.json      saved reports; .summary.json is the part for mails
+//	uploads/{collection}/{upload}/{sha256}      what was uploaded for a submission (package upload)
 //
 // A value is kept as JSON:
 //

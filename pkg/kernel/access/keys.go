@@ -119,30 +119,13 @@ func (s keySet) with(id string, alg jose.SignatureAlgorithm) (out []jose.JSONWeb
 
 // fetch reads the keys of the issuer. A caller that goes away does not end it: others wait for the keys, too.
 func (k *Keys) fetch(ctx context.Context) (keys []jose.JSONWebKey, err error) {
-	base, err := issuerURL(k.Issuer)
+	found, err := Discover(ctx, k.HTTP, k.Issuer)
 	if err != nil {
 		return nil, err
 	}
 
-	var found struct {
-		Issuer string `json:"issuer"`
-		Keys   string `json:"jwks_uri"`
-	}
-	if err := k.read(ctx, strings.TrimSuffix(k.Issuer, "/")+discovery, &found); err != nil {
-		return nil, err
-	}
-	if found.Issuer != k.Issuer {
-		return nil, fmt.Errorf("the document at %s is of the issuer %.200q", k.Issuer, found.Issuer)
-	}
-
-	at, err := url.Parse(found.Keys)
-	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != base.Scheme {
-		return nil, fmt.Errorf("the issuer says that its keys are at %.200q; expected an https URL",
-			found.Keys)
-	}
-
 	var set struct{ Keys []json.RawMessage }
-	if err := k.read(ctx, found.Keys, &set); err != nil {
+	if err := read(ctx, k.HTTP, found.Keys, &set); err != nil {
 		return nil, err
 	}
 	if len(set.Keys) > maxKeys {
@@ -184,8 +167,46 @@ func algorithm(key any) jose.SignatureAlgorithm {
 	return ""
 }
 
+// Endpoints are where an issuer answers, as its document of OpenID Connect Discovery says. All are https, or http if
+// the issuer is on this machine. Those that the issuer does not have are "", but for the keys.
+type Endpoints struct {
+	Issuer    string `json:"issuer"`
+	Keys      string `json:"jwks_uri"`
+	Authorize string `json:"authorization_endpoint"`
+	Token     string `json:"token_endpoint"`
+	Device    string `json:"device_authorization_endpoint"`
+	Revoke    string `json:"revocation_endpoint"`
+}
+
+// Discover reads where an issuer answers. Any error means that nothing is known of it now.
+func Discover(ctx context.Context, by http.RoundTripper, issuer string) (e Endpoints, err error) {
+	base, err := issuerURL(issuer)
+	if err != nil {
+		return e, err
+	}
+	if err := read(ctx, by, strings.TrimSuffix(issuer, "/")+discovery, &e); err != nil {
+		return Endpoints{}, err
+	}
+	if e.Issuer != issuer {
+		return Endpoints{}, fmt.Errorf("the document at %s is of the issuer %.200q", issuer, e.Issuer)
+	}
+
+	for name, at := range map[string]string{"keys": e.Keys, "authorization": e.Authorize,
+		"tokens": e.Token, "devices": e.Device, "revocation": e.Revoke} {
+		u, err := url.Parse(at)
+		if at == "" && name != "keys" {
+			continue
+		}
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != base.Scheme {
+			return Endpoints{}, fmt.Errorf("the issuer says that its %s are at %.200q; expected an "+
+				"https URL", name, at)
+		}
+	}
+	return e, nil
+}
+
 // read gets a JSON document. It follows no redirects: the issuer says where its documents are.
-func (k *Keys) read(ctx context.Context, from string, into any) error {
+func read(ctx context.Context, by http.RoundTripper, from string, into any) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
@@ -194,7 +215,7 @@ func (k *Keys) read(ctx context.Context, from string, into any) error {
 	}
 
 	req.Header.Set("Accept", "application/json")
-	resp, err := k.HTTP.RoundTrip(req)
+	resp, err := by.RoundTrip(req)
 	if err != nil {
 		return err
 	}

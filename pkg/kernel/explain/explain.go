@@ -58,6 +58,7 @@ type Link struct {
 // Kinds of things. Most are the types of subjects of events.
 const (
 	Batch      = "Batch"
+	Upload     = "Upload"
 	Job        = "Job"
 	Operation  = "Operation"
 	Collection = "Collection"

@@ -25,6 +25,10 @@ type Access struct {
 	// Buckets are those whose s3 URLs are allowed; S3 answers the requests for them.
 	Buckets []string
 	S3      func(bucket string) http.RoundTripper
+
+	// Upload is the id of the only upload whose files may be requested, "" for none; Uploads answers these requests.
+	Upload  string
+	Uploads http.RoundTripper
 }
 
 // Matches reports whether a pattern names the host of a URL: "files.example.org" is that host on any port,
@@ -37,9 +41,13 @@ func Matches(pattern string, u *url.URL) bool {
 	return host == pattern || strings.ToLower(u.Host) == pattern
 }
 
-// Refused returns why content is not requested from a URL, or "". An s3 URL has a bucket, not a host.
+// Refused returns why content is not requested from a URL, or "". An s3 URL has a bucket, and an upload URL an upload;
+// neither has a host.
 func (a Access) Refused(u *url.URL) string {
-	if u.Scheme == source.S3 {
+	switch u.Scheme {
+	case source.Upload:
+		return a.otherUpload(u.Host)
+	case source.S3:
 		if !slices.Contains(a.Buckets, u.Host) {
 			return "the bucket " + u.Host + " is not one of those from which the collection takes content " +
 				"(sources.buckets in its profile). A presigned https URL of the object can be used instead"
@@ -66,10 +74,22 @@ func (a Access) Refused(u *url.URL) string {
 		"its profile)"
 }
 
+// otherUpload returns why files of an upload are not requested, or "".
+func (a Access) otherUpload(id string) string {
+	switch a.Upload {
+	case "":
+		return "the submission has no upload (payload.upload), so its content cannot be a file of one"
+	case id:
+		return ""
+	}
+	return "the upload " + id + " is not that of the submission, which is " + a.Upload
+}
+
 // With is the client with an access. It shares the connections of c.
 func (c *Client) With(a Access) *Client {
 	with, http := *c, *c.HTTP
-	http.Transport, with.HTTP, with.s3 = &accessing{a, c.HTTP.Transport}, &http, len(a.Buckets) > 0
+	http.Transport, with.HTTP = &accessing{a, c.HTTP.Transport}, &http
+	with.submitted = len(a.Buckets) > 0 || a.Upload != ""
 	return &with
 }
 
@@ -93,8 +113,11 @@ func (t *accessing) RoundTrip(req *http.Request) (*http.Response, error) {
 	if why := t.Refused(req.URL); why != "" {
 		return nil, &RefusedError{Why: why}
 	}
-	if req.URL.Scheme == source.S3 {
+	switch req.URL.Scheme {
+	case source.S3:
 		return t.S3(req.URL.Host).RoundTrip(req)
+	case source.Upload:
+		return t.Uploads.RoundTrip(req)
 	}
 
 	if t.Authorize == nil || req.URL.User != nil {

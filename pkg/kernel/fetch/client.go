@@ -23,7 +23,7 @@ type Client struct {
 	Wait      func(context.Context, time.Duration) error
 	Limits    Limits
 
-	s3 bool // its Access answers requests for s3 URLs
+	submitted bool // its Access answers requests for URLs that only submissions have: those of s3, and of uploads
 }
 
 // New returns a client that connects only to addresses that g allows.
@@ -91,7 +91,7 @@ var ErrStop = errors.New("fetch: stopped")
 func (c *Client) request(ctx context.Context, method, raw string,
 	headers ...string) (*http.Response, error) {
 	check := source.Check
-	if c.s3 {
+	if c.submitted {
 		check = source.CheckPayload
 	}
 	if err := check(raw); err != nil {

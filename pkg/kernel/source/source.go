@@ -1,6 +1,6 @@
 // Package source defines from which URLs content is downloaded: http and https URLs with a host; for submissions also
-// s3 URLs, if the profile of the collection names their bucket. Submission, manifests and downloads all use these
-// checks, so that no URL is accepted that cannot be downloaded later.
+// s3 URLs, if the profile of the collection names their bucket, and upload URLs of their own upload. Submission,
+// manifests and downloads all use these checks, so that no URL is accepted that cannot be downloaded later.
 //
 //	if err := source.Check(row.URL); err != nil {
 //		return fmt.Errorf("fileUrl: %w", err)
@@ -13,6 +13,7 @@ import (
 	"errors"
 	"net/url"
 	"path"
+	"regexp"
 )
 
 var (
@@ -20,20 +21,37 @@ var (
 	errS3  = errors.New("expected an http or https URL; s3 URLs are not fetched, give a presigned https URL of the " +
 		"object")
 	errObject = errors.New("expected s3://bucket/key, without a query and a fragment")
+	errUpload = errors.New("expected upload://UPLOAD/SHA256: the id of an upload, and the SHA-256 of " +
+		"one of its files in hexadecimal")
 )
 
 // S3 is the scheme of objects in a bucket of S3.
 const S3 = "s3"
 
-// CheckPayload returns an error if content that is submitted cannot be downloaded from a URL: as Check, but s3 URLs
-// are allowed. Whether content of the bucket may be used, the profile of the collection says (fetch.Access). In the
-// key of an s3 URL characters are encoded as in any URL: a space as %20, a percent sign as %25.
+// Upload is the scheme of files that were uploaded for a submission: upload://UPLOAD/SHA256.
+const Upload = "upload"
+
+// UploadURL is the URL of a file of an upload.
+func UploadURL(upload, sha256 string) string { return Upload + "://" + upload + "/" + sha256 }
+
+// uploadPath is the path of an upload URL.
+var uploadPath = regexp.MustCompile(`^/[0-9a-f]{64}$`)
+
+// CheckPayload returns an error if content that is submitted cannot be downloaded from a URL: as Check, but s3 and
+// upload URLs are allowed. Whether content of the bucket, or of the upload, may be used, the profile of the collection
+// and the submission say (fetch.Access). In the key of an s3 URL characters are encoded as in any URL: a space as %20,
+// a percent sign as %25.
 func CheckPayload(raw string) error {
 	u, err := url.Parse(raw)
-	if err != nil || u.Scheme != S3 {
+	if err != nil || u.Scheme != S3 && u.Scheme != Upload {
 		return Check(raw)
 	}
-	if u.Host == "" || u.User != nil || u.Port() != "" || len(u.Path) < 2 || u.RawQuery != "" || u.Fragment != "" {
+
+	bare := u.Host != "" && u.User == nil && u.Port() == "" && u.RawQuery == "" && u.Fragment == ""
+	switch {
+	case u.Scheme == Upload && (!bare || !uploadPath.MatchString(u.EscapedPath())):
+		return errUpload
+	case u.Scheme == S3 && (!bare || len(u.Path) < 2):
 		return errObject
 	}
 	return nil

@@ -3,6 +3,7 @@ package commandtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -27,6 +28,10 @@ type Console struct {
 	Width int // of the terminal; 0: it is none
 	Stdin string
 	Now   time.Time
+	// HTTP makes all requests; nil = http.DefaultClient.
+	HTTP *http.Client
+	// Browse is the browser; nil: there is none.
+	Browse func(url string) error
 	// OnWait is called in each wait: what happens meanwhile.
 	OnWait   func()
 	Out, Err bytes.Buffer
@@ -59,7 +64,8 @@ func (c *Console) Args(args ...string) int {
 		Out:    terminal.Stream{Writer: io.MultiWriter(&c.Out, &c.Both), Width: c.Width},
 		Err:    terminal.Stream{Writer: io.MultiWriter(&c.Err, &c.Both), Width: c.Width},
 		Getenv: func(name string) string { return c.Env[name] },
-		HTTP:   http.DefaultClient,
+		HTTP:   cmp.Or(c.HTTP, http.DefaultClient),
+		Browse: c.Browse,
 		Now:    func() time.Time { return c.Now },
 		Wait: func(ctx context.Context, d time.Duration) error {
 			c.Waits, c.Now = append(c.Waits, d), c.Now.Add(d)

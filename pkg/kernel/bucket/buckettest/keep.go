@@ -19,6 +19,7 @@ type change struct {
 	Set    string  `json:",omitempty"` // bucket/key of an object that is new or replaced
 	Remove string  `json:",omitempty"` // bucket/key
 	Begin  string  `json:",omitempty"` // a multipart upload
+	Name   string  `json:",omitempty"` // bucket/key of what is begun
 	Of     string  `json:",omitempty"` // the upload that has a new part
 	Part   int     `json:",omitempty"` // the part's number
 	End    string  `json:",omitempty"` // an upload that is completed or aborted
@@ -127,13 +128,14 @@ func (t *Twin) apply(c change) {
 		var n int
 		_, _ = fmt.Sscanf(c.Begin, uploadID, &n)
 		t.n = max(t.n, n)
-		t.uploads[c.Begin] = map[int]object{}
+		t.uploads[c.Begin], t.begun[c.Begin] = map[int]object{}, c.Name
 	case c.Of != "":
 		if parts, open := t.uploads[c.Of]; open {
 			parts[c.Part] = *c.Object
 		}
 	case c.End != "":
 		delete(t.uploads, c.End)
+		delete(t.begun, c.End)
 	}
 }
 
@@ -147,7 +149,7 @@ func (t *Twin) changes() []change {
 	}
 
 	for id, parts := range t.uploads {
-		all = append(all, change{Begin: id})
+		all = append(all, change{Begin: id, Name: t.begun[id]})
 		for n, o := range parts {
 			all = append(all, change{Of: id, Part: n, Object: &o})
 		}

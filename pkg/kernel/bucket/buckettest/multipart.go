@@ -31,12 +31,14 @@ func (t *Twin) multipart(op, name string, q url.Values, w http.ResponseWriter,
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		id = fmt.Sprintf(uploadID, t.n+1)
-		if err := t.write(change{Begin: id}); err != nil {
+		if err := t.write(change{Begin: id, Name: name}); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(w,
 			"<InitiateMultipartUploadResult><UploadId>%s</UploadId></InitiateMultipartUploadResult>", id)
 		return err
+	case "ListParts":
+		return t.listParts(parts, w)
 	case "UploadPart", "UploadPartCopy":
 		return t.part(op, id, q, w, r)
 	case "Complete":
@@ -82,6 +84,7 @@ func (t *Twin) part(op, id string, q url.Values, w http.ResponseWriter, r *http.
 	if err != nil {
 		return err
 	}
+	o.SHA = ""
 
 	n, err := strconv.Atoi(q.Get("partNumber"))
 	if err != nil {
@@ -124,6 +127,7 @@ func (t *Twin) complete(name, id string, parts map[int]object, w http.ResponseWr
 		return err
 	}
 
+	o.SHA = ""
 	o.ETag = fmt.Sprintf(`"%s-%d"`, strings.Trim(o.ETag, `"`), len(parts))
 	if err := t.set(name, o, r.Header); err != nil {
 		return err

@@ -118,6 +118,8 @@ func (t *Twin) Operation(r *http.Request) string {
 		name          string
 	}{
 		{http.MethodGet, "list-type", false, "List"},
+		{http.MethodGet, "uploads", false, "ListUploads"},
+		{http.MethodGet, "uploadId", false, "ListParts"},
 		{http.MethodPut, "uploadId", true, "UploadPartCopy"},
 		{http.MethodPut, "uploadId", false, "UploadPart"},
 		{http.MethodPut, "", true, "Copy"},
@@ -140,6 +142,9 @@ func (t *Twin) answer(op, name string, q url.Values, w http.ResponseWriter,
 		if status := t.Before(op, name); status != 0 {
 			return &fail{status, refusal(status)}
 		}
+	}
+	if err := signed(r); err != nil {
+		return err
 	}
 	return t.serve(op, name, q, w, r)
 }
@@ -164,6 +169,8 @@ func (t *Twin) serve(op, name string, q url.Values, w http.ResponseWriter, r *ht
 		return t.copy(name, w, r)
 	case "List":
 		return t.list(strings.TrimSuffix(name, "/"), q, w)
+	case "ListUploads":
+		return t.listUploads(strings.TrimSuffix(name, "/"), q, w)
 	case "DeleteObjects":
 		return t.deleteObjects(strings.TrimSuffix(name, "/"), w, r)
 	}
@@ -201,6 +208,9 @@ func (t *Twin) get(name string, w http.ResponseWriter, r *http.Request) error {
 	if ranged == "" {
 		w.Header().Set("X-Amz-Checksum-Crc64nvme", o.CRC)
 		w.Header().Set("X-Amz-Checksum-Type", "FULL_OBJECT")
+		if o.SHA != "" {
+			w.Header().Set("X-Amz-Checksum-Sha256", o.SHA)
+		}
 	} else {
 		w.WriteHeader(http.StatusPartialContent)
 	}
@@ -231,9 +241,11 @@ func (t *Twin) put(name string, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if sum != "" && sum != o.CRC {
+	sha := r.Header.Get("X-Amz-Checksum-Sha256")
+	if sum != "" && sum != o.CRC || sha != "" && sha != o.SHA {
 		return &fail{400, "BadDigest"}
 	}
+	o.SHA = sha
 	return t.set(name, o, r.Header)
 }
 

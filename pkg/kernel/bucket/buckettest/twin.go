@@ -3,13 +3,14 @@
 //
 // It keeps what callers rely on: conditions (If-Match, If-None-Match), ETags that change with
 // the content, checksums over whole objects, listings in the order of the keys with pages of
-// a thousand, multipart uploads, ranges. It has no versions, no signatures and no
-// permissions. A test makes it refuse requests by Before, and counts them by Calls.
+// a thousand, multipart uploads, ranges, signed URLs. It has no versions and no permissions; only
+// the signatures of URLs are verified. A test makes it refuse requests by Before, and counts them by Calls.
 package buckettest
 
 import (
 	"bytes"
 	"crypto/md5"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -37,6 +38,7 @@ type object struct {
 	Size int64
 	ETag string
 	CRC  string
+	SHA  string `json:",omitempty"` // SHA-256 in base64, if the request that wrote it had it
 }
 
 // Twin holds buckets. It is an http.Handler of path-style requests.
@@ -53,8 +55,9 @@ type Twin struct {
 	objects map[string]object // by bucket/key
 	sorted  []string          // their names, nil after a new one; gone may be among them
 	gone    int
-	// uploads are the parts of open uploads by id and number; n is the number in the last id.
+	// uploads are the parts of open uploads by id and number; n is the number in the last id. begun are their names.
 	uploads map[string]map[int]object
+	begun   map[string]string
 	n       int
 	journal *journal.Journal
 }
@@ -72,6 +75,7 @@ func New(dir string) *Twin {
 		Calls:   map[string]int{},
 		objects: map[string]object{},
 		uploads: map[string]map[int]object{},
+		begun:   map[string]string{},
 	}
 }
 
@@ -86,7 +90,7 @@ func (f *fail) Error() string { return f.code }
 // keep stores bytes, those of large objects in a file. It does not make it an object: a file
 // that no name gets is left over, until the next start.
 func (t *Twin) keep(in io.Reader) (object, error) {
-	sum, crc := md5.New(), crc64.New(nvme)
+	sum, crc, sha := md5.New(), crc64.New(nvme), sha256.New()
 	var o object
 	small, err := io.ReadAll(io.LimitReader(in, int64(t.Small)))
 	if err != nil {
@@ -97,6 +101,7 @@ func (t *Twin) keep(in io.Reader) (object, error) {
 		o.Data, o.Size = small, int64(len(small))
 		sum.Write(o.Data)
 		crc.Write(o.Data)
+		sha.Write(o.Data)
 	} else {
 		f, err := os.CreateTemp(t.Dir, filePrefix)
 		if err != nil {
@@ -104,7 +109,7 @@ func (t *Twin) keep(in io.Reader) (object, error) {
 		}
 		defer f.Close()
 		o.File = filepath.Base(f.Name())
-		if o.Size, err = io.Copy(io.MultiWriter(f, sum, crc),
+		if o.Size, err = io.Copy(io.MultiWriter(f, sum, crc, sha),
 			io.MultiReader(bytes.NewReader(small), in)); err != nil {
 			return o, err
 		}
@@ -112,6 +117,7 @@ func (t *Twin) keep(in io.Reader) (object, error) {
 
 	o.ETag = `"` + hex.EncodeToString(sum.Sum(nil)) + `"`
 	o.CRC = base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, crc.Sum64()))
+	o.SHA = base64.StdEncoding.EncodeToString(sha.Sum(nil))
 	return o, nil
 }
 
