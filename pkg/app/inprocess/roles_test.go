@@ -56,6 +56,7 @@ func (w *world) asked(caller, method, path, body string, headers ...string) (sta
 // things are two preserved objects, of two depositors, and where those of the first are.
 type things struct {
 	batch, job, ark  string // of maps
+	upload           string // of maps
 	theirs, theirARK string // of letters: the job, and the object
 }
 
@@ -102,6 +103,11 @@ func guarded(t *testing.T) (*world, things) {
 	var is things
 	is.batch, is.job, is.ark = w.preserved("depositor", "maps")
 	_, is.theirs, is.theirARK = w.preserved("other", "letters")
+	c := *w.api
+	c.Key = "depositor"
+	up, err := c.OpenUpload(t.Context(), v1.UploadRequest{Collection: "maps", Files: 1, Bytes: 1, Note: "marker-maps"}, "")
+	w.must(err)
+	is.upload = up.ID
 	return w, is
 }
 
@@ -109,15 +115,15 @@ func guarded(t *testing.T) (*world, things) {
 var queries = map[string]string{"GET /v1/batches": "collection=maps",
 	"GET /v1/jobs":    "collection=maps",
 	"GET /v1/objects": "collection=maps", "GET /v1/browse": "by=collection&collection=maps",
-	"GET /v1/search": "query=marker", "GET /v1/statistics": "collection=maps",
+	"GET /v1/uploads": "collection=maps", "GET /v1/search": "query=marker", "GET /v1/statistics": "collection=maps",
 	"GET /v1/objects/{naan}/{name}/versions/{n}/content": "path=producer/marker-maps.txt",
 	"GET /v1/objects/{naan}/{name}/stored":               "path=inventory.json"}
 
 // pathOf is the path of an operation, with the names of things.
 func (is things) pathOf(operation string) string {
 	id := map[bool]string{strings.Contains(operation, "/batches/"): is.batch,
-		strings.Contains(operation, "/jobs/"): is.job, strings.Contains(operation,
-			"/explain/"): is.job}[true]
+		strings.Contains(operation, "/jobs/"): is.job, strings.Contains(operation, "/uploads/"): is.upload,
+		strings.Contains(operation, "/explain/"): is.job}[true]
 	if id == "" {
 		id = "none"
 	}
@@ -225,7 +231,10 @@ func TestOtherDepositor(t *testing.T) {
 		"/v1/objects?ark=" + is.ark, "/v1/objects?ark=" + strings.ToUpper(is.ark),
 		"/v1/statistics?collection=maps",
 		"/v1/explain/" + is.job, "/v1/explain/" + is.ark, "/v1/explain/Job:" + is.job,
-		"/v1/explain/batch:" + is.batch,
+		"/v1/explain/batch:" + is.batch, "/v1/explain/" + is.upload, "/v1/uploads/" + is.upload,
+		"/v1/uploads?collection=maps", "/v1/uploads/" + is.upload + "/files", "/v1/objects?title=marker&collection=maps",
+		"/v1/objects?date=2026&collection=maps", "/v1/jobs?localId=marker-maps",
+		"/v1/jobs?collection=letters&localId=marker-maps",
 		"/v1/explain/Collection:maps", "/v1/explain/marker-maps?collection=maps",
 		"/v1/explain/Object:" + is.ark,
 		"/v1/explain/marker-maps?collection=letters", "/v1/explain/" + is.theirs +
@@ -241,7 +250,7 @@ func TestOtherDepositor(t *testing.T) {
 		"/v1/collections", "/v1/holds", "/v1/partitions"} {
 		status, text := w.asked("other", "GET", path, "")
 		given, _ := url.QueryUnescape(path) // what the request itself says is no news
-		for _, secret := range []string{"marker-maps", "marker maps", is.job, is.ark, is.batch} {
+		for _, secret := range []string{"marker-maps", "marker maps", is.job, is.ark, is.batch, is.upload} {
 			if strings.Contains(text, secret) && !strings.Contains(given, secret) ||
 				status == http.StatusOK &&
 					strings.Contains(text, secret) || status >= 500 || status == http.StatusFound {
@@ -249,6 +258,11 @@ func TestOtherDepositor(t *testing.T) {
 				break
 			}
 		}
+	}
+
+	status, text := w.asked("other", "POST", "/v1/uploads", `{"collection": "maps", "files": 1, "bytes": 1}`)
+	if status != http.StatusForbidden {
+		t.Errorf("an upload to a collection of another: %d %s", status, text)
 	}
 
 	none := strings.Replace(is.job, is.job[:4], "0000", 1)
