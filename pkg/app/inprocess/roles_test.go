@@ -105,7 +105,8 @@ func guarded(t *testing.T) (*world, things) {
 	_, is.theirs, is.theirARK = w.preserved("other", "letters")
 	c := *w.api
 	c.Key = "depositor"
-	up, err := c.OpenUpload(t.Context(), v1.UploadRequest{Collection: "maps", Files: 1, Bytes: 1, Note: "marker-maps"}, "")
+	up, err := c.OpenUpload(t.Context(),
+		v1.UploadRequest{Collection: "maps", Files: 1, Bytes: 1, Note: "marker-maps"}, "")
 	w.must(err)
 	is.upload = up.ID
 	return w, is
@@ -232,7 +233,8 @@ func TestOtherDepositor(t *testing.T) {
 		"/v1/statistics?collection=maps",
 		"/v1/explain/" + is.job, "/v1/explain/" + is.ark, "/v1/explain/Job:" + is.job,
 		"/v1/explain/batch:" + is.batch, "/v1/explain/" + is.upload, "/v1/uploads/" + is.upload,
-		"/v1/uploads?collection=maps", "/v1/uploads/" + is.upload + "/files", "/v1/objects?title=marker&collection=maps",
+		"/v1/uploads?collection=maps", "/v1/uploads/" + is.upload + "/files",
+		"/v1/objects?title=marker&collection=maps",
 		"/v1/objects?date=2026&collection=maps", "/v1/jobs?localId=marker-maps",
 		"/v1/jobs?collection=letters&localId=marker-maps",
 		"/v1/explain/Collection:maps", "/v1/explain/marker-maps?collection=maps",
