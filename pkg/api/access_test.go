@@ -311,6 +311,8 @@ func TestRolesOfTokens(t *testing.T) {
 			"no such thing in the collections of the caller"},
 		{"both", "GET", "/v1/batches?collection=", "", 422, "expected one of"},
 		{"maps", "GET", "/v1/batches", "", 200, ""},
+		{"maps", "GET", "/v1/batches?collection=", "", 200, ""},
+		{"maps", "GET", "/v1/batches?collection=&collection=songs", "", 404, ""},
 		{"maps", "GET", "/v1/batches?state=Pending", "", 200, ""},
 	} {
 		resp, text := ask(t, row.method, c.URL+row.path, row.body, "Authorization",

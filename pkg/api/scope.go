@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -69,10 +68,12 @@ func ofList(_ *API, c huma.Context, mine []string) (string, error) {
 			strings.Join(mine, ", "))
 	}
 	r, _ := humago.Unwrap(c)
-	if r.URL.RawQuery != "" {
-		r.URL.RawQuery += "&"
+	q := r.URL.Query()
+	if len(q["collection"]) > 1 {
+		return "", errElsewhere
 	}
-	r.URL.RawQuery += "collection=" + url.QueryEscape(mine[0])
+	q.Set("collection", mine[0])
+	r.URL.RawQuery = q.Encode()
 	return mine[0], nil
 }
 
@@ -106,7 +107,11 @@ func ofExplained(a *API, c huma.Context, _ []string) (string, error) {
 	case v1.KindOf(id) == v1.KindJob:
 		return a.collectionOf(c.Context(), explain.Job, id)
 	}
-	return a.collectionOf(c.Context(), explain.Batch, id)
+	collection, err := a.collectionOf(c.Context(), explain.Batch, id)
+	if fault.Is(err, fault.NotFound) {
+		return a.collectionOf(c.Context(), explain.Upload, id)
+	}
+	return collection, err
 }
 
 // longestID bounds the ids that are looked up before the request is checked: they are in keys of the table.

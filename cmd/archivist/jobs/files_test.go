@@ -305,6 +305,7 @@ func oddities(t *testing.T) {
 		}
 	}
 	commandtest.Write(t, "bad.checkm", "a text")
+	commandtest.Write(t, "pct/a%20b/x", "the manifest cannot name the folder")
 }
 
 // TestSubmitRefused: what cannot be preserved is refused before anything is sent, with all that is wrong.
@@ -326,8 +327,9 @@ func TestSubmitRefused(t *testing.T) {
 		"good --each --local-id x":      {"--local-id cannot be used"},
 		"good --each --ark ark:/99999/fk4tq65d6k":                   {"--ark cannot be used"},
 		"good --each --what x":                                      {"--what cannot be used"},
-		"good --each --digest md5:00000000000000000000000000000000": {"--digest is for one file"},
-		"good --filename x":                                         {"--filename is for one file"},
+		"good --each --digest md5:00000000000000000000000000000000": {"are for one file"},
+		"good --filename x":                                         {"are for one file"},
+		"pct --each":                                                {`has %20`},
 		"good --type container":                                     {"--type container is for one file"},
 		"good --each --type container":                              {"--type container cannot be used"},
 		"good --manifest bad.checkm":                                {"--manifest is for content of a URL"},

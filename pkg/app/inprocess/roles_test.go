@@ -262,11 +262,6 @@ func TestOtherDepositor(t *testing.T) {
 		}
 	}
 
-	status, text := w.asked("other", "POST", "/v1/uploads", `{"collection": "maps", "files": 1, "bytes": 1}`)
-	if status != http.StatusForbidden {
-		t.Errorf("an upload to a collection of another: %d %s", status, text)
-	}
-
 	none := strings.Replace(is.job, is.job[:4], "0000", 1)
 	for _, pair := range [][2]string{{"/v1/jobs/" + is.job, "/v1/jobs/" + none}, {"/v1/explain/" +
 		is.job,
@@ -295,6 +290,13 @@ func TestOwnDepositor(t *testing.T) {
 			!strings.Contains(text, "letters") {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
+	}
+	if status, text := w.asked("other", "POST", "/v1/uploads",
+		`{"collection": "maps", "files": 1, "bytes": 1}`); status != http.StatusForbidden {
+		t.Errorf("an upload to a collection of another: %d %s", status, text)
+	}
+	if status, text := w.asked("depositor", "GET", "/v1/explain/"+is.upload, ""); status != http.StatusOK {
+		t.Errorf("the own upload: %d %s", status, text)
 	}
 	status, text := w.asked("other", "GET",
 		own+"/versions/1/content?path=producer/marker-letters.txt", "")

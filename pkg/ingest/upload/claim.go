@@ -22,7 +22,7 @@ type Claim struct {
 func (s *Store) Claim(ctx context.Context, collection, id, sum string) (*Claim, error) {
 	row, err := s.Upload(ctx, id)
 	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.Invalid, "payload.upload: %w", err)
+		return nil, noUpload(collection, id)
 	}
 	if err != nil {
 		return nil, err
@@ -31,8 +31,7 @@ func (s *Store) Claim(ctx context.Context, collection, id, sum string) (*Claim, 
 	why := row.closed(s.Now())
 	switch {
 	case row.Collection != collection:
-		// A depositor of this collection learns nothing of the others.
-		why = fmt.Sprintf("there is no upload %q of the collection %s", id, collection)
+		return nil, noUpload(collection, id)
 	case why == "" && !row.complete():
 		why = fmt.Sprintf("the upload %s was opened for %s with %d bytes; listed are %s with %d "+
 			"bytes, stored are %s of "+
@@ -49,6 +48,12 @@ func (s *Store) Claim(ctx context.Context, collection, id, sum string) (*Claim, 
 		return nil, err
 	}
 	return &Claim{s, row, file}, nil
+}
+
+// noUpload is the same for an upload of another collection and for none: a depositor learns nothing of others.
+func noUpload(collection, id string) error {
+	return fault.New(fault.Invalid, "payload.upload: there is no upload %q of the collection %s; uploads are removed "+
+		"when they have expired, and when their batch has ended", ingest.Cut(id, 100), collection)
 }
 
 // payload is the file of an upload that is the payload.

@@ -155,6 +155,11 @@ func (s *Store) end(ctx context.Context, row *Upload, to State, kind, actor, rea
 	next := *row
 	next.State, next.Due, next.Repairs = to, max(s.Now().UnixMilli(), row.removable()), 0
 	tx := s.Table.Begin(s.NewID())
+	// The key is free for another upload now, not only when this one is removed: what is sent to that one is not lost.
+	if err := s.forget(ctx, tx, row); err != nil {
+		return err
+	}
+	next.KeyOf, next.Body = "", ""
 	if err := s.write(tx, row, next, kind, actor, Detail{reason}); err != nil {
 		return err
 	}
@@ -185,4 +190,18 @@ func (s *Store) Of(ctx context.Context, collection, cursor string) (page queue.P
 		page.Items = append(page.Items, *row)
 	}
 	return page, nil
+}
+
+// forget removes the Idempotency-Key of an upload.
+func (s *Store) forget(ctx context.Context, tx *table.Tx, row *Upload) error {
+	if row.KeyOf == "" {
+		return nil
+	}
+	var key keyed
+	err := s.Table.Get(ctx, keyedKey(row.KeyOf), &key)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	tx.Remove(&key)
+	return err
 }

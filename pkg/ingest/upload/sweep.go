@@ -168,20 +168,6 @@ func (s *Store) remove(ctx context.Context, row *Upload, more func() bool) error
 	return tx.Commit(ctx)
 }
 
-// forget removes the Idempotency-Key of an upload.
-func (s *Store) forget(ctx context.Context, tx *table.Tx, row *Upload) error {
-	if row.KeyOf == "" {
-		return nil
-	}
-	var key keyed
-	err := s.Table.Get(ctx, keyedKey(row.KeyOf), &key)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	tx.Remove(&key)
-	return err
-}
-
 // why is why an upload is removed.
 func why(row *Upload) string {
 	switch row.State {

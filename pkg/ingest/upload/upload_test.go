@@ -206,6 +206,24 @@ func TestQuota(t *testing.T) {
 	})
 }
 
+// TestKeyIsFree: what has ended gives its key to the next upload, so that its removal takes nothing from that one.
+func TestKeyIsFree(t *testing.T) {
+	b := newBed(t)
+	synctest.Test(t, func(t *testing.T) {
+		b.T = t
+		row := b.open("again", "x")
+		if _, err := b.Discard(t.Context(), row.ID, "ann", "not needed"); err != nil {
+			t.Fatal(err)
+		}
+		next := b.open("again", "x")
+		time.Sleep(3 * time.Hour)
+		b.sweep()
+		if next.ID == row.ID || !b.gone(row) || b.open("again", "x").ID != next.ID {
+			t.Errorf("%s, then %s", row.ID, next.ID)
+		}
+	})
+}
+
 // TestExpiry: an upload that nobody submits ends, and is removed when no signed request can bring a file any more; its
 // key opens a new one then.
 func TestExpiry(t *testing.T) {

@@ -17,6 +17,9 @@ func (d *Deposit) checkNames() {
 		if d.Each {
 			d.checkID(o.ID, ids)
 		}
+		if d.Each && !o.IsFile { // the batch manifest names the manifest of the folder
+			d.checkRow(row, &File{Path: o.ID, Name: o.ID + ".checkm"})
+		}
 
 		names := checkm.NewNames()
 		for _, f := range o.Files {

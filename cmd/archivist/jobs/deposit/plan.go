@@ -137,12 +137,11 @@ func (m *making) batch(objects []Object, kind string) error {
 		rows[i].Local = []string{o.ID}
 	}
 
-	m.submitted(func() []byte {
-		var out bytes.Buffer
-		// The names were checked (checkNames).
-		_ = checkm.WriteBatch(&out, batchProfiles[m.Payload.Type], rows)
-		return out.Bytes()
-	})
+	var out bytes.Buffer
+	if err := checkm.WriteBatch(&out, batchProfiles[m.Payload.Type], rows); err != nil {
+		return fault.New(fault.Invalid, "the manifest cannot be written: %w", err)
+	}
+	m.submitted(out.Bytes)
 	return nil
 }
 
