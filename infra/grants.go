@@ -201,7 +201,7 @@ func (a *App) grantAdmin(p FunctionProps) {
 	grantObjects(a.Admin, p.Data.Storage, "*", get, put, remove)
 	// It reads what a job at Storing has prepared, and cleans up.
 	grantObjects(a.Admin, p.Data.Work, workspace.Jobs+"*", get, remove)
-	grantObjects(a.Admin, p.Data.Work, workspace.Uploads+"*", get, remove) // those without an upload
+	grantObjects(a.Admin, p.Data.Work, workspace.Uploads+"*", remove) // those without an upload
 	// It compares the search index with the objects, and indexes again what differs.
 	grantObjects(a.Admin, p.Data.Derived, embedded.Folder+"*", get, put, remove)
 	grantDomain(a.Admin, p.Settings, "es:ESHttpPut", "")

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// shelf keeps values by their names until they end, and at most a number: then that which ends
+// expiring keeps values by their names until they end, and at most a number: then that which ends
 // first makes room.
-type shelf[T any] map[string]kept[T]
+type expiring[T any] map[string]kept[T]
 
 // kept is a value, and when it ends.
 type kept[T any] struct {
@@ -18,10 +18,10 @@ type kept[T any] struct {
 	ends  time.Time
 }
 
-func newShelf[T any]() shelf[T] { return shelf[T]{} }
+func newExpiring[T any]() expiring[T] { return expiring[T]{} }
 
 // put keeps a value, in place of one of the same name.
-func (s shelf[T]) put(name string, value T, now time.Time, life time.Duration) {
+func (s expiring[T]) put(name string, value T, now time.Time, life time.Duration) {
 	if _, there := s[name]; !there && len(s) >= most {
 		first := ""
 		for other, k := range s {
@@ -35,7 +35,7 @@ func (s shelf[T]) put(name string, value T, now time.Time, life time.Duration) {
 }
 
 // get returns a value that has not ended.
-func (s shelf[T]) get(name string, now time.Time) (value T, ok bool) {
+func (s expiring[T]) get(name string, now time.Time) (value T, ok bool) {
 	k, ok := s[name]
 	if !ok || !now.Before(k.ends) {
 		return value, false

@@ -48,9 +48,9 @@ type Issuer struct {
 
 	mu      sync.Mutex // guards what follows
 	keys    keys
-	codes   shelf[*code]
-	devices shelf[*device] // by the code of the device
-	grants  shelf[*grant]
+	codes   expiring[*code]
+	devices expiring[*device] // by the code of the device
+	grants  expiring[*grant]
 }
 
 // Rotate signs with other keys from now on. Those before are published until the last token that

@@ -22,8 +22,8 @@ func New(s Settings) (*Issuer, error) {
 		s.Life = usualLife
 	}
 
-	i := &Issuer{settings: s, host: u.Host, codes: newShelf[*code](), devices: newShelf[*device](),
-		grants: newShelf[*grant]()}
+	i := &Issuer{settings: s, host: u.Host, codes: newExpiring[*code](), devices: newExpiring[*device](),
+		grants: newExpiring[*grant]()}
 	if i.keys, err = newKeys(); err != nil {
 		return nil, err
 	}

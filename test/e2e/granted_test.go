@@ -88,6 +88,8 @@ var exceptions = []struct{ who, action, resource, why string }{
 	{"revisions", "s3:", "-events", "revisions go into the bucket a month after their tasks have ended"},
 	{"admin", "s3:", "/search/", "functions share the folder of the index there, and others may index again first"},
 	{"admin", "s3:DeleteObject", "/jobs/", "the doctor removes work files of jobs that need none"},
+	{"admin", "s3:DeleteObject", "/uploads/", "the doctor removes files of uploads that were removed days ago"},
+	{"scheduler", "s3:DeleteObject", "/uploads/", "files of uploads are removed an hour after the last signed request"},
 }
 
 // refusals are calls that tests let roles make although they are not granted.

@@ -88,7 +88,8 @@ func TestUploads(t *testing.T) {
 	contents[sha256Of(manifest)] = manifest
 	put(u.ID, large, small, manifest)
 	b, err := client.Submit(t.Context(), v1.BatchRequest{Collection: "e2e", Submitter: t.Name(),
-		Payload:     v1.Payload{Upload: u.ID, File: sha256Of(manifest), Type: "object-manifest"},
+		// Without a type, which the archive then tells from the content.
+		Payload:     v1.Payload{Upload: u.ID, File: sha256Of(manifest), Filename: "manifest.checkm"},
 		Identifiers: &v1.Identifiers{Local: []string{"uploaded"}}}, "")
 	if err != nil {
 		t.Fatal(err)

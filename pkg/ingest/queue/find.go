@@ -63,18 +63,18 @@ func badPlace(cursor string) error {
 type search[T any] struct {
 	q *Queue
 	Find
-	shelves string // the partitions of the index "list", without the collection
-	key     func(id string) table.Key
-	state   func(entry) string
-	wanted  func(*T) bool
+	partition string // the partitions of the index "list", without the collection
+	key       func(id string) table.Key
+	state     func(entry) string
+	wanted    func(*T) bool
 
-	left  []*shelf // the lists that have not ended
-	read  int      // rows
-	ended bool     // the search, not the list
+	left  []*listing // the lists that have not ended
+	read  int        // rows
+	ended bool       // the search, not the list
 }
 
-// shelf is what is left of the list of a collection: what was read of it, and the query for what follows.
-type shelf struct {
+// listing is what is left of the list of a collection: what was read of it, and the query for what follows.
+type listing struct {
 	query table.Query
 	found []entry
 	last  bool // nothing follows
@@ -136,14 +136,14 @@ func (s *search[T]) open(after string) {
 	// A list of many collections takes few of each.
 	first := max(10, min(FindPage+1, 2*FindPage/max(1, len(s.Collections))))
 	for _, name := range s.Collections {
-		s.left = append(s.left, &shelf{query: table.Query{Index: "list", PK: s.shelves + name,
+		s.left = append(s.left, &listing{query: table.Query{Index: "list", PK: s.partition + name,
 			From: fmt.Sprintf("%013d", s.After), To: to, Desc: true, Limit: first}})
 	}
 }
 
 // more reports whether the lists have more.
 func (s *search[T]) more() bool {
-	s.left = slices.DeleteFunc(s.left, func(l *shelf) bool { return l.last && len(l.found) == 0 })
+	s.left = slices.DeleteFunc(s.left, func(l *listing) bool { return l.last && len(l.found) == 0 })
 	return len(s.left) > 0
 }
 
@@ -164,7 +164,7 @@ func (s *search[T]) next(ctx context.Context, at string, room int) (some []entry
 			continue
 		}
 
-		from := slices.MaxFunc(s.left, func(a, b *shelf) int {
+		from := slices.MaxFunc(s.left, func(a, b *listing) int {
 			return strings.Compare(a.head(), b.head())
 		})
 		next := from.found[0]
@@ -177,7 +177,7 @@ func (s *search[T]) next(ctx context.Context, at string, room int) (some []entry
 }
 
 // head is the place of the first entry of a list that was read.
-func (l *shelf) head() string { return l.found[0].ListSK }
+func (l *listing) head() string { return l.found[0].ListSK }
 
 // mostListed is the number of entries of a list that are read at once.
 const mostListed = 1000
@@ -185,7 +185,7 @@ const mostListed = 1000
 // fill reads what follows of each list of which nothing is left, or ends the search if it has taken too long. It
 // reports whether a list still has nothing, and has not ended.
 func (s *search[T]) fill(ctx context.Context) (missing bool, err error) {
-	var empty []*shelf
+	var empty []*listing
 	for _, l := range s.left {
 		if len(l.found) == 0 {
 			empty = append(empty, l)
@@ -211,7 +211,7 @@ func (s *search[T]) fill(ctx context.Context) (missing bool, err error) {
 }
 
 // fill reads what follows of a list, more each time.
-func (l *shelf) fill(ctx context.Context, t *table.Table) error {
+func (l *listing) fill(ctx context.Context, t *table.Table) error {
 	next, err := t.Page(ctx, l.query, &l.found)
 	if err != nil {
 		return err

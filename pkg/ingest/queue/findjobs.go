@@ -14,7 +14,7 @@ import (
 // state, so that following pages have it once, however it moves. A cursor that is not of this list is an Invalid.
 func (q *Queue) FindJobs(ctx context.Context, f Find) (Page[Job], error) {
 	s := search[Job]{
-		q: q, Find: f, shelves: "jobs#",
+		q: q, Find: f, partition: "jobs#",
 		key:    jobKey,
 		state:  func(e entry) string { return string(e.State) },
 		wanted: func(j *Job) bool { return f.job(&j.Job) },
@@ -43,7 +43,7 @@ func (q *Queue) FindJobs(ctx context.Context, f Find) (Page[Job], error) {
 // FindBatches lists batches, newest first. LocalID and ARK are those of the submission.
 func (q *Queue) FindBatches(ctx context.Context, f Find) (Page[Batch], error) {
 	s := search[Batch]{
-		q: q, Find: f, shelves: "batches#",
+		q: q, Find: f, partition: "batches#",
 		key:    batchKey,
 		state:  func(e entry) string { return string(e.BatchState) },
 		wanted: func(b *Batch) bool { return f.batch(&b.Batch) },
