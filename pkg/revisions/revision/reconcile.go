@@ -102,8 +102,8 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 	for n := max(from, 1); n <= min(head, from+reconcileMost) && !p.over(); n++ {
 		missing, err := p.notifyMissing(ctx, a, n)
 		did = did || missing
-		if fault.Is(err, fault.Conflict) {
-			return did, nil // it is being deleted; the next round sees that
+		if isEnding(err) {
+			return did, nil // the next round sees that
 		}
 
 		if err != nil {
@@ -121,6 +121,10 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 	a.Missed, a.Doubt = 0, 0
 	return false, p.looked(ctx, a, head)
 }
+
+// isEnding reports whether a notice was refused because the archive is being deleted, or was, by a pass that has
+// overtaken this one.
+func isEnding(err error) bool { return fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound) }
 
 // doubted compares the revision with the archive of which a notice has said that it is another one. If the archive does
 // not have it, that is a failed look, after which it is asked again.
