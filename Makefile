@@ -17,7 +17,7 @@ help: ## print this help
 demo: ## the whole of Archivist in one process, within seconds, with nothing but Go; make demo ARGS="--keep FOLDER"
 	@$(GO) build -o dist/ ./cmd/archivist ./cmd/archivist-demo && dist/archivist demo $(ARGS)
 
-run: ## start Archivist on this machine and preserve sample files; PORT=4666 chooses another port
+run: ## start Archivist on this machine and preserve sample files; PORT=4666 another port, TOKENS=off without tokens
 	@$(LOCAL) run
 
 function: ## run a Go program as a function of your own, for consumers of events: make function FOLDER=path
@@ -72,6 +72,7 @@ bench: ## measure (about half an hour); results go to bench/RESULTS.md
 	$(GO) test -count=1 -v -run 'TestCost|TestIdleCost' ./bench
 	$(GO) test -count=1 -v -run TestReindex ./bench -objects 10000
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -run TestWritePath ./bench
+	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 60m -run 'TestLists$$' ./bench -listjobs 30000 -listobjects 10000
 	$(GO) test -count=1 -v -timeout 60m -run TestPlacement ./bench -events 100000
 	$(LOCAL) with dynamodb $(GO) test -count=1 -v -timeout 60m -run TestPlacement ./bench -events 100000
 	$(GO) test -count=1 -v -timeout 60m -run TestLargeObject ./bench -files 360000

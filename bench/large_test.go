@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -163,7 +164,8 @@ func fileName(i int) string {
 // files.
 func readBack(t *testing.T, s *stage.Stages, ark string) {
 	t.Helper()
-	a := &api.API{Queue: s.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket,
+	a := &api.API{Open: true, Queue: s.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root,
+		Work:     s.Work.Bucket,
 		Identity: s.Identity(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	server := httptest.NewServer(a.Handler())
 	defer server.Close()
@@ -212,6 +214,8 @@ func stepping(begin time.Time, step time.Duration) func() time.Time {
 // every stage. With few files it proves that segments and continuing work; `make
 // bench` gives it 360,000 and its table goes to RESULTS.md.
 func TestLargeObject(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // as in the function, whatever the tests are played with
+	runtime.GC()                                      // of what other tests have left
 	url, ctx := startTwins(t), t.Context()
 	m := queuetest.New(tabletest.Open(t), time.Now, 50)
 	timing := &m.Queue.Rules.Timing

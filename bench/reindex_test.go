@@ -44,7 +44,7 @@ func TestReindex(t *testing.T) {
 	s := stagetest.New(m, server.URL)
 	fillRoot(t, s, *objects)
 	twin.Before = func(string, string) int { s3Calls.Add(1); return 0 }
-	handler := &api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections,
+	handler := &api.API{Open: true, Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections,
 		Root: s.Root, Work: s.Work.Bucket, Identity: s.Identity(), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	gateway := httptest.NewServer(handler.Handler())
 	defer gateway.Close()

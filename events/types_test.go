@@ -20,6 +20,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/token"
 	"archivist/pkg/ingest/upload"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/replica"
@@ -76,6 +77,7 @@ var details = map[string]any{
 	"task.state":                 revision.Moved{},
 	"task.told":                  revision.StopRequest{},
 	"Upload":                     upload.Detail{},
+	"Token":                      token.Detail{},
 }
 
 // TestSchemas: the schema of each type is that of the code that writes its events.

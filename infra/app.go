@@ -95,11 +95,15 @@ func NewApp(scope constructs.Construct, id string, p AppProps) *App {
 	if p.Settings.Resolver || p.Settings.Local {
 		env[boot.EnvResolver] = jsii.String("public")
 	}
-	if len(p.Settings.Sources) > 0 {
-		env[boot.EnvSources] = jsii.String(strings.Join(p.Settings.Sources, ","))
+	maps.Copy(env, set(map[string]string{boot.EnvSources: strings.Join(p.Settings.Sources, ","),
+		boot.EnvOrigins: strings.Join(p.Settings.Origins, ",")}))
+	env[boot.EnvAlarms] = jsii.String(*a.Stack.StackName() + "-") // as CloudFormation names them
+	is := p.Settings.Issuer
+	if p.Data.Issuer != nil {
+		is = *p.Data.Issuer
 	}
-	p.Settings.issuer(env)
-	a.newAPI(base.with(env))
+	maps.Copy(env, is.signingIn())
+	a.newAPI(base.with(env), is)
 
 	a.newAlarms(p.Settings)
 	if !p.Settings.Local {
@@ -120,7 +124,7 @@ func (a *App) newWake(s Settings, timing ingest.Timing) {
 
 // Reserved concurrency, where the settings ask for it. The scheduler runs the minute's tick,
 // one or two wake-ups and an execution that was stopped; the API answers calls of half a
-// second at the rate that the usage plan admits. Lambda keeps 100 unreserved in an account
+// second at the rate that the stage admits. Lambda keeps 100 unreserved in an account
 // ("Configuring reserved concurrency for a function"), and a new account has 10 in all, so
 // reserving is a choice.
 const (
@@ -162,9 +166,15 @@ func (a *App) newScheduler(p FunctionProps, timing ingest.Timing) {
 // apiStage is the name of the API's only stage, and its path.
 const apiStage = "prod"
 
+// The rate of calls per second that the stage admits, and how many can come at once.
+const (
+	apiRate  = 50
+	apiBurst = 100
+)
+
 // newAPI makes the REST API in front of its function. On AWS every call of a route of the
-// archive needs an API key, which has a role, until callers have tokens.
-func (a *App) newAPI(p FunctionProps) {
+// archive needs a token.
+func (a *App) newAPI(p FunctionProps, is Issuer) {
 	p.Reserve = apiReserve
 	// The inventory of very many files is read within the 29 s that a gateway waits.
 	p.Code, p.Timeout, p.Memory = "api", 29*time.Second, 1024
@@ -178,6 +188,7 @@ func (a *App) newAPI(p FunctionProps) {
 	// CloudWatch logging for REST APIs in API Gateway"). The role is the account's, for all of its
 	// APIs in the region, so it stays when the stack goes; the stage depends on it.
 	role := !p.Settings.Local && !p.Settings.LogRoleExists
+	signIn := is.Client != ""
 	rest := awsapigateway.NewLambdaRestApi(a.Stack, jsii.String("Api"),
 		&awsapigateway.LambdaRestApiProps{
 			// Not every partition has edge-optimized endpoints, which are the default ("API
@@ -190,20 +201,22 @@ func (a *App) newAPI(p FunctionProps) {
 			RestApiName:                 a.Stack.StackName(),
 			CloudWatchRole:              jsii.Bool(role),
 			CloudWatchRoleRemovalPolicy: keptIf(role),
-			DefaultMethodOptions:        &awsapigateway.MethodOptions{ApiKeyRequired: jsii.Bool(p.Settings.keyed())},
+			DefaultMethodOptions:        methods(a.newAuthorizer(p.Settings, is)),
 			DeployOptions: &awsapigateway.StageOptions{
 				StageName:            jsii.String(apiStage),
 				TracingEnabled:       jsii.Bool(true),
-				MethodOptions:        openRates(p.Settings),
+				ThrottlingRateLimit:  jsii.Number(apiRate),
+				ThrottlingBurstLimit: jsii.Number(apiBurst),
+				MethodOptions:        openRates(p.Settings, signIn),
 				AccessLogDestination: awsapigateway.NewLogGroupLogDestination(logs),
 				AccessLogFormat:      awsapigateway.AccessLogFormat_JsonWithStandardFields(nil),
 			},
 		})
 
 	a.Rest = rest
-	routes(rest, p.Settings)
-	problems(rest)
-	a.newKeys(p.Settings)
+	routes(rest, p.Settings, signIn)
+	problems(rest, p.Settings)
+	a.newConsole(rest, is)
 	if !p.Settings.Local { // an emulator has the API elsewhere
 		for _, f := range a.mailers() {
 			f.AddEnvironment(jsii.String(boot.EnvAPI), rest.Url(), nil)

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"strconv"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awscognito"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsdynamodb"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
+	"archivist/pkg/ingest/upload"
 	"archivist/pkg/ingest/workspace"
+	"archivist/pkg/kernel/cors"
 	"archivist/pkg/kernel/table/schema"
+	"archivist/pkg/views/versionzip"
 )
 
 // Data is the stack of what must never be lost: the table and the buckets. A deletion of the
@@ -21,13 +27,16 @@ type Data struct {
 	Work    awss3.Bucket
 	Events  awss3.Bucket // the archive of the event log
 	Derived awss3.Bucket // what is made from other data, and can be made again
+	// Users is the user pool, and Issuer the same as an issuer of tokens; nil: the settings name another one, or none.
+	Users  awscognito.UserPool
+	Issuer *Issuer
 }
 
 // NewData makes the data stack. Buckets with content that is the only copy keep all versions;
 // the others can be made again, or belong to jobs.
 func NewData(scope constructs.Construct, id string, s Settings) *Data {
 	d := &Data{Stack: awscdk.NewStack(scope, jsii.String(id),
-		&awscdk.StackProps{Description: jsii.String("Archivist: the table and the buckets"),
+		&awscdk.StackProps{Description: jsii.String("Archivist: the table, the buckets, the users"),
 			TerminationProtection: jsii.Bool(!s.Local)})}
 
 	own := newTable(d.Stack, s)
@@ -67,11 +76,21 @@ func NewData(scope constructs.Construct, id string, s Settings) *Data {
 		},
 	})
 
+	d.share(s)
+
 	d.Events = newBucket(d.Stack, "Events", s, true, &[]*awss3.LifecycleRule{unfinished})
-	d.Derived = newBucket(d.Stack, "Derived", s, false, &[]*awss3.LifecycleRule{unfinished})
+	d.Derived = newBucket(d.Stack, "Derived", s, false, &[]*awss3.LifecycleRule{unfinished,
+		{
+			Id:         jsii.String("zip-files"),
+			Prefix:     jsii.String(versionzip.Folder),
+			Expiration: awscdk.Duration_Days(jsii.Number(versionzip.Days)),
+			Enabled:    jsii.Bool(true),
+		},
+	})
 	for _, b := range []awss3.Bucket{d.Storage, d.Events} {
 		b.AddToResourcePolicy(neverDeleteVersions(b))
 	}
+	d.Users, d.Issuer = newUsers(d.Stack, s)
 	return d
 }
 
@@ -142,6 +161,33 @@ func newBucket(scope constructs.Construct, id string, s Settings, versions bool,
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
 		RemovalPolicy:     awscdk.RemovalPolicy_RETAIN,
 		LifecycleRules:    rules,
+	})
+}
+
+// share lets scripts of web pages send files to the work bucket, by the requests that the API has signed for them. The
+// console is one of these pages. Its gateway is made after the bucket, so its origin is named by a pattern: what
+// matters is the signature of the request, which only the console's own page is given. On the emulators, it and the
+// buckets have one origin.
+func (d *Data) share(s Settings) {
+	may := upload.Sharing(s.Origins)
+	from := jsii.Strings(may.Origins...)
+	if !s.Local {
+		console := append(*from, awscdk.Fn_Sub(jsii.String(
+			"https://*.execute-api.${AWS::Region}.${AWS::URLSuffix}"), nil))
+		from = &console
+	}
+	if len(*from) == 0 {
+		return
+	}
+
+	age, _ := strconv.Atoi(cors.MaxAge)
+	d.Work.AddCorsRule(&awss3.CorsRule{
+		Id:             jsii.String("uploads-of-pages"),
+		AllowedOrigins: from,
+		AllowedMethods: &[]awss3.HttpMethods{awss3.HttpMethods_PUT},
+		AllowedHeaders: jsii.Strings(may.Headers...),
+		ExposedHeaders: jsii.Strings(may.Exposed...),
+		MaxAge:         jsii.Number(age),
 	})
 }
 

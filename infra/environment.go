@@ -54,17 +54,16 @@ func tooLarge(template []byte) error {
 		}
 		if t.Resources[id].Type == "AWS::Lambda::Function" && float64(size) > mostEnvironment*(1+tolerance) {
 			return fmt.Errorf("the environment of the function %s would have about %d bytes, and AWS takes %d: use "+
-				"fewer or shorter names in apiKeys, researchProjects, consumerTargets, sourceBuckets, componentTasks "+
-				"or taskImages",
-				id, size, mostEnvironment)
+				"fewer or shorter names in researchProjects, consumerTargets, sourceBuckets, corsOrigins, "+
+				"componentTasks or taskImages", id, size, mostEnvironment)
 		}
 	}
 	return nil
 }
 
-// bytesOf is about how long a value of a template is when it is known: the id of a key has 10 bytes; a region, at most
-// 14; the name of a bucket, 63; the URL of a project's queue, 120, with a name of 40; that of another queue, or the
-// ARN of a state machine, 100.
+// bytesOf is about how long a value of a template is when it is known: a region has at most 14 bytes; the name of a
+// bucket, 63; the id of a client of the user pool, 26; the URL of a project's queue, 120, with a name of 40; that of
+// another queue, or the ARN of a state machine, 100.
 func bytesOf(v any) (n int) {
 	switch x := v.(type) {
 	case string:
@@ -77,12 +76,12 @@ func bytesOf(v any) (n int) {
 	case map[string]any:
 		ref, _ := x["Ref"].(string)
 		switch {
-		case strings.HasPrefix(ref, "ApiKey"):
-			return 10
 		case strings.HasPrefix(ref, "AWS::"):
 			return 14
 		case strings.HasPrefix(ref, "pendingwork"):
 			return 120
+		case strings.HasPrefix(ref, "Users"):
+			return 26
 		case x["Fn::ImportValue"] != nil:
 			return 63
 		case x["Fn::Join"] != nil:

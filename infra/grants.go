@@ -19,6 +19,7 @@ import (
 	"archivist/pkg/revisions/runner"
 	"archivist/pkg/views/search/embedded"
 	"archivist/pkg/views/search/opensearch"
+	"archivist/pkg/views/versionzip"
 )
 
 // grantee is a function, a state machine or a role. All that is granted goes through allow
@@ -71,22 +72,22 @@ func grantObjects(g grantee, b awss3.Bucket, matching string, actions ...[]strin
 }
 
 // jobRows are the rows that a step of a job may change, by the beginning of their
-// partition key: the job, the batch that counts it, and the reservations and locks that
+// partition key: the job, the batch that counts it, what lists it by name, and the reservations and locks that
 // it gives back if it fails.
-var jobRows = []string{"JOB#*", "BATCH#*", "LOCK#*", "SLOT", "SPACE"}
+var jobRows = []string{"JOB#*", "BATCH#*", "LOCK#*", "NAMED#*", "SLOT", "SPACE"}
 
 // stageRows are the rows that each stage may change. So a stage that parses hostile
 // content cannot change objects, profiles, or the scheduler's lease. Store, which parses none, tells
 // an object's history that it has healed files.
 var stageRows = map[string][]string{
-	"unpack":   {"BATCH#*", "JOB#*", "LOCK#*", "MAIL#*"},
+	"unpack":   {"BATCH#*", "JOB#*", "LOCK#*", "MAIL#*", "NAMED#*"},
 	"estimate": jobRows,
 	"download": jobRows,
 	"process":  slices.Concat(jobRows, []string{"ARK#*", "LOCAL#*"}), // it reserves names
 	"store":    slices.Concat(jobRows, []string{"OBJECT#*"}),
 	"record":   slices.Concat(jobRows, []string{"ARK#*", "LOCAL#*", "OBJECT#*", "VERSION#*"}),
 	"notify":   jobRows,
-	"report":   {"BATCH#*", "MAIL#*"},
+	"report":   {"BATCH#*", "MAIL#*", "NAMED#*"},
 }
 
 // grantRows lets a function read the table and change rows. Parts of a transaction are
@@ -122,6 +123,10 @@ func (a *App) grantStage(st *Stage, p FunctionProps) {
 	// Process looks at the jobs that wait for a lock, record at an object's versions and events.
 	if st.Name == "process" || st.Name == "record" {
 		grantSearch(st.Handler, p.Data)
+	}
+
+	if st.Name == "report" { // all jobs of the batch
+		grantBatches(st.Handler, p.Data)
 	}
 
 	st.grantContent(p.Data)
@@ -223,6 +228,14 @@ func (a *App) grantAdmin(p FunctionProps) {
 	a.Machines[queue.MachineJob].GrantExecution(a.Admin, jsii.String("states:StopExecution"))
 }
 
+// grantAuthorizer lets the authorizer read the rows of tokens, and do nothing else.
+func (a *App) grantAuthorizer() {
+	a.Authorizer.AddToRolePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+		Actions: jsii.Strings("dynamodb:GetItem"), Resources: &[]*string{a.Data.Table.TableArn()},
+		Conditions: &map[string]any{"ForAllValues:StringLike": map[string]any{
+			"dynamodb:LeadingKeys": []string{"TOKEN#*"}}}}))
+}
+
 // grantAPI lets the API's function do what its routes need. Content is read only, but for the
 // files of uploads: what a person changes are rows.
 func (a *App) grantAPI(p FunctionProps) {
@@ -230,6 +243,7 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantSearch(a.API, p.Data, "work", "list")
 	grantObjects(a.API, p.Data.Storage, "*", get)
 	grantObjects(a.API, p.Data.Derived, "*", get) // also the search index
+	grantObjects(a.API, p.Data.Derived, versionzip.Folder+"*", put)
 	grantObjects(a.API, p.Data.Work, workspace.Reports+"*", get)
 	grantObjects(a.API, p.Data.Work, workspace.Jobs+"*", get) // what a job at Storing has prepared
 	// Signed requests have the rights of this role: so depositors send the files of uploads.
@@ -239,6 +253,7 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantObjects(a.API, p.Data.Events, "*", get) // the archive of the log
 	grantDomain(a.API, p.Settings, "es:ESHttpPost", "/_search")
 	grantMetrics(a.API)
+	grantAlarms(a.API)
 	for name, m := range a.Machines {
 		// The scheduler starts jobs, the manager of the revision queue tasks.
 		if name != queue.MachineJob && name != runner.Machine {
@@ -384,6 +399,15 @@ func grantMetrics(f awslambda.Function) {
 		Resources:  jsii.Strings("*"),
 		Conditions: &map[string]any{"StringEquals": map[string]any{"cloudwatch:namespace": cloudwatch.Namespace}},
 	}))
+}
+
+// grantAlarms lets a function read which alarms are raised. They are asked for by what their names begin with, which is
+// allowed on all of the account and region or not at all ("Actions, resources, and condition keys for Amazon
+// CloudWatch").
+func grantAlarms(f awslambda.Function) {
+	allow(f, []string{"cloudwatch:DescribeAlarms"}, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{
+		Service: jsii.String("cloudwatch"), Resource: jsii.String("alarm"), ResourceName: jsii.String("*"),
+		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}))
 }
 
 // grantEZID lets a function read the secret of EZID's user, if ARKs are registered there.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log"
@@ -297,30 +298,40 @@ func TestMailsAreSent(t *testing.T) {
 	}
 }
 
-// TestOpenLocallyOnly: on AWS every method needs a key but those of the API's description.
+// ofConsoles are how many methods the console has, with the one that leads to it.
+var ofConsoles = len(consolePaths)*len(consoleMethods) + 1
+
+// TestOpenLocallyOnly: on AWS every method needs a token but those of the API's description, where one signs in, and
+// those of the console, which has sessions.
 func TestOpenLocallyOnly(t *testing.T) {
 	all, open := synth(t, production), 0
 	for id, r := range of(all, "AWS::ApiGateway::Method") {
-		if r.Properties["ApiKeyRequired"] == true {
+		if demandsToken(all, r) {
 			continue
 		}
 		open++
-		about := false
+		about, ofConsole := strings.Contains(text(r.Properties["ResourceId"]), "RootResourceId"), false
 		for path, part := range of(all, "AWS::ApiGateway::Resource") {
 			named := part.Properties["PathPart"]
 			about = about || refers(r.Properties["ResourceId"], path) &&
-				(named == "{file}" || slices.Contains(openPaths, fmt.Sprint(named)))
+				(named == "{file}" || named == "sign-in" || slices.Contains(openPaths, fmt.Sprint(named)))
+			ofConsole = ofConsole || refers(r.Properties["ResourceId"], path) &&
+				(named == "console" || named == "{path+}")
 		}
-		if !about || r.Properties["HttpMethod"] != "GET" {
+		method := fmt.Sprint(r.Properties["HttpMethod"])
+		if (!about || method != "GET") && (!ofConsole || !slices.Contains(consoleMethods, method)) {
 			t.Errorf("%s is open to everybody", id)
 		}
 	}
-	if open != len(openPaths)+1 {
-		t.Errorf("%d methods need no key", open)
+	if open != len(openPaths)+2+ofConsoles {
+		t.Errorf("%d methods need no token", open)
 	}
 	for id, stage := range of(all, "AWS::ApiGateway::Stage") {
 		settings := text(stage.Properties["MethodSettings"])
-		for _, path := range []string{"/~1docs", "/~1docs~1{file}", "/~1openapi.json", "/~1openapi.yaml"} {
+		if !strings.Contains(settings, `"ResourcePath":"/*","ThrottlingBurstLimit":100,"ThrottlingRateLimit":50`) {
+			t.Errorf("%s: the rate of calls has no bound: %s", id, settings)
+		}
+		for _, path := range []string{"/", "/~1docs", "/~1docs~1{file}", "/~1openapi.json", "/~1openapi.yaml"} {
 			if !strings.Contains(settings, `"ResourcePath":"`+path+`","ThrottlingBurstLimit":50,"ThrottlingRateLimit":10`) {
 				t.Errorf("%s: the rate of %s has no bound: %s", id, path, settings)
 			}
@@ -342,6 +353,7 @@ func TestGatewayAnswersProblems(t *testing.T) {
 	for id, r := range of(all, "AWS::ApiGateway::GatewayResponse") {
 		name := fmt.Sprint(r.Properties["ResponseType"])
 		seen[name] = true
+		detail := cmp.Or(api.Gateway[name].Detail, "Forbidden")
 		body := strings.ReplaceAll(text(r.Properties["ResponseTemplates"].(map[string]any)["application/json"]),
 			"$context.error.messageString", `\"Forbidden\"`)
 		var template string
@@ -350,14 +362,19 @@ func TestGatewayAnswersProblems(t *testing.T) {
 			t.Fatalf("%s: %s: %v", id, body, err)
 		}
 		if err := json.Unmarshal([]byte(template), &p); err != nil || p.Type != api.Gateway[name].Type ||
-			fmt.Sprint(p.Status) != r.Properties["StatusCode"] || p.Detail != "Forbidden" {
+			fmt.Sprint(p.Status) != r.Properties["StatusCode"] || p.Detail != detail {
 			t.Errorf("%s: %+v, %v", id, p, err)
+		}
+		asks := strings.Contains(text(r.Properties["ResponseParameters"]), "WWW-Authenticate")
+		if asks != (p.Status == 401) {
+			t.Errorf("%s: it says how to call: %v", id, asks)
 		}
 		if !strings.Contains(text(r.Properties["ResponseParameters"]), "application/problem+json") {
 			t.Errorf("%s: %v", id, r.Properties["ResponseParameters"])
 		}
 	}
-	for _, name := range []string{"DEFAULT_4XX", "DEFAULT_5XX", "INVALID_API_KEY", "THROTTLED", "INTEGRATION_TIMEOUT"} {
+	for _, name := range []string{"DEFAULT_4XX", "DEFAULT_5XX", "UNAUTHORIZED", "AUTHORIZER_FAILURE",
+		"AUTHORIZER_CONFIGURATION_ERROR", "THROTTLED", "INTEGRATION_TIMEOUT"} {
 		if !seen[name] {
 			t.Errorf("the gateway answers %s in its own form", name)
 		}

@@ -16,22 +16,25 @@ import (
 
 	"archivist/pkg/app/boot"
 	"archivist/pkg/app/inprocess"
-	"archivist/pkg/kernel/access"
 )
 
 // everything has all that a deployment can have besides containers and a search domain.
 func everything() (Settings, inprocess.Settings) {
 	s := researched()
 	s.MailFrom, s.Contact, s.Revisions, s.ReplicaBucket = "archive@example.org", "https://example.org", true, "copies"
-	s.Resolver, s.Sources = true, []string{"digitisation"}
+	s.Resolver, s.Sources, s.Origins = true, []string{"digitisation"}, []string{"https://example.org"}
 	s.EZID, s.EZIDTarget = "https://ezid.example.org", "https://example.org"
 	s.Scanner = inprocess.ARN("scanner")
 	s.Targets = []string{inprocess.ARN("words")}
+	s.Issuer = Issuer{URL: "https://login.example.org", Audience: "archivist", Claim: "groups", Client: "cli",
+		Scopes: "openid"}
 	return s, inprocess.Settings{Timing: s.Timing, Limits: s.Limits, NAAN: s.NAAN, Shoulder: s.Shoulder,
 		MailFrom: s.MailFrom, Contact: s.Contact, Targets: s.Targets, Projects: s.Projects, ResearchTimes: s.TimesText,
-		Revisions: true, ReplicaBucket: s.ReplicaBucket, Sources: s.Sources, EZID: s.EZID, Scanner: s.Scanner,
-		EZIDTarget: s.EZIDTarget, Index: &inprocess.NoIndex{},
-		Keys: map[string]access.Grant{"secret": {Role: access.Administrator}}}
+		Revisions: true, ReplicaBucket: s.ReplicaBucket, Sources: s.Sources, Origins: s.Origins, EZID: s.EZID,
+		Scanner: s.Scanner, EZIDTarget: s.EZIDTarget, Index: &inprocess.NoIndex{},
+		Issuer: inprocess.Issuer{URL: s.Issuer.URL, Audience: s.Issuer.Audience,
+			Claims: []string{s.Issuer.Claim}, Client: s.Issuer.Client,
+			Scopes: []string{s.Issuer.Scopes}}}
 }
 
 // TestProcessIsTheDeployment: the system in one process has the functions, the queues, the event sources and the rules
@@ -76,9 +79,9 @@ func plain(name string) string {
 
 // elsewhere are variables that only one of them sets: where the API is depends on the platform, private networks
 // are for local stacks, only a function on AWS has a temporary folder of its own, and tenants, and the process has no
-// roles.
+// roles and no alarms.
 var elsewhere = []string{boot.EnvAPI, boot.EnvAllow, boot.EnvOwnTemp, boot.EnvTenants, boot.EnvTaskRole,
-	"AWS_ENDPOINT_URL", "AWS_LAMBDA_FUNCTION_NAME"}
+	boot.EnvAlarms, "AWS_ENDPOINT_URL", "AWS_LAMBDA_FUNCTION_NAME"}
 
 // shown is a function with its time-out and the names of its variables.
 func shown(name string, timeout float64, env map[string]any) string {

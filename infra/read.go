@@ -14,6 +14,7 @@ import (
 	"archivist/pkg/app/boot"
 	"archivist/pkg/formats/ark"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/cors"
 	"archivist/pkg/kernel/nearest"
 )
 
@@ -38,7 +39,7 @@ func read(given map[string]any) (s Settings, err error) {
 		AlarmMail: context("alarmMail"), MailFrom: context("mailFrom"), Contact: context("contact"),
 		Table: context("table"), TableStream: context("tableStream"),
 		SecretsKey: context("secretsKey"),
-		Crashes:    context("crashes"), Code: context("code"),
+		Crashes:    context("crashes"), Code: context("code"), Open: context("authorizer") == "none",
 		SearchDomain: context("searchDomain"),
 		Local:        context("local") == "true", Reserve: context("reserve") == "true",
 		Issuer: issuerOf(context), Revisions: context("revisionQueue") == "true",
@@ -83,7 +84,7 @@ func read(given map[string]any) (s Settings, err error) {
 		"secretsKey: found %q; expected the ARN of a KMS key, e.g. arn:aws:kms:us-east-1:111122223333:key/…",
 		s.SecretsKey)
 
-	check(s.Crashes+s.Code == "" || s.Local, "crashes, code: for local stacks only")
+	check(s.Crashes+s.Code == "" && !s.Open || s.Local, "crashes, code, authorizer: for local stacks only")
 	for name, value := range switches {
 		check(cmp.Or(context(name), value) == value, "%s: found %q; expected %s or nothing", name,
 			context(name), value)
@@ -92,13 +93,13 @@ func read(given map[string]any) (s Settings, err error) {
 	// Each group of settings has a function; nil errors are left out by Join.
 	s.Tags, err = tags(context("tags"))
 	wrong = append(append(wrong, err, s.identity(context("testArks") == "true"), s.checkDomain()), s.people()...)
-	wrong = append(append(wrong, s.checkReplica(), s.checkEZID(), s.checkScanner()),
-		s.readTargets(context("consumerTargets"))...)
+	wrong = append(append(wrong, s.checkReplica(), s.checkEZID(), s.checkScanner(),
+		s.readOrigins(context("corsOrigins"))), s.readTargets(context("consumerTargets"))...)
 	wrong = append(append(wrong, s.readSources(context("sourceBuckets"))...), s.readTasks(context("componentTasks"))...)
 	wrong = append(append(wrong, s.readImages(context("taskImages"), context("taskNetwork"))...),
 		s.readResearch(context("researchProjects"), context("researchTimes"))...)
-	wrong = append(append(wrong, s.checkIssuer()...), s.readKeys(context("apiKeys"))...) // after the projects
-	wrong = append(wrong, unknown(given, asked)...)                                      // after all others
+	wrong = append(wrong, s.readUsers(context("signInDomain"), context("machineRoles"), context("apiKeys"))...)
+	wrong = append(append(wrong, s.checkIssuer()...), unknown(given, asked)...) // after all others
 	slices.SortFunc(wrong,
 		func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return s, errors.Join(wrong...)
@@ -169,6 +170,14 @@ func (s *Settings) checkScanner() error {
 		return nil
 	}
 	return fmt.Errorf("scanFunction: found %q; expected the ARN of a function", s.Scanner)
+}
+
+// readOrigins reads of which origins the pages are whose scripts may call the API.
+func (s *Settings) readOrigins(text string) (err error) {
+	if s.Origins, err = cors.Origins(text); err != nil {
+		return fmt.Errorf("corsOrigins: %w", err)
+	}
+	return nil
 }
 
 // mostSources is how many buckets sourceBuckets may name: each is in the policies of three functions.

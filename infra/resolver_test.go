@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestResolver: with the setting, ARKs resolve without a key, in both of their forms, at a bounded rate; without it
+// TestResolver: with the setting, ARKs resolve without a token, in both of their forms, at a bounded rate; without it
 // they do not.
 func TestResolver(t *testing.T) {
 	for _, public := range []bool{true, false} {
@@ -14,7 +14,7 @@ func TestResolver(t *testing.T) {
 		s.Resolver = public
 		all, open := synth(t, s), 0
 		for _, r := range of(all, "AWS::ApiGateway::Method") {
-			if r.Properties["ApiKeyRequired"] != true {
+			if !demandsToken(all, r) {
 				open++
 			}
 		}
@@ -23,9 +23,9 @@ func TestResolver(t *testing.T) {
 			parts = append(parts, fmt.Sprint(r.Properties["PathPart"]))
 		}
 		has := strings.Join(parts, " ")
-		if wanted := len(openPaths) + 1; public && open != wanted+2 || !public && open != wanted ||
+		if wanted := len(openPaths) + 2 + ofConsoles; public && open != wanted+2 || !public && open != wanted ||
 			strings.Contains(has, "ark:") != public || public && !strings.Contains(has, "ark:"+s.NAAN) {
-			t.Errorf("public %v: %d methods need no key; paths %s", public, open, has)
+			t.Errorf("public %v: %d methods need no token; paths %s", public, open, has)
 		}
 		for id, stage := range of(all, "AWS::ApiGateway::Stage") {
 			for _, path := range s.arkPaths() {

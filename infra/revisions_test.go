@@ -57,7 +57,7 @@ func TestRunnerReachesItsFolder(t *testing.T) {
 }
 
 // TestRunsAreToldToEnd: the API may tell a run to end, and sign requests for the files of uploads. It may write nothing
-// else into the work bucket.
+// else into the work bucket, and elsewhere only zip files of versions.
 func TestRunsAreToldToEnd(t *testing.T) {
 	s := production
 	s.Revisions = true
@@ -69,7 +69,8 @@ func TestRunsAreToldToEnd(t *testing.T) {
 		}
 	}
 	slices.Sort(on)
-	if len(on) != 2 || !strings.Contains(on[0], "/runs/*/cancel") || !strings.Contains(on[1], "/uploads/*") {
+	if len(on) != 3 || !strings.Contains(on[0], "/zips/*") || !strings.Contains(on[1], "/runs/*/cancel") ||
+		!strings.Contains(on[2], "/uploads/*") {
 		t.Errorf("the API may write %q", on)
 	}
 }

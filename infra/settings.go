@@ -17,6 +17,7 @@ type Settings struct {
 	NAAN     string // of minted arks
 	Shoulder string
 	Crashes  string // local only: file that says where a test ends processes
+	Open     bool   // local only: no authorizer; the core of LocalStack takes none
 	// Code is for local stacks only: the folder with the zip files of the functions; "" =
 	// what is built for AWS.
 	Code     string
@@ -57,9 +58,13 @@ type Settings struct {
 
 	Sources []string // buckets whose objects may be submitted
 
+	Origins []string // of web pages whose scripts may call the API, and send files to the work bucket
+
 	Issuer Issuer // of tokens of the API
 
-	Keys []Key // of the API, in addition to that of the deployment
+	// SignInDomain and MachineRoles are of the user pool, which there is if the settings name no issuer.
+	SignInDomain string         // prefix of its domain; "" = one is made
+	MachineRoles []access.Grant // that programs can have beside those that are limited to nothing
 
 	LogRoleExists bool // the account has a role for the logs of its APIs
 	Reserve       bool // concurrency of its own for the scheduler and the API
@@ -73,13 +78,6 @@ type Settings struct {
 // evaluates policies is called without TLS, and would refuse everything. On AWS every bucket,
 // queue and topic refuses them.
 func (s Settings) tlsOnly() *bool { return jsii.Bool(!s.Local) }
-
-// Key is a key of the API that the settings name. Its value is made by API Gateway, and read
-// there by an administrator of the account.
-type Key struct {
-	Name  string
-	Grant access.Grant
-}
 
 // Network is where the containers of tasks run.
 type Network struct {

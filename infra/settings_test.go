@@ -75,7 +75,7 @@ func TestWrongSettings(t *testing.T) {
 		{"contact", "archive.example.org", "e.g. https://archive.example.org"},
 		{"contact", "javascript:alert(1)", "e.g. https://archive.example.org"},
 		{"timing", "quick", "expected production"},
-		{"crashes", "/tmp/x", "local"},
+		{"crashes", "/tmp/x", "local"}, {"authorizer", "none", "local"},
 		{"maxInFlight", "1001", "1 to 1000"},
 		{"maxInFlight", "0", "1 to 1000"},
 		{"maxInFlight", "ten", "a whole number"},
@@ -160,7 +160,7 @@ func TestProtected(t *testing.T) {
 // TestWorkFilesStay: S3 never removes what a waiting or failed job needs, whatever failedDays
 // says: an expiration counts from when an object was made ("Managing the lifecycle of
 // objects"). An upload is given up only after its job's files are gone. Manifests of
-// batches, which may have signed URLs, are removed soon if the system did not.
+// batches, which may have signed URLs, are removed soon if the system did not, and zip files of versions always.
 func TestWorkFilesStay(t *testing.T) {
 	s, forgotten := production, 0
 	s.Limits.FailedDays = 400
@@ -168,10 +168,11 @@ func TestWorkFilesStay(t *testing.T) {
 		cycle, _ := b.Properties["LifecycleConfiguration"].(map[string]any)
 		aborts := false
 		for _, rule := range list(cycle["Rules"]) {
-			if rule["ExpirationInDays"] != nil && rule["Prefix"] != "batches/" {
+			days, prefix := rule["ExpirationInDays"], rule["Prefix"]
+			if days != nil && prefix != "batches/" && (prefix != "zips/" || !strings.HasPrefix(id, "Derived")) {
 				t.Errorf("%s: %v", id, rule)
 			}
-			if days := rule["ExpirationInDays"]; days != nil && number(days) <= 14 {
+			if days != nil && number(days) <= 14 {
 				forgotten++
 			}
 			if abort, ok := rule["AbortIncompleteMultipartUpload"].(map[string]any); ok {
@@ -182,8 +183,8 @@ func TestWorkFilesStay(t *testing.T) {
 			t.Errorf("%s: uploads of a failed job are removed before its other files: %v", id, cycle)
 		}
 	}
-	if forgotten != 1 {
-		t.Errorf("%d rules remove manifests of batches", forgotten)
+	if forgotten != 2 {
+		t.Errorf("%d rules remove manifests of batches and zip files", forgotten)
 	}
 }
 

@@ -32,6 +32,8 @@ type App struct {
 	Bus       awsevents.EventBus // of public events
 	Rest      awsapigateway.RestApi
 
+	Authorizer awslambda.Function // of the API; nil: its calls need no token
+
 	EachMinute awsevents.Rule
 	Research   *Research  // nil: there is no project
 	Revisions  *Revisions // nil: there is no revision queue

@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 
 	"github.com/aws/jsii-runtime-go"
 
 	"archivist/pkg/app/boot"
+	"archivist/pkg/app/boot/authorizer"
 	"archivist/pkg/kernel/access"
 )
 
@@ -19,6 +21,10 @@ type Issuer struct {
 	Client   string // as which the command line signs people in; "" = it does not
 	Scopes   string // for which it asks, separated by blanks; "" = the usual ones
 }
+
+// keysHaveEnded says what to do to who gives the setting apiKeys of earlier releases.
+const keysHaveEnded = "apiKeys: keys of the API have ended; take the setting out, and give each " +
+	"holder a token: archivist token create NAME --role ROLE"
 
 // listed is a list of audiences or claims.
 var listed = regexp.MustCompile(`^[\x21-\x2b\x2d-\x7e]{1,100}(,[\x21-\x2b\x2d-\x7e]{1,100})*$`)
@@ -64,15 +70,29 @@ func (s Settings) checkIssuer() (wrong []error) {
 	return wrong
 }
 
-// issuer puts the settings of the issuer into the environment of the API.
-func (s Settings) issuer(env map[string]*string) {
-	for name, value := range map[string]string{boot.EnvIssuer: s.Issuer.URL,
-		boot.EnvAudience: s.Issuer.Audience,
-		boot.EnvClaim:    strings.TrimSpace(s.Issuer.Claim),
-		boot.EnvClient:   s.Issuer.Client,
-		boot.EnvScopes:   s.Issuer.Scopes} {
+// verifying is the environment of the functions that verify tokens of the issuer.
+func (is Issuer) verifying() map[string]*string {
+	return set(map[string]string{
+		authorizer.EnvIssuer:   is.URL,
+		authorizer.EnvAudience: is.Audience,
+		authorizer.EnvClaim:    strings.TrimSpace(is.Claim),
+	})
+}
+
+// signingIn is that of the API, which says in addition where people sign in.
+func (is Issuer) signingIn() map[string]*string {
+	env := is.verifying()
+	maps.Copy(env, set(map[string]string{boot.EnvClient: is.Client, boot.EnvScopes: is.Scopes}))
+	return env
+}
+
+// set are the variables that have a value.
+func set(all map[string]string) map[string]*string {
+	env := map[string]*string{}
+	for name, value := range all {
 		if value != "" {
 			env[name] = jsii.String(value)
 		}
 	}
+	return env
 }

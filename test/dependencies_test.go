@@ -20,7 +20,7 @@ var (
 	released = regexp.MustCompile(`^\S+, (?:(20\d\d-\d\d-\d\d)(?: or later)?|not known)$`)
 	alive    = regexp.MustCompile(`^(no|not known|yes)(?:: (\S.{19,}\.))?$`)
 	lookedUp = regexp.MustCompile(`Looked up on (20\d\d-\d\d-\d\d)\.`)
-	pins     = regexp.MustCompile(`(?m)^([\w.-]+)==\d|"([^"]+)": "\d|<artifactId>([^<]+)</artifactId>\s*<version>\d+\.|(@\S+) \d`)
+	pins     = regexp.MustCompile(`(?m)^([\w.-]+)==\d|"([^"]+)": "\d|<artifactId>([^<]+)</artifactId>\s*<version>\d+\.|(@\S+|htmx\.org) \d`)
 )
 
 // direct are the modules of a go.mod that the code imports, and those of its tools.

@@ -30,20 +30,21 @@ var wings = []struct {
 	{"components", "kernel formats events objects ingest", "assembly lines of items"},
 	{"views", "kernel formats events objects ingest", "what is made from events, to be read"},
 	{"api/v1", "kernel formats ingest", "the wire, without AWS, so that the command line needs none"},
+	{"console", "kernel api/v1", "pages in a browser, made by a client of the API"},
 	{"research", "kernel formats events api/v1", "who looks for what in which recording"},
 	{"api", "kernel formats events objects ingest revisions components views api/v1 research", "routes"},
-	{"app", "kernel aws events objects ingest revisions components views api/v1 research api",
+	{"app", "kernel aws events objects ingest revisions components views api/v1 console research api",
 		"handlers of functions, and how everything is wired"},
 }
 
 // withoutAWS are the wings and packages that use nothing of AWS's SDK.
-var withoutAWS = regexp.MustCompile(`^pkg/(formats/.*|api/v1|ingest|kernel/(fault|backoff|graph|source|terminal))$`)
+var withoutAWS = regexp.MustCompile(`^pkg/(formats/.*|api/v1(/.*)?|ingest|kernel/(fault|backoff|graph|source|terminal))$`)
 
 // wingOf returns the wing of a folder or of an import, "" if it has none.
 func wingOf(dir string) string {
 	rest, _ := strings.CutPrefix(strings.TrimPrefix(dir, "archivist/"), "pkg/")
-	if rest == "api/v1" {
-		return rest
+	if rest == "api/v1" || strings.HasPrefix(rest, "api/v1/") {
+		return "api/v1"
 	}
 	name, _, _ := strings.Cut(rest, "/")
 	return name

@@ -36,6 +36,7 @@ type startCmd struct {
 	Keep     string   `placeholder:"FOLDER" help:"${help_keep}"`
 	Issuer   bool     `help:"${help_issuer}"`
 	Accounts string   `placeholder:"FILE" help:"${help_accounts}"`
+	Origins  []string `name:"cors-origin" placeholder:"ORIGIN" help:"${help_origins}"`
 	Function []string `placeholder:"NAME=COMMAND" sep:"none" help:"${help_function}"`
 	Verbose  bool     `short:"v" help:"Show what the system and the functions log."`
 }
@@ -55,6 +56,7 @@ func (c *startCmd) Run(ctx context.Context) error {
 		Keep:     c.Keep,
 		Issuer:   c.Issuer || c.Accounts != "",
 		Accounts: c.Accounts,
+		Origins:  c.Origins,
 		Verbose:  c.Verbose,
 		Folder:   here,
 		Out:      os.Stdout,
@@ -155,6 +157,8 @@ func main() {
 		"help_issuer": "Demand tokens, and start an issuer on the port + 15 that signs in everybody " +
 			"without a password.",
 		"help_accounts": "Who can sign in at the issuer: a file of JSON. It implies --issuer.",
+		"help_origins": "Let scripts of web pages of an origin call the API and send files, e.g. " +
+			"http://localhost:3000. Can be repeated.",
 		"help_function": "Run a program, or the Go program in a folder, as a Lambda function. Can be repeated.",
 	}
 

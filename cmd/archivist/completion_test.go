@@ -24,8 +24,8 @@ func TestCandidates(t *testing.T) {
 	c := with(t, "")
 	c.Env["HOME"] = home
 	for line, want := range map[string]string{
-		"": "submit batch job object collection queue operation event consumer component archive research doctor " +
-			"explain login logout whoami demo config completion help",
+		"": "submit batch job object collection status queue operation event consumer component archive research " +
+			"settings doctor explain login logout whoami token demo config completion help",
 		"j":                                   "job",
 		"job re":                              "receipt release requeue",
 		"job list --st":                       "--state",
@@ -41,7 +41,7 @@ func TestCandidates(t *testing.T) {
 		"submit https://example.org --type b": "batch-manifest",
 		"completion ":                         "bash zsh fish",
 		"help ex":                             "exit-codes",
-		"object reindex --a":                  "--api --api-key --all --again",
+		"object reindex --a":                  "--api --all --again",
 		"job show ":                           "",
 		"batch check-manifest ":               "",
 	} {

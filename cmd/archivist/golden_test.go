@@ -228,6 +228,11 @@ var golden = map[string]commandLine{
 	"login":                   {"login --device", "subject"}, // there is no issuer
 	"logout":                  {"logout", ""},
 	"whoami":                  {"whoami", "subject,grants,expires"},
+	"token-create":            {"token create hook --role viewer --days 9 --reason new", "id,token"},
+	"token-list":              {"token list --state active", "id,name,used"},
+	"token-revoke":            {"token revoke hook --reason gone", "state,revokedBy"},
+	"token-show":              {"token show hook", "name,expires"},
+	"job-counts":              {"job counts", "collections,all"},
 	"job-list":                {"job list -c maps", "id,state,message"},
 	"job-list-batch":          {"job list -b " + batch1 + " --state FAILED --limit 1", "id,identifiers"},
 	"job-list-failed":         {"job list -c maps --state failed", "id,message"},
@@ -276,6 +281,8 @@ var golden = map[string]commandLine{
 	"collection-statistics":      {"collection statistics", "collection,downloads"},
 	"queue-pause-storage":        {"queue pause-storage --reason network", "summary,changed"},
 	"queue-resume-storage":       {"queue resume-storage --reason network", "summary,changed"},
+	"settings":                   {"settings", "version,items"},
+	"status":                     {"status", "at,attention,sections"},
 	"submit":                     {"submit https://example.org/map.tif -c maps --local-id map-17", "id,warnings"},
 	"submit-files":               {"submit letters -c maps", "id,upload,files,bytes"},
 	"submit-dry-run": {
@@ -484,6 +491,7 @@ func (g commandLine) run(t *testing.T, c *commandtest.Console, width int, flags,
 	if width > 0 {
 		text += c.Seen()
 		forPrograms := strings.HasPrefix(g.line, "research export") || g.line == "archive workflow schema" ||
+			strings.HasPrefix(g.line, "token create") ||
 			strings.HasSuffix(g.line, " --csv")
 		if !forPrograms {
 			fits(t, width, c.Out.String())

@@ -42,6 +42,7 @@ type cli struct {
 	Object     objects.Cmd   `cmd:"" help:"List preserved objects, get their content, see how well they are preserved."`
 	Collection collectionCmd `cmd:"" help:"Show and set the profiles of collections; show their statistics."`
 
+	Status    jobs.StatusCmd    `cmd:"" help:"Show what needs a person, what waits and what runs, on one screen."`
 	Queue     jobs.QueueCmd     `cmd:"" help:"Show what runs, what waits and what is held; pause and resume it."`
 	Operation jobs.OperationCmd `cmd:"" help:"List and follow bulk operations; interrupt and continue them."`
 
@@ -52,12 +53,14 @@ type cli struct {
 	Archive   archives.Cmd   `cmd:"" help:"List, register and follow archives, their revisions and their tasks."`
 	Research  research.Cmd   `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
 
-	Doctor  jobs.DoctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
-	Explain command.ExplainCmd `cmd:"" help:"Explain what anything waits for, and what to do."`
+	Settings jobs.SettingsCmd   `cmd:"" help:"Show the release and the settings that the deployment runs with."`
+	Doctor   jobs.DoctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
+	Explain  command.ExplainCmd `cmd:"" help:"Explain what anything waits for, and what to do."`
 
 	Login  account.LoginCmd  `cmd:"" help:"Sign in, with the browser or a code."`
 	Logout account.LogoutCmd `cmd:"" help:"Sign out."`
 	Whoami account.WhoamiCmd `cmd:"" help:"Show who you are for the API, what you may do, and until when."`
+	Token  account.TokenCmd  `cmd:"" help:"Create, list and revoke tokens for hooks and small programs."`
 
 	Demo       demoCmd               `cmd:"" passthrough:"" help:"Run all of Archivist in one process, for trying."`
 	Config     command.ConfigCmd     `cmd:"" help:"Show which API is used, and why."`

@@ -70,7 +70,7 @@ func (s *session) submit(name string) (batch string) {
 // holds: what is submitted waits, and is released after the hold.
 func (s *session) holds() {
 	s.t.Helper()
-	s.do("collection hold maps --until 2h --reason rights", 0)
+	s.do("collection hold maps --until 2h --reason rights --new-collection", 0)
 	first := s.submit("map.txt")
 	s.console.OnWait()
 	s.says("batch show "+first+" --watch", 0, "on hold: archivist explain "+first)

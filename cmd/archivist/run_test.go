@@ -123,7 +123,7 @@ func TestColours(t *testing.T) {
 		c := with(t, "")
 		c.Width = k.width
 		c.Env[k.env] = "dumb"
-		c.Want(t, "config", 0, "key")
+		c.Want(t, "config", 0, "token")
 		if got := strings.Contains(c.Out.String(), code); got != k.colours {
 			t.Errorf("%+v: %q", k, c.Out.String())
 		}
@@ -208,18 +208,18 @@ func TestBrokenConfig(t *testing.T) {
 	c.Want(t, "queue --api http://127.0.0.1:1", 7, "does not answer")
 }
 
-// TestKeyIsNotPrinted: archivist config says where the key is from, and a file that
+// TestTokenIsNotPrinted: archivist config says where the token is from, and a file that
 // others can read is warned of.
-func TestKeyIsNotPrinted(t *testing.T) {
+func TestTokenIsNotPrinted(t *testing.T) {
 	home := commandtest.EmptyHome(t)
 	file := filepath.Join(home, ".config", "archivist", "config.yaml")
-	commandtest.Write(t, file, "default: live\nprofiles:\n  live: {api: https://live, key: SECRET}\n")
+	commandtest.Write(t, file, "default: live\nprofiles:\n  live: {api: https://live, token: SECRET}\n")
 	if err := os.Chmod(file, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	c := with(t, "")
 	c.Env = map[string]string{"HOME": home}
-	for _, line := range []string{"config", "config --json all", "--api-key SECRET config"} {
+	for _, line := range []string{"config", "config --json all"} {
 		code := c.Run(line)
 		if text := c.Out.String() + c.Err.String(); code != 0 || strings.Contains(text, "SECRET") ||
 			!strings.Contains(text, "https://live") ||

@@ -48,7 +48,8 @@ func TestSession(t *testing.T) {
 		s.console.Env["ARCHIVIST_API"]: "https://archive.example.org",
 	}
 
-	submit := "submit " + source.URL + "/ghent.checkm --collection maps --local-id map-17 --what Ghent"
+	submit := "submit " + source.URL + "/ghent.checkm --collection maps --local-id map-17 --what Ghent " +
+		"--new-collection"
 	s.do(submit+" --dry-run", 0)
 	s.do(submit+" --watch", 4) // the manifest has a wrong digest
 	jobs, err := s.client.Jobs(t.Context(), v1.Filter{Collection: "maps"})
@@ -114,7 +115,7 @@ func newSession(t *testing.T) *session {
 	}
 	m := queuetest.New(tabletest.Table(tabletest.New()), now, 50)
 	stages := stagetest.New(m, s3.URL)
-	handler := &api.API{Queue: m.Queue, Inventory: stages.Inventory, Collections: stages.Collections,
+	handler := &api.API{Open: true, Queue: m.Queue, Inventory: stages.Inventory, Collections: stages.Collections,
 		Root: stages.Root, Work: stages.Work.Bucket, Identity: stages.Identity(), Log: m.Queue.Log}
 	srv := httptest.NewServer(handler.Handler())
 	t.Cleanup(srv.Close)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"archivist/cmd/archivist/command/commandtest"
+	"archivist/localstack"
 	"archivist/localstack/issuer"
 	"archivist/pkg/app/inprocess"
 	"archivist/pkg/kernel/signin"
@@ -192,7 +193,7 @@ func TestProgram(t *testing.T) {
 		g.console.Env["ARCHIVIST_TOKEN"] = g.session().Access
 		g.want("whoami", 0, "alma")
 		g.console.Env["ARCHIVIST_TOKEN"] = "nonsense"
-		g.want("whoami", 9, "cannot be read")
+		g.want("whoami", 9, "no token that is accepted")
 		delete(g.console.Env, "ARCHIVIST_TOKEN")
 		g.want("whoami --api http://archive.example.org", 2, "https only")
 		g.console.Env["ARCHIVIST_CLIENT_SECRET"] = "another-secret-than-its-own"
@@ -219,4 +220,29 @@ func TestNoIssuer(t *testing.T) {
 	c.HTTP, c.Env["HOME"] = system.HTTP(), home
 	c.Want(t, "login", 3, "has no issuer of tokens")
 	c.Want(t, "whoami", 0, "administrator")
+}
+
+// TestStartedHere: in the folder of what make run has started, commands act as the program that it names, until
+// somebody signs in, and again afterwards. Its secret goes to its own API only.
+func TestStartedHere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuarded(t, "alma")
+		m := issuer.Default().Machines[0]
+		o := localstack.Outputs{APIURL: apiAt, ClientID: m.ID, ClientSecret: m.Secret}
+		if err := o.Publish("."); err != nil {
+			t.Fatal(err)
+		}
+		g.want("whoami", 9, "archivist login") // the environment names the API
+		delete(g.console.Env, "ARCHIVIST_API")
+		g.want("whoami", 0, "harvester")
+		g.want("config --json all", 0, `"tokenFrom": "make run"`)
+		g.want("login", 0, "alma")
+		g.want("whoami", 0, "alma")
+		g.want("logout", 0, "Signed out.")
+		g.want("whoami", 0, "harvester")
+		g.want("whoami --api "+apiAt, 9, "archivist login")
+		if strings.Contains(g.console.Both.String(), m.Secret) {
+			t.Errorf("it is printed: %s", &g.console.Both)
+		}
+	})
 }

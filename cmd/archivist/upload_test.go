@@ -79,7 +79,7 @@ func TestUpload(t *testing.T) {
 	net := &fragile{sent: map[string]int{}}
 	c := with(t, d.APIURL)
 	c.HTTP = &http.Client{Transport: net}
-	const line = "submit letters -c maps --local-id letters --what Letters"
+	const line = "submit letters -c maps --local-id letters --what Letters --new-collection"
 	run := func(last int) int {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

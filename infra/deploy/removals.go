@@ -38,16 +38,17 @@ type template struct {
 
 // stateful are the types of resources that have, or are, what nothing can make again: messages, rows, objects, keys.
 var stateful = []string{"AWS::SQS::Queue", "AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable", "AWS::S3::Bucket",
-	"AWS::ApiGateway::ApiKey", "AWS::KMS::Key", "AWS::SNS::Topic", "AWS::Events::EventBus"}
+	"AWS::ApiGateway::ApiKey", "AWS::KMS::Key", "AWS::SNS::Topic", "AWS::Events::EventBus",
+	"AWS::Cognito::UserPool"}
 
 // lists are settings whose values are names, separated by commas: each that is missing is taken away. What follows a
 // "=" does not belong to the name.
-var lists = []string{"researchProjects", "apiKeys", "consumerTargets", "componentTasks"}
+var lists = []string{"researchProjects", "apiKeys", "machineRoles", "consumerTargets", "componentTasks"}
 
 // single are settings that are not to change by mistake: what they name would no longer be used, and what was written
 // would be looked for in another place or under another name.
 var single = []string{"naan", "shoulder", "table", "tableStream", "replicaBucket", "replicaRegion", "searchDomain",
-	"secretsKey", "revisionQueue"}
+	"secretsKey", "revisionQueue", "tokenIssuer"}
 
 // removals say what a deployment would take away, in order, one line each.
 func removals(old, next map[string]template) (lines []string) {

@@ -7,13 +7,14 @@ import (
 )
 
 // APITools are programs that work on the API's description and its page. All but Env are
-// paths of programs.
+// paths of files.
 type APITools struct {
 	Validator string   // openapi-spec-validator
 	Linter    string   // Redocly's command line
 	Generator string   // openapi-python-client
 	Python    string   // with what a generated client needs
 	Chromium  string   // for x86-64
+	Axe       string   // the script of axe-core, which judges whether everybody can use a page
 	Env       []string // of Chromium: where its libraries and fonts are
 }
 
@@ -28,6 +29,7 @@ func (c Checkout) InstallAPITools(ctx context.Context) (APITools, error) {
 		Python:    filepath.Join(bin, "python"),
 		Linter:    filepath.Join(dir, "node_modules", ".bin", "redocly"),
 		Chromium:  filepath.Join(browser, "chromium"),
+		Axe:       filepath.Join(dir, "node_modules", "axe-core", "axe.min.js"),
 		Env: []string{"LD_LIBRARY_PATH=" + filepath.Join(browser, "al2023", "lib"), "HOME=" +
 			browser,
 			"FONTCONFIG_FILE=" + filepath.Join(browser, "fonts.conf")},

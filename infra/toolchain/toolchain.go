@@ -196,7 +196,7 @@ func (c Checkout) npm(ctx context.Context, from, into string) error {
 }
 
 // functions that are built for deployment. A test compares the list with the folder.
-var functions = []string{"admin-action", "api", "completed-work", "consumer", "curation",
+var functions = []string{"admin-action", "api", "authorizer", "completed-work", "consumer", "curation",
 	"pending-work", "relay",
 	"revisions", "run-component", "run-stage", "scheduler", "task-control", "task-router",
 	taskRunner}

@@ -79,13 +79,17 @@ func function(ctx context.Context, s *localstack.Stack, folder string) error {
 	return nil
 }
 
-// deployFunction makes the program a function of the local AWS, which finds the API by its environment, and
-// admits it.
+// deployFunction makes the program a function of the local AWS, which finds the API and a token to read there by its
+// environment, and admits it.
 func deployFunction(ctx context.Context, s *localstack.Stack, o localstack.Outputs, name,
 	folder string) (arn string,
 	err error) {
+	token, err := tokenFor(ctx, s, o, "functions", "viewer")
+	if err != nil {
+		return "", err
+	}
 	arn, err = s.Function(ctx, name, folder,
-		map[string]string{"ARCHIVIST_API": strings.TrimSuffix(o.APIURL, "/")})
+		map[string]string{"ARCHIVIST_API": strings.TrimSuffix(o.APIURL, "/"), "ARCHIVIST_TOKEN": token})
 	if err != nil {
 		return "", err
 	}
@@ -109,6 +113,9 @@ func admit(ctx context.Context, s *localstack.Stack, arn string) error {
 
 	// The deployment knows nothing of it.
 	o.SampleURL = sourcesURL(s)
+	if err := startIssuer(ctx, s, &o); err != nil {
+		return err
+	}
 	if err := publish(s, o); err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ func command(ctx context.Context, root string, args []string) error {
 		{"research", 0, 0, func([]string) error { return research(ctx, root) }},
 		{"revisions", 0, 0, func([]string) error { return revisions(ctx, s) }},
 		{"sources", 2, 2, func(args []string) error { return sources(args[0], args[1]) }},
+		{"issuer", 2, 2, func(args []string) error { return serveIssuer(args[0], args[1]) }},
 		{"with", 2, 1000, func(args []string) error { return with(ctx, root, args[0], args[1:]) }},
 	} {
 		if n := len(args) - 1; n >= c.least && n <= c.most && args[0] == c.name {
@@ -70,7 +71,8 @@ func down(ctx context.Context, s *localstack.Stack) error {
 }
 
 // theStack is the stack that make run leaves up. Its port is that of the stack that is up, else PORT, else the
-// usual one: ports of what belongs to it are counted from it.
+// usual one: ports of what belongs to it are counted from it. It demands tokens unless TOKENS is off; one that is up
+// keeps to what it has demanded.
 func theStack(root string) (*localstack.Stack, error) {
 	checkout := toolchain.Checkout{Root: root, Log: &stopwatch{to: os.Stdout, started: time.Now()}}
 	s := &localstack.Stack{
@@ -93,23 +95,23 @@ func theStack(root string) (*localstack.Stack, error) {
 
 	s.Context["consumerTargets"] = strings.Join(known, ",")
 	// A stack that is up is used on its port, whatever PORT says now.
-	text := os.Getenv("PORT")
+	text, demands := os.Getenv("PORT"), os.Getenv("TOKENS") != tokensOff
 	if o, err := s.Load(); err == nil {
+		demands = o.ClientID != ""
 		if u, err := url.Parse(o.EndpointURL); err == nil {
 			text = u.Port()
 		}
 	}
 
-	if text == "" {
-		return s, nil
+	if text != "" {
+		s.Port, err = strconv.Atoi(text)
+		if err != nil || s.Port < 1024 || s.Port > 65000 {
+			return nil, fmt.Errorf("PORT is %q; expected a number from 1024 to 65000", text)
+		}
 	}
-
-	port, err := strconv.Atoi(text)
-	if err != nil || port < 1024 || port > 65000 {
-		return nil, fmt.Errorf("PORT is %q; expected a number from 1024 to 65000", text)
+	if demands {
+		demand(s)
 	}
-
-	s.Port = port
 	return s, nil
 }
 

@@ -31,6 +31,7 @@ type study struct {
 	root   string // of the checkout
 	state  string // the folder of what is up
 	client *v1.Client
+	env    []string // by which researchers sign in
 	// started is shown with the coverage, and bounds the wait.
 	started  time.Time
 	episodes []string // keys
@@ -50,7 +51,8 @@ func research(ctx context.Context, root string) error {
 		root:           root,
 		state:          o.State,
 		started:        time.Now(),
-		client:         &v1.Client{URL: o.APIURL, HTTP: http.DefaultClient, User: "make-research"},
+		client:         o.Client("make-research"),
+		env:            o.Environment(),
 	}
 
 	// Below the state of what is up, so that its end removes the recordings, too.
@@ -162,7 +164,7 @@ func (r *study) start(name string) (*exec.Cmd, error) {
 		filepath.Join(r.state, "research", "cache"),
 		"--allow", "127.0.0.0/8")
 
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), r.env...), log, log
 	return cmd, cmd.Start()
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +31,7 @@ type book struct {
 	client *v1.Client
 	// url is that from which the archive reads, and to which its tasks push.
 	url     string
+	token   string // of the hook; "" = it needs none
 	started time.Time
 }
 
@@ -63,8 +63,13 @@ func revisions(ctx context.Context, s *localstack.Stack) error {
 		root:    s.Root,
 		state:   o.State,
 		started: time.Now(),
-		client:  &v1.Client{URL: o.APIURL, HTTP: http.DefaultClient, User: "make-revisions"},
+		client:  o.Client("make-revisions"),
 		url:     o.SampleURL + "/git/" + sampleArchive + ".git",
+	}
+
+	b.token, err = tokenFor(ctx, s, o, "hook-of-"+sampleArchive, "notifier:"+sampleArchive)
+	if err != nil {
+		return err
 	}
 
 	b.Repository, err = localstack.NewRepository(ctx,
@@ -109,7 +114,8 @@ func (b *book) notify(ctx context.Context) error {
 		return err
 	}
 
-	err = os.WriteFile(hook, fmt.Appendf(nil, hookOfSample, b.client.URL, sampleArchive), 0o755)
+	err = os.WriteFile(hook, fmt.Appendf(nil, hookOfSample, b.authorization(), b.client.URL,
+		sampleArchive), 0o755)
 	if err != nil {
 		return err
 	}
@@ -124,6 +130,14 @@ func (b *book) notify(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// authorization is the option of curl with the token of the hook, and a blank; "" if it needs none.
+func (b *book) authorization() string {
+	if b.token == "" {
+		return ""
+	}
+	return "-H 'Authorization: Bearer " + b.token + "' "
 }
 
 // commits makes the commits, and returns what there is to notify. Other commits may be there from an earlier
@@ -168,7 +182,7 @@ func (b *book) commit(ctx context.Context, n int64) (hash string, err error) {
 const hookOfSample = `#!/bin/sh
 while read -r old new ref; do
   n=$(git rev-list --count --first-parent "$new")
-  curl -sS --max-time 30 -H 'Content-Type: application/json' -d "{\"revision\": $n, \"transaction\": \"$new\"}" \
+  curl -sS --max-time 30 %s-H 'Content-Type: application/json' -d "{\"revision\": $n, \"transaction\": \"$new\"}" \
     '%s/v1/archives/%s/revisions' </dev/null >/dev/null 2>&1 &
 done
 `

@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
 
 	"archivist/localstack"
-	v1 "archivist/pkg/api/v1"
+	"archivist/localstack/issuer"
 )
 
 // run brings everything up, submits the sample, and shows it when it is preserved. Everything outlives this
@@ -32,6 +31,10 @@ func run(ctx context.Context, s *localstack.Stack) error {
 	}
 
 	o.SampleURL = sourcesURL(s)
+	if err := startIssuer(ctx, s, &o); err != nil {
+		return err
+	}
+
 	if err := publish(s, o); err != nil {
 		return err
 	}
@@ -42,8 +45,7 @@ func run(ctx context.Context, s *localstack.Stack) error {
 	}
 
 	fmt.Fprintln(s.Log, "submitting the sample objects")
-	client := &v1.Client{URL: o.APIURL, HTTP: http.DefaultClient}
-	ids, err := localstack.SubmitSample(ctx, client, o.SampleURL, "make run")
+	ids, err := localstack.SubmitSample(ctx, o.Client(""), o.SampleURL, "make run")
 	if err != nil {
 		return err
 	}
@@ -64,10 +66,26 @@ Archivist is up, after %d seconds. Next:
   dist/archivist --help             the command line
   %s/docs
                                     the API
-  make stop                         stop it and delete its data
-`, int(time.Since(started).Seconds()), o.APIURL)
+  http://%s.execute-api.localhost:%d/prod/console/
+                                    the console, in a browser
+%s  make stop                         stop it and delete its data
+`, int(time.Since(started).Seconds()), o.APIURL, o.All["apiId"], s.Port, asWhom(o))
 
 	return nil
+}
+
+// asWhom says as whom commands act, and who else one can be; "" if the API demands no tokens.
+func asWhom(o localstack.Outputs) string {
+	if o.ClientID == "" {
+		return ""
+	}
+	text := fmt.Sprintf(`  dist/archivist login              be another than %s, which is an administrator;
+                                    it asks for no password:
+`, o.ClientID)
+	for _, u := range issuer.Default().Users {
+		text += fmt.Sprintf("                                      %s\n", u.Name)
+	}
+	return text
 }
 
 // archivist runs the command line of a checkout (dist/archivist) on what is up, which it finds by the published
@@ -86,7 +104,7 @@ func portsAreFree(s *localstack.Stack) error {
 		return nil // it is up already
 	}
 
-	for _, port := range []int{s.Port, sourcesPort(s)} {
+	for _, port := range []int{s.Port, sourcesPort(s), issuerPort(s)} {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return fmt.Errorf("port %d is in use by another program; "+

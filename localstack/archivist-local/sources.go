@@ -32,11 +32,18 @@ func sources(address, repositories string) error {
 	}).ListenAndServe()
 }
 
-// startSources starts the web server, which outlives this process, unless it is up. It is up when it answers
-// with a manifest of the sample, which no other program has.
+// startSources starts the web server unless it is up: it answers with a manifest of the sample, which no other program
+// has.
 func startSources(ctx context.Context, s *localstack.Stack) error {
+	return startServer(ctx, s, "sources", sourcesPort(s), "/manifests/maps.checkm?round=0", s.State("repositories"))
+}
+
+// startServer starts this program again, with a command that serves on a port of the stack and has one argument more,
+// unless it is up: then a path answers. It outlives this process.
+func startServer(ctx context.Context, s *localstack.Stack, name string, port int, path, argument string) error {
+	address := fmt.Sprintf("127.0.0.1:%d", port)
 	up := func() bool {
-		resp, err := http.Get(sourcesURL(s) + "/manifests/maps.checkm?round=0")
+		resp, err := http.Get("http://" + address + path)
 		if err != nil {
 			return false
 		}
@@ -52,10 +59,7 @@ func startSources(ctx context.Context, s *localstack.Stack) error {
 		return err
 	}
 
-	// It runs this program again, with the command sources.
-	address := fmt.Sprintf("127.0.0.1:%d", sourcesPort(s))
-	if err := s.Detach("sources", os.Environ(), program, "sources", address,
-		s.State("repositories")); err != nil {
+	if err := s.Detach(name, os.Environ(), program, name, address, argument); err != nil {
 		return err
 	}
 
@@ -70,6 +74,5 @@ func startSources(ctx context.Context, s *localstack.Stack) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("the web server for local content did not start; its log is %s",
-		s.State("sources.log"))
+	return fmt.Errorf("the server of the %s did not start; its log is %s", name, s.State(name+".log"))
 }

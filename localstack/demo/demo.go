@@ -30,6 +30,8 @@ type Options struct {
 	Issuer bool
 	// Accounts is the file of who can sign in there, as issuer.Read reads it; "" = issuer.Default.
 	Accounts string
+	// Origins are those of web pages whose scripts may call the API, and send files.
+	Origins []string
 	// Verbose: logs go to Out, too.
 	Verbose bool
 	Folder  string    // in and below which the command line finds the demo; "" = nowhere
@@ -53,6 +55,9 @@ type Demo struct {
 	serving   sync.WaitGroup
 	published bool
 }
+
+// System is the system that runs, for tests that break something in it.
+func (d *Demo) System() *inprocess.System { return d.system }
 
 // functions are the programs that run as functions, by their names.
 type functions struct {

@@ -32,6 +32,7 @@ func (d *Demo) Hint(took time.Duration) {
 Archivist is up, after %.1f seconds. Mails appear here; logs are in %s.
   %s         the API
   %s/docs    its documents
+  %s/console/    the console, in a browser
 
 Next, in another terminal:
 %s%s  dist/archivist queue
@@ -42,5 +43,5 @@ Next, in another terminal:
   make research; make revisions          clips in recordings; tasks for commits
 
 %s Ctrl-C ends it.
-`, "\n"), took.Seconds(), d.state.log.Name(), d.APIURL, d.APIURL, find, sign, kept)
+`, "\n"), took.Seconds(), d.state.log.Name(), d.APIURL, d.APIURL, d.APIURL, find, sign, kept)
 }

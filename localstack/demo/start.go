@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"archivist/localstack"
@@ -142,6 +143,8 @@ func (d *Demo) start() error {
 		ResearchTimes: localstack.ResearchTimes,
 		Revisions:     true,
 		Issuer:        d.issuer,
+		Origins:       d.options.Origins,
+		Console:       []string{d.APIURL, strings.Replace(d.APIURL, "127.0.0.1", "localhost", 1)},
 		Each:          tick,
 		Listen:        d.address(portOfBuckets),
 		Dir:           d.state.scratch,

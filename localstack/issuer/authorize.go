@@ -35,7 +35,7 @@ func (i *Issuer) askWho(w http.ResponseWriter, r *http.Request) {
 	}
 	show(w, http.StatusOK, page{Title: "Sign in", Action: "/authorize", Hidden: hidden,
 		Users: i.settings.Accounts.Users,
-		Text:  "The command line asks to act for you. Who are you?"})
+		Text:  who(a.Get("redirect_uri")) + " asks to act for you. Who are you?"})
 }
 
 // authorize gives out a code, if the person agrees. The request is checked again: it comes from
@@ -113,7 +113,16 @@ func allowed(scopes []string) bool {
 	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(Scopes(), s) })
 }
 
-// redirects reports whether a URL is that of the command line: exactly, but for the port.
+// who is what asks, by where it is told the answer.
+func who(to string) string {
+	if u, err := url.Parse(to); err == nil && strings.HasSuffix(u.Path, consolePath) {
+		return "The console"
+	}
+	return "The command line"
+}
+
+// redirects reports whether a URL is that of the command line, or of a console on this machine: exactly, but for the
+// port, and what a gateway has before the path of the console.
 func redirects(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Port() == "" {
@@ -121,7 +130,10 @@ func redirects(text string) bool {
 	}
 	host, _, err := net.SplitHostPort(u.Host)
 	u.Host = host
-	return err == nil && u.String() == redirect && strings.HasPrefix(text, "http://"+host+":")
+	local := host == "127.0.0.1" || host == "localhost" || strings.HasSuffix(host, ".localhost") // RFC 6761
+	console := local && strings.HasSuffix(u.Path, consolePath) && u.String() == "http://"+host+u.Path
+	mine := u.String() == redirect || console
+	return err == nil && mine && strings.HasPrefix(text, "http://"+host+":")
 }
 
 // redirect tells the client, by the browser.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"archivist/pkg/kernel/access"
+	"archivist/pkg/kernel/fault"
 )
 
 // Claims are the claims with grants: that of people, and that of programs, as Cognito has them.
@@ -31,6 +32,10 @@ func Scopes() []string { return []string{"openid", "profile", "offline_access"} 
 
 // redirect is where the command line listens; its port is any (RFC 8252, section 7.3).
 const redirect = "http://127.0.0.1/callback"
+
+// consolePath is the end of the path where a console on this machine is told the answer, on any port: a gateway can
+// have a path of its own before it.
+const consolePath = "/console/callback"
 
 // Settings are those of an issuer.
 type Settings struct {
@@ -51,6 +56,19 @@ type Issuer struct {
 	codes   expiring[*code]
 	devices expiring[*device] // by the code of the device
 	grants  expiring[*grant]
+}
+
+// Machine is a token for a machine, without a request: for who has started the issuer, and for tests. A NotFound: it
+// has no account.
+func (i *Issuer) Machine(id string) (string, error) {
+	m := i.settings.Accounts.machine(id)
+	if m == nil {
+		return "", fault.New(fault.NotFound, "issuer: there is no machine %q", id)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out, err := i.forMachine(m, nil)
+	return out.Access, err
 }
 
 // Rotate signs with other keys from now on. Those before are published until the last token that

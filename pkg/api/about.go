@@ -26,6 +26,8 @@ type about struct {
 	states      []string // that its parameter "state" can have
 	redirect    string   // the media type of what it redirects to
 	document    any      // an example of that
+	table       string   // what it is as CSV: it has that form, too
+	form        bool     // it takes a form of Merritt, and answers as Merritt does
 }
 
 // needs is the lowest role that a caller needs. The zero value is closed: an operation that names no role is the
@@ -62,6 +64,9 @@ func (a about) anyOf() string {
 	return all[0]
 }
 
+// bearerScheme is the name of the only way to say who calls.
+const bearerScheme = "bearer"
+
 // secure names the roles that can call the operation: any of them is enough ("Security Requirement
 // Object"). It also ends the description with a sentence about them.
 func (a about) secure(op *huma.Operation) {
@@ -71,13 +76,11 @@ func (a about) secure(op *huma.Operation) {
 		op.Description += "\n\nRole: none is needed, and no token."
 		return
 	}
-	for _, scheme := range []string{"bearer", "apiKey"} {
-		if a.anyone {
-			op.Security = append(op.Security, map[string][]string{scheme: {}})
-			continue
-		}
+	if a.anyone {
+		op.Security = []map[string][]string{{bearerScheme: {}}}
+	} else {
 		for _, r := range a.roles() {
-			op.Security = append(op.Security, map[string][]string{scheme: {string(r)}})
+			op.Security = append(op.Security, map[string][]string{bearerScheme: {string(r)}})
 		}
 	}
 	says := a.anyOf()

@@ -21,23 +21,8 @@ const (
 	viewer        = access.Viewer
 )
 
-// Verifies verifies a bearer token; access.Verifier does it. An error that is not an Unavailable has
-// access.ErrUnauthenticated, and its text is for the caller.
-type Verifies interface {
-	Verify(ctx context.Context, token string) (access.Identity, error)
-}
-
-// keyed is the key of a context for the id of the API key, calling that for the identity.
-type (
-	keyed   struct{}
-	calling struct{}
-)
-
-// WithKey says with which key a request came: by its id, which the gateway knows when it has verified
-// the key. What the request itself says must not get here.
-func WithKey(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, keyed{}, id)
-}
+// calling is the key of a context for the identity.
+type calling struct{}
 
 // identityOf is who makes a request, as identified found out. Without it, nobody, who may do nothing.
 func identityOf(ctx context.Context) access.Identity {
@@ -62,49 +47,60 @@ func (a *API) identified(c huma.Context, next func(huma.Context)) {
 	next(huma.WithValue(c, calling{}, x))
 }
 
-// identify is who calls: the subject of the bearer token, or else the API key, or else, where calls need neither,
-// anybody, who may do everything.
+// identify is who calls: the subject of the bearer token, or else, where the API is open, anybody, who may do
+// everything. A token is verified there, too.
 func (a *API) identify(c huma.Context) (x access.Identity, err error) {
 	r, _ := humago.Unwrap(c)
-	id, _ := c.Context().Value(keyed{}).(string)
-	tokens := bearers(r)
+	tokens := sentBy(r, operations[c.Operation().OperationID].form)
 	switch {
 	case len(tokens) > 1:
 		return x, access.Refused("Authorization: expected one token, found several")
 	case len(tokens) > 0:
 		return a.bearer(c, tokens[0])
-	case id != "" && a.Keys != nil:
-		return a.Keys[id],
-			nil // an id that is not known has no grants: the key was made outside of the deployment
-	case a.Keys == nil && a.Issuer == nil:
+	case a.Open:
 		return access.Identity{Grants: []access.Grant{{Role: administrator}}}, nil
+	case c.Header("x-api-key") != "":
+		return x, access.Refused(noKeys)
 	}
-	return x, access.Refused("the call does not say who makes it; send a token in the header " +
-		"Authorization: Bearer TOKEN, or a key of the deployment in the header x-api-key")
+	return x, access.Refused(noToken)
 }
 
-// bearers are the bearer tokens of a request. What else is in the header Authorization is not for us: a proxy before
-// the API can have a scheme of its own.
-func bearers(r *http.Request) (tokens []string) {
+// sent is a token of a request. With the scheme Basic it has the name that the client says it has.
+type sent struct {
+	token, name string
+	basic       bool
+}
+
+// sentBy are the tokens of a request: those of the scheme Bearer, and, where Merritt's clients call, of Basic. What
+// else is in the header Authorization is not for us: a proxy before the API can have a scheme of its own.
+func sentBy(r *http.Request, basic bool) (tokens []sent) {
 	for _, value := range r.Header.Values("Authorization") {
-		scheme, token, _ := strings.Cut(strings.TrimSpace(value), " ")
-		if strings.EqualFold(scheme, "Bearer") {
-			tokens = append(tokens, strings.TrimSpace(token))
+		scheme, _, _ := strings.Cut(strings.TrimSpace(value), " ")
+		ofBasic := strings.EqualFold(scheme, "Basic")
+		token, name, ok := access.Credentials(value)
+		if ok && !ofBasic || ofBasic && basic {
+			tokens = append(tokens, sent{token, name, ofBasic})
 		}
 	}
 	return tokens
 }
 
-// bearer is the identity of a token.
-func (a *API) bearer(c huma.Context, token string) (x access.Identity, err error) {
+// bearer is the identity of a token. With the scheme Basic, the user is the name of the token: so a token that was
+// copied to another program is not taken for that of its user.
+func (a *API) bearer(c huma.Context, s sent) (x access.Identity, err error) {
 	switch {
 	case c.Header(v1.UserHeader) != "":
 		return x, fault.New(fault.Invalid,
 			"%s: who calls is the subject of the token; leave the header out", v1.UserHeader)
-	case a.Issuer == nil:
-		return x, access.Refused("this deployment has no issuer of tokens")
+	case a.Authenticator == nil:
+		return x, access.Refused("this deployment takes no tokens")
 	}
-	return a.Issuer.Verify(c.Context(), token)
+	x, err = a.Authenticator.Verify(c.Context(), s.token)
+	if err == nil && s.basic && s.name != x.Name {
+		return access.Identity{}, access.Refused("Authorization: the user of Basic is not the name of the token; " +
+			"send the name that archivist token list shows, and the token as the password")
+	}
+	return x, err
 }
 
 // roleOf is the role of an identity for actions, which have rules of their own: some need an administrator.

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"archivist/pkg/api"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/access"
@@ -21,12 +21,13 @@ import (
 	"archivist/pkg/revisions/revision"
 )
 
-// keys are what the keys of a test allow.
-var keys = map[string]access.Identity{"theirs": granted("administrator"),
+// programs are whose the tokens of a test are, by their texts; "none" is a good token that gives nothing.
+var programs = tokens{"theirs": granted("administrator"),
 	"one":   granted("researcher:jingles"),
 	"other": granted("researcher:songs"), "hook": granted("notifier:maps"),
-	"hooks": granted("notifier:songs"),
-	"named": {Name: "bench-3", Grants: granted("administrator").Grants}}
+	"hooks": granted("notifier:songs"), "none": {Subject: "token:3"},
+	"operator": granted("operator"), "viewer": granted("viewer"),
+	"named": {Subject: "token:1", Name: "bench-3", Grants: granted("administrator").Grants}}
 
 // granted is an identity with grants.
 func granted(grants ...string) (x access.Identity) {
@@ -40,24 +41,26 @@ func granted(grants ...string) (x access.Identity) {
 	return x
 }
 
-// keyed serves the API behind a gateway that takes a key's id for the key.
-func keyed(t *testing.T) (c *v1.Client, q *queue.Queue) {
+// guarded serves the API for the tokens of programs, and the client has that of an administrator.
+func guarded(t *testing.T) (c *v1.Client, q *queue.Queue) {
 	a, waits := service(through)
-	a.Keys = keys
-	h := a.Handler()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(api.WithKey(r.Context(), r.Header.Get("x-api-key"))))
-	}))
+	a.Authenticator, a.Open = programs, false
+	srv := httptest.NewServer(a.Handler())
 	t.Cleanup(srv.Close)
 	inboxes[srv.URL] = waits
-	return &v1.Client{URL: srv.URL, Key: "theirs", HTTP: srv.Client()}, a.Queue
+	return &v1.Client{URL: srv.URL, Bearer: as("theirs"), HTTP: srv.Client()}, a.Queue
 }
 
-// TestEventsNameTheKey: who acts is named by the key, which was verified, with the name that the request gives.
-func TestEventsNameTheKey(t *testing.T) {
-	c, _ := keyed(t)
-	c.Key = "named"
-	for user, want := range map[string]string{"": "the key bench-3", "ann": `the key bench-3 (unverified: "ann")`} {
+// as is a token for a client.
+func as(token string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) { return token, nil }
+}
+
+// TestEventsNameTheToken: who acts is named by the token, which was verified; a name that the client has is not sent.
+func TestEventsNameTheToken(t *testing.T) {
+	c, _ := guarded(t)
+	c.Bearer = as("named")
+	for _, user := range []string{"", "ann"} {
 		c.User = user
 		name := "one" + user
 		_, err := c.PutCollection(t.Context(), name, v1.Profile{})
@@ -66,8 +69,8 @@ func TestEventsNameTheKey(t *testing.T) {
 		}
 		var page v1.List[v1.Event]
 		err = c.Call(t.Context(), "GET", "/v1/collections/"+name+"/events", nil, &page)
-		if err != nil || len(page.Items) == 0 || page.Items[0].Actor != want {
-			t.Errorf("%+v, %v; want %s", page, err, want)
+		if err != nil || len(page.Items) == 0 || page.Items[0].Actor != `token:1 ("bench-3")` {
+			t.Errorf("%+v, %v", page, err)
 		}
 	}
 }
@@ -82,10 +85,10 @@ var ofResearchers = []string{"POST /v1/research/{project}/hello", "POST /v1/rese
 	"POST /v1/research/{project}/next", "POST /v1/research/{project}/accept", "POST /v1/research/{project}/reports",
 	"GET /v1/research/{project}/leases/{lease}"}
 
-// TestRoles: the document says of each operation which roles can call it, by either scheme, and an unknown key, or
+// TestRoles: the document says of each operation which roles can call it, and a token without grants, or
 // none, is for nothing.
 func TestRoles(t *testing.T) {
-	c, _ := keyed(t)
+	c, _ := guarded(t)
 	n := 0
 	operationsOf(document(t), func(name string, op object) {
 		n++
@@ -94,22 +97,28 @@ func TestRoles(t *testing.T) {
 		}
 		method, path, _ := strings.Cut(name, " ")
 		opened := slices.Contains(ofResearchers, name)
-		for key, want := range map[string]string{"none": "forbidden", "": "unauthenticated"} {
-			if key == "none" && name == "GET /v1/whoami" {
+		for token, want := range map[string]string{"none": "forbidden", "": "unauthenticated"} {
+			if token == "none" && name == "GET /v1/whoami" {
 				continue // who may do nothing can ask for that
 			}
-			resp, text := ask(t, method, c.URL+pathOf.Replace(path), "{}", "x-api-key", key)
+			resp, text := ask(t, method, c.URL+pathOf.Replace(path), "{}", "Authorization",
+				strings.TrimSuffix("Bearer "+token, "Bearer "))
 			var p v1.Problem
 			_ = json.Unmarshal([]byte(text), &p) // other answers are none
+			if out, is := ofMerritt(text); is {
+				p = v1.Problem{Status: out.HTTP, Detail: out.Error, Type: "urn:archivist:problem:" +
+					map[string]string{"USER_NOT_AUTHORIZED": "forbidden",
+						"USER_NOT_AUTHENTICATED": "unauthenticated"}[out.StatusName]}
+			}
 			if p.Type != "urn:archivist:problem:"+want || resp.StatusCode != p.Status ||
 				p.Detail == "" ||
-				(resp.Header.Get("WWW-Authenticate") != "") != (key == "") {
-				t.Errorf("%s with the key %q: %d %s", name, key, resp.StatusCode, text)
+				(resp.Header.Get("WWW-Authenticate") != "") != (token == "") {
+				t.Errorf("%s with the token %q: %d %s", name, token, resp.StatusCode, text)
 			}
 		}
 		says := fmt.Sprint(op["security"])
 		if strings.Contains(says, "researcher") != opened || strings.Count(says,
-			"[administrator]") != map[bool]int{false: 2}[name == "GET /v1/whoami"] ||
+			"[administrator]") != map[bool]int{false: 1}[name == "GET /v1/whoami"] ||
 			strings.Contains(says, "viewer") && !strings.Contains(says, "operator") {
 			t.Errorf("%s: the document says %s", name, says)
 		}
@@ -122,7 +131,7 @@ func TestRoles(t *testing.T) {
 	}
 	for _, path := range []string{"/docs", "/openapi.json", "/openapi.yaml"} {
 		if resp, _ := ask(t, "GET", c.URL+path, ""); resp.StatusCode != http.StatusOK {
-			t.Errorf("%s without a key: %d", path, resp.StatusCode)
+			t.Errorf("%s without a token: %d", path, resp.StatusCode)
 		}
 	}
 }
@@ -131,7 +140,7 @@ func TestRoles(t *testing.T) {
 // that it needs none. Without an issuer it is said that there is none.
 func TestSignInIsOpen(t *testing.T) {
 	a, _ := service(through)
-	a.Keys = keys
+	a.Authenticator, a.Open = programs, false
 	c := httptest.NewServer(a.Handler())
 	t.Cleanup(c.Close)
 	if resp, text := ask(t, "GET", c.URL+"/v1/sign-in", ""); resp.StatusCode != http.StatusNotFound ||
@@ -152,28 +161,28 @@ func TestSignInIsOpen(t *testing.T) {
 	})
 }
 
-// TestRefusalsOfRoles: a refusal says what is needed and what the key has, and nothing of the request was read.
+// TestRefusalsOfRoles: a refusal says what is needed and what the caller has, and nothing of the request was read.
 func TestRefusalsOfRoles(t *testing.T) {
-	c, _ := keyed(t)
-	for key, says := range map[string]string{
+	c, _ := guarded(t)
+	for token, says := range map[string]string{
 		"one": `"Submit a batch" needs the role operator, administrator or depositor of the collection; the caller ` +
 			`has researcher:jingles`,
-		"none": `"Submit a batch" needs the role operator, administrator or depositor of the collection; the API key ` +
-			`has no role. The setting apiKeys of the deployment makes keys with roles`,
+		"none": `"Submit a batch" needs the role operator, administrator or depositor of the collection; the caller ` +
+			`has none`,
 	} {
-		c.Key = key
+		c.Bearer = as(token)
 		_, err := c.Submit(t.Context(), good, "")
 		if !fault.Is(err, fault.Denied) || err.Error() != says {
-			t.Errorf("%s: %v", key, err)
+			t.Errorf("%s: %v", token, err)
 		}
 	}
-	c.Key = "other"
+	c.Bearer = as("other")
 	err := c.Bye(t.Context(), "jingles", "bench-3")
 	if !fault.Is(err, fault.Denied) ||
 		err.Error() != `"Say that a researcher leaves": the caller is researcher of the project songs only` {
 		t.Error(err)
 	}
-	c.Key = "theirs"
+	c.Bearer = as("theirs")
 	page, err := c.Batches(t.Context(), v1.Filter{Collection: "maps"})
 	if err != nil || len(page) != 0 {
 		t.Errorf("%d batches, %v", len(page), err)
@@ -200,26 +209,22 @@ var ada = access.Identity{Subject: "4711", Name: `Ada "L"`, Grants: granted("ope
 	"depositor:maps").Grants,
 	Expires: time.Date(2026, 11, 22, 10, 30, 0, 0, time.UTC), Claims: []string{"cognito:groups"}}
 
-// tokened serves the API for tokens, and for keys if they are not nil.
-func tokened(t *testing.T, keys map[string]access.Identity) (*v1.Client, *queue.Queue) {
+// tokened serves the API for tokens of people.
+func tokened(t *testing.T) (*v1.Client, *queue.Queue) {
 	a, _ := service(through)
-	a.Keys, a.Issuer = keys, tokens{"ada": ada, "none": {Subject: "4712", Claims: []string{"groups",
+	a.Open, a.Authenticator = false, tokens{"ada": ada, "none": {Subject: "4712", Claims: []string{"groups",
 		"scope"}},
 		"admin": {Subject: "1", Grants: granted("administrator").Grants},
 		"maps":  {Subject: "2", Grants: granted("depositor:maps").Grants},
 		"both":  {Subject: "3", Grants: granted("depositor:maps", "depositor:letters").Grants}}
-	h := a.Handler()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(api.WithKey(r.Context(), r.Header.Get("x-api-key"))))
-	}))
+	srv := httptest.NewServer(a.Handler())
 	t.Cleanup(srv.Close)
 	return &v1.Client{URL: srv.URL, HTTP: srv.Client()}, a.Queue
 }
 
-// TestBearer: with an issuer a call needs a token or a key. A token that is there decides.
+// TestBearer: a call needs a token. A key of the API, as there once were, is none, and who sends one is told so.
 func TestBearer(t *testing.T) {
-	c, _ := tokened(t, keys)
-	alone, _ := tokened(t, nil)
+	c, _ := tokened(t)
 	for _, row := range []struct {
 		c             *v1.Client
 		authorization string
@@ -233,9 +238,8 @@ func TestBearer(t *testing.T) {
 			`"grants":["operator","depositor:maps"],"expires":"2026-11-22T10:30:00Z"`, ""},
 		{c, "Bearer ada", "theirs", "", 200, `"subject":"4711"`, ""},
 		{c, "Bearer none", "", "", 200, `"grants":[]`, ""},
-		{c, "", "named", "", 200, `"name":"bench-3","grants":["administrator"]`, ""},
-		{c, "Basic YTpi", "named", "", 200, `"name":"bench-3"`, ""},
-		{c, "", "unknown", "", 200, `"grants":[]`, ""},
+		{c, "", "named", "", 401, "keys of the API (x-api-key) have ended", "Bearer"},
+		{c, "Basic YTpi", "named", "", 401, "keys of the API (x-api-key) have ended", "Bearer"},
 		{c, "", "", "", 401, "Authorization: Bearer TOKEN", "Bearer"},
 		{c, "Basic YTpi", "", "", 401, "Authorization: Bearer TOKEN", "Bearer"},
 		{c, "Bearer old", "", "", 401, "the token has expired", `Bearer error="invalid_token"`},
@@ -245,9 +249,6 @@ func TestBearer(t *testing.T) {
 		{c, "Bearer away", "theirs", "", 503, "the archive cannot answer right now", ""},
 		{c, "Bearer ada", "", "ann", 422, "Archivist-User: who calls is the subject of the token",
 			""},
-		{alone, "", "", "", 401, "", "Bearer"},
-		{alone, "", "theirs", "", 401, "", "Bearer"},
-		{alone, "Bearer ada", "", "", 200, `"subject":"4711"`, ""},
 	} {
 		headers := []string{"Authorization", row.authorization, "x-api-key", row.key,
 			"Archivist-User", row.user}
@@ -271,7 +272,7 @@ func TestBearer(t *testing.T) {
 
 // TestSeveralTokens: which of them counts is not decided here.
 func TestSeveralTokens(t *testing.T) {
-	c, _ := tokened(t, nil)
+	c, _ := tokened(t)
 	r, err := http.NewRequestWithContext(t.Context(), "GET", c.URL+"/v1/whoami", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +286,7 @@ func TestSeveralTokens(t *testing.T) {
 
 // TestRolesOfTokens: who has none is told where they were looked for, and what defines is the administrator's.
 func TestRolesOfTokens(t *testing.T) {
-	c, _ := tokened(t, nil)
+	c, _ := tokened(t)
 	for _, row := range []struct {
 		token, method, path, body string
 		status                    int
@@ -325,7 +326,7 @@ func TestRolesOfTokens(t *testing.T) {
 
 // TestActorsOfTokens: events name the subject, also that of a submission, whose submitter is what it says.
 func TestActorsOfTokens(t *testing.T) {
-	c, q := tokened(t, nil)
+	c, q := tokened(t)
 	submit := func(token, body string) (status int, out v1.Accepted, text string) {
 		resp, text := ask(t, "POST", c.URL+"/v1/batches", body, "Authorization", "Bearer "+token,
 			"Idempotency-Key", "k")
@@ -373,5 +374,37 @@ func TestNamesOfGrants(t *testing.T) {
 	if access.Names[access.Researcher].String() != research.Names.String() ||
 		access.Names[access.Notifier].String() != revision.Names.String() {
 		t.Error("the names of projects or archives are others")
+	}
+}
+
+// TestPossibleActions: what is said of a job, its batch, its collection, the queue and an operation is what the caller
+// may do there, by role and state.
+func TestPossibleActions(t *testing.T) {
+	c, q := guarded(t)
+	id := failedJob(t, q)
+	op, err := c.Start(t.Context(), v1.OperationRequest{Action: "requeue", Filter: &v1.JobFilter{State: v1.Failed},
+		ActionOptions: v1.ActionOptions{Reason: "the source is back"}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const others = "[hold] map[queue:[pause] storage:[pause]] [interrupt]"
+	for token, want := range map[string]string{
+		"theirs":   "[requeue delete prioritize] [delete update-report clean-up] " + others,
+		"operator": "[requeue prioritize] [update-report clean-up] " + others,
+		"viewer":   "[] [] [] map[] []",
+	} {
+		c.Bearer = as(token)
+		job, err := c.Job(t.Context(), id)
+		batch, err1 := c.Batch(t.Context(), job.Batch)
+		collection, err2 := c.Collection(t.Context(), "maps")
+		queue, err3 := c.Queue(t.Context())
+		operation, err4 := c.Operation(t.Context(), op.ID)
+		if err := errors.Join(err, err1, err2, err3, err4); err != nil {
+			t.Fatal(err)
+		}
+		has := fmt.Sprint(job.Actions, batch.Actions, collection.Actions, queue.Actions, operation.Actions)
+		if has != want {
+			t.Errorf("%s: %s, want %s", token, has, want)
+		}
 	}
 }

@@ -71,6 +71,19 @@ func (a *API) actions(h huma.API) {
 		pauses(ingest.TargetStorage))
 }
 
+// possible are the actions on a kind of target that the caller may do, and that its state allows.
+func possible(ctx context.Context, kind ingest.TargetKind, allows func(ingest.ActionName) bool) []string {
+	return texts(ingest.Possible(kind, roleOf(identityOf(ctx)), allows))
+}
+
+// texts are names of actions as the API has them.
+func texts(names []ingest.ActionName) (out []string) {
+	for _, name := range names {
+		out = append(out, string(name))
+	}
+	return out
+}
+
 // actOnJob answers with the job, too: the route did so before there were other actions. The job is read
 // after the action, so another request may have changed it meanwhile. If only that read fails, the
 // caller gets an error although the action is done; with an idempotency key it can repeat the request.
@@ -89,6 +102,7 @@ func (a *API) actOnJob(ctx context.Context, in *JobAction) (out v1.JobActionResu
 	}
 
 	out.Job = wireJob(*j)
+	out.Actions = possible(ctx, ingest.TargetJob, j.Allows)
 	return out, nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"archivist/pkg/api/status"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/components/component"
 	"archivist/pkg/components/histories"
@@ -33,6 +34,7 @@ import (
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/token"
 	"archivist/pkg/ingest/upload"
 	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/bucket"
@@ -64,6 +66,7 @@ type API struct {
 	Statistics  statistics.Store
 	Identity    identity.Resolver
 	Uploads     *upload.Store
+	Tokens      *token.Store
 	Histories   histories.Writer // in PREMIS
 	// EventArchive is the archive of events; nil if there is none.
 	EventArchive Verifier
@@ -81,17 +84,21 @@ type API struct {
 	PendingWork research.Inbox // the queues of pending work
 	// CompletedWork puts reports on the queue of completed work.
 	CompletedWork func(ctx context.Context, reports []research.Report) error
-	// Keys are whom the keys of the API stand for, by their ids. A key that is not among them allows
-	// nothing.
-	Keys map[string]access.Identity
-	// Issuer verifies the tokens of people and machines; nil if there is none. Without it and without Keys, calls
-	// need neither, as on a local stack.
-	Issuer Verifies
+	// Authenticator verifies the tokens of the issuer and the deployment's own; an access.Authenticator does it.
+	Authenticator access.Verifies
+	// Open says that calls need no token, as on a local stack without an issuer.
+	Open bool
 	// SignIn says where people sign in, for the command line; the zero value: nowhere.
 	SignIn v1.SignIn
+	// Settings are those of the deployment, as they are shown. They have no secrets.
+	Settings v1.Settings
 	// Resolves says that ARKs resolve here, for everybody.
 	Resolves bool
-	Log      *slog.Logger
+	// Origins are those of web pages whose scripts may read the answers, as cors.Origins returns them; nil: none.
+	Origins []string
+	// Alarms returns the alarms of the deployment that are raised, and whether there are more; nil: it has none.
+	Alarms func(ctx context.Context) (raised []status.Alarm, more bool, err error)
+	Log    *slog.Logger
 
 	// mu guards known, which is the only state that requests share.
 	mu    sync.Mutex

@@ -22,6 +22,7 @@ import (
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/identity"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/token"
 	"archivist/pkg/ingest/upload"
 	"archivist/pkg/kernel/bucket/buckettest"
 	"archivist/pkg/kernel/fault"
@@ -89,7 +90,9 @@ func service(do func(op string, call func() error) error) (*api.API, *waiting) {
 		Part: upload.DefaultPart}
 	waits := &waiting{}
 	pairs.Send = waits.send
-	return &api.API{Queue: q, Uploads: uploads, Inventory: objects, Collections: profiles, Identity: ids,
+	tokens := &token.Store{Table: tb, Now: q.Now, NewID: q.NewID}
+	return &api.API{Open: true, Queue: q, Uploads: uploads, Tokens: tokens, Inventory: objects,
+		Collections: profiles, Identity: ids,
 		Statistics: statistics.Store{Table: tb},
 		EventLog:   events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
 		Feeds: &feed.Looker{Table: tb, Research: pairs, Now: q.Now, NewID: q.NewID},
@@ -172,7 +175,8 @@ var refused = map[string]struct {
 	"shoulder": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/99999/fk4"} },
 		"identifiers.primary"},
 	"elsewhere": {func(r *v1.BatchRequest) { r.Identifiers = &v1.Identifiers{Primary: "ark:/13030/xf93gt2q"} },
-		"identifiers.primary: ark:/13030/xf93gt2q is not on the shoulder ark:/99999/fk4 of this collection"},
+		"identifiers.primary: ark:/13030/xf93gt2q is not an object that this submission may " +
+			"change, and a new one cannot have it, since it is not on the shoulder ark:/99999/fk4 of this collection"},
 	"line break": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: "a\nb"} }, "metadata.what"},
 	"long title": {func(r *v1.BatchRequest) { r.Metadata = &v1.Metadata{What: strings.Repeat("é", 2001)} },
 		"metadata.what has 4002 bytes; at most 4000"},

@@ -3,13 +3,16 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"archivist/pkg/api/status"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fetch"
 )
 
 // batches registers the routes of batches, and those of the queue and the storage as a whole.
@@ -22,11 +25,15 @@ func (a *API) batches(h huma.API) {
 		DefaultStatus: http.StatusAccepted,
 	}, a.submit)
 
+	post(a, h, "/v1/batches/check", "checkBatch", "Check a submission", a.checkBatch)
 	get(a, h, "/v1/batches", "listBatches", "List batches", a.listBatches)
 	get(a, h, "/v1/batches/{id}", "getBatch", "Get a batch", a.oneBatch)
-	redirect(a, h, "/v1/batches/{id}/report", "getBatchReport", "Get a batch's report", a.report)
+	redirect(a, h, "/v1/batches/{id}/report", "getBatchReport", "Get a batch's report", a.report,
+		a.orCSV(a.reportCSV))
 	get(a, h, "/v1/batches/{id}/events", "listBatchEvents", "List a batch's events",
 		a.events(event.Batch))
+	get(a, h, "/v1/status", "getStatus", "Get the whole deployment on one screen",
+		func(ctx context.Context, _ *struct{}) (v1.Status, error) { return a.Status().Status(ctx), nil })
 	get(a, h, "/v1/queue", "getQueue", "Get the queue at a glance", a.overview)
 	get(a, h, "/v1/queue/events", "listQueueEvents", "List the pauses of the queue",
 		a.pauses("ingest"))
@@ -43,6 +50,12 @@ func (a *API) pauses(id string) func(context.Context, *Cursor) (v1.List[v1.Event
 	}
 }
 
+// Status is what reads the status of the deployment.
+func (a *API) Status() *status.Service {
+	return &status.Service{Queue: a.Queue, Consumers: a.Consumers, Components: a.Components, Revisions: a.Revisions,
+		Alarms: a.Alarms, Now: a.Queue.Now}
+}
+
 // overview is the queue at a glance: numbers of jobs by what they wait for, free space in bytes, and
 // all holds.
 func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
@@ -51,24 +64,25 @@ func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 		return v1.Queue{}, err
 	}
 
-	running, _, err := a.Queue.Running(ctx)
+	running, _, err := a.Queue.Running(ctx, o)
 	if err != nil {
 		return v1.Queue{}, err
 	}
 
-	heads, err := a.Queue.Heads(ctx)
-	return v1.Queue{
-		Now:           each(running, wireRunning),
-		Heads:         each(heads, wireHead),
-		Waiting:       o.Waiting,
-		Running:       o.Running,
-		MaxInFlight:   o.MaxInFlight,
-		SpaceFree:     o.SpaceFree,
-		Holds:         list(queue.Page[queue.Hold]{Items: o.Holds}, wireHold).Items,
-		OldestWaiting: o.OldestWaiting,
-		OldestSince:   o.OldestSince,
-		LastSweep:     o.LastSweep,
-	}, err
+	out := status.NumbersOf(o)
+	for _, kind := range []ingest.TargetKind{ingest.TargetQueue, ingest.TargetStorage} {
+		paused := slices.ContainsFunc(o.Holds, func(h queue.Hold) bool { return h.Scope == kind })
+		if names := possible(ctx, kind, ingest.HoldAllows(paused)); names != nil {
+			if out.Actions == nil {
+				out.Actions = map[string][]string{}
+			}
+			out.Actions[string(kind)] = names
+		}
+	}
+
+	heads, err := a.Queue.Heads(ctx, o)
+	out.Now, out.Heads = each(running, wireRunning), each(heads, wireHead)
+	return out, err
 }
 
 // oneBatch is a batch with what lists leave out, because it costs more reads: the mails that failed,
@@ -79,26 +93,22 @@ func (a *API) oneBatch(ctx context.Context, in *IDInput) (v1.Batch, error) {
 		return v1.Batch{}, err
 	}
 
-	wire, err := a.batch(ctx, b)
+	// They are rows of their own, and can be newer than the state: they are read after it.
+	c, err := a.Queue.Counts(ctx, in.ID)
+	wire := wireBatch(b, c)
 	if err != nil {
 		return wire, err
 	}
 
 	wire.MailProblems, err = a.mailProblems(ctx, b)
-	if err != nil || wire.Hold != nil || v1.Ended(wire.State) {
-		return wire, err
+	own := ingest.Target{Kind: ingest.TargetBatch, ID: in.ID}
+	if err == nil && wire.Hold == nil && !v1.Ended(wire.State) {
+		wire.Hold, err = a.active(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: b.Collection}, own)
 	}
 
-	wire.Hold, err = a.active(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: b.Collection},
-		ingest.Target{Kind: ingest.TargetBatch, ID: in.ID})
+	held := wire.Hold != nil && wire.Hold.Target == own.String()
+	wire.Actions = possible(ctx, own.Kind, func(name ingest.ActionName) bool { return b.Allows(name, c, held) })
 	return wire, err
-}
-
-// batch is the wire form of a batch with its counts, which are rows of their own. So they can be newer
-// than the state: they were read after it.
-func (a *API) batch(ctx context.Context, b *queue.Batch) (v1.Batch, error) {
-	c, err := a.Queue.Counts(ctx, b.Batch.ID)
-	return wireBatch(b, c), err
 }
 
 // wireBatch is the wire form of a batch with these counts.
@@ -123,8 +133,9 @@ func wireBatch(b *queue.Batch, c ingest.Counts) v1.Batch {
 		StopAfterFailures: b.StopAfter,
 		Created:           ingest.Timestamp(b.Created),
 		Message:           b.Message,
+		Callback:          fetch.Redact(b.Callback),
 		Upload:            b.Upload,
-		Warnings:          b.Warnings,
+		Warnings:          b.AllWarnings(),
 		Report:            reportPath(b),
 		Reports:           b.LastReport(),
 		Counts: v1.Counts{

@@ -53,7 +53,12 @@ func (a *API) bulk(h huma.API) {
 
 	get(a, h, path+"/{id}", "getOperation", "Get a bulk operation",
 		func(ctx context.Context, in *IDInput) (v1.Operation, error) {
-			return operation(a.admin().Operation(ctx, in.ID))
+			row, err := a.admin().Operation(ctx, in.ID)
+			out, err := operation(row, err)
+			if err == nil {
+				out.Actions = texts(row.Possible(roleOf(identityOf(ctx)), a.Queue.Now()))
+			}
+			return out, err
 		})
 
 	get(a, h, path+"/{id}/refusals", "listRefusals",

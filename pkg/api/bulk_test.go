@@ -26,7 +26,7 @@ func archiveWithFailure(t *testing.T) (c *v1.Client, q *queue.Queue, job string)
 	t.Cleanup(source.Close)
 	m := queuetest.New(tabletest.Table(tabletest.New()), time.Now, 50)
 	s := stagetest.New(m, s3.URL)
-	srv := httptest.NewServer((&api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections,
+	srv := httptest.NewServer((&api.API{Open: true, Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections,
 		Identity: s.Identity(), Log: m.Queue.Log}).Handler())
 	t.Cleanup(srv.Close)
 	c = &v1.Client{URL: srv.URL, HTTP: srv.Client()}

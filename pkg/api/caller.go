@@ -46,16 +46,14 @@ func (c Caller) mayDo(action string) error {
 		has(c.who))
 }
 
-// named is an identity in events: the subject of the token, with the name that the issuer knows, or the name of the
-// key. Both were verified. The quotes keep what people call themselves apart from our own words.
+// named is an identity in events: the subject of the token, with the name that the issuer knows. Both were verified.
+// The quotes keep what people call themselves apart from our own words.
 func named(x access.Identity) string {
 	switch {
 	case x.Subject != "" && x.Name != "":
 		return fmt.Sprintf("%s (%q)", x.Subject, x.Name)
 	case x.Subject != "":
 		return x.Subject
-	case x.Name != "":
-		return "the key " + x.Name
 	}
 	return nobody
 }
@@ -148,7 +146,7 @@ func nulls(path string, value any) (out []error) {
 	return out
 }
 
-// nobody is the actor of requests without a token and without a key that has a name: on a local stack.
+// nobody is the actor of requests without a token: on a local stack.
 const nobody = "an operator"
 
 // by says who asks for something, and why. The error is an Invalid for a name that cannot be stored.

@@ -80,7 +80,18 @@ func (a *API) collection(ctx context.Context, in *NameInput) (v1.Collection, err
 		return v1.Collection{}, err
 	}
 	hold, err := a.active(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: in.Name})
-	return v1.Collection{Name: in.Name, Default: !known, Hold: hold, Profile: wireProfile(p)}, err
+	if err != nil {
+		return v1.Collection{}, err
+	}
+
+	out := v1.Collection{Name: in.Name, Default: !known, Hold: hold, Profile: wireProfile(p),
+		Actions: possible(ctx, ingest.TargetCollection, ingest.HoldAllows(hold != nil))}
+	used, err := a.used(ctx, in.Name)
+	if !used && err == nil {
+		out.New = true
+		out.Near, err = a.Queue.Near(ctx, in.Name)
+	}
+	return out, err
 }
 
 // collectionEvents lists the events of a collection, a page at a time. One without events has an empty

@@ -77,8 +77,7 @@ func (a *API) components(h huma.API) {
 const componentsAtOnce = 8
 
 // listComponents lists all components with the counts of their items. There are few enough for one
-// page. The order is that of the store, whichever is counted first; one that is deleted meanwhile is
-// left out.
+// page. The order is that of the store, whichever is counted first.
 func (a *API) listComponents(ctx context.Context,
 	_ *struct{}) (out v1.List[v1.Component], err error) {
 	all, err := a.Components.List(ctx)
@@ -86,28 +85,16 @@ func (a *API) listComponents(ctx context.Context,
 		return out, err
 	}
 
-	shown := make([]*v1.Component, len(all))
+	out.Items = make([]v1.Component, len(all))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(componentsAtOnce)
 	for i, c := range all {
-		group.Go(func() error {
-			w, err := a.counted(ctx, c)
-			if fault.Is(err, fault.NotFound) {
-				return nil // it was deleted meanwhile
-			}
-			shown[i] = &w
+		group.Go(func() (err error) {
+			out.Items[i], err = a.counted(ctx, c)
 			return err
 		})
 	}
-
-	err = group.Wait()
-	out.Items = []v1.Component{}
-	for _, w := range shown {
-		if w != nil {
-			out.Items = append(out.Items, *w)
-		}
-	}
-	return out, err
+	return out, group.Wait()
 }
 
 // component is a component with its counts, a NotFound if there is none of that name.
@@ -133,7 +120,7 @@ func definitionOf(c component.Component) component.Definition { return c.Definit
 // definition. Filling is how far the lines are made anew after a change of the definition; it is nil
 // when that is done.
 func (a *API) counted(ctx context.Context, c component.Component) (v1.Component, error) {
-	n, err := a.Components.Counts(ctx, c.Name)
+	n, err := a.Components.CountsOf(ctx, c)
 	if err != nil {
 		return v1.Component{}, err
 	}
@@ -265,5 +252,6 @@ func (a *API) line(ctx context.Context, in *LineInput) (out v1.List[v1.LineItem]
 func (a *API) componentGraph(ctx context.Context, _ *struct{}) (v1.ComponentGraph, error) {
 	all, err := a.Components.List(ctx)
 	g := component.Graph(each(all, definitionOf))
-	return v1.ComponentGraph{DOT: g.DOT(), Mermaid: g.Mermaid()}, err
+	nodes, links := wireGraph(g)
+	return v1.ComponentGraph{DOT: g.DOT(), Mermaid: g.Mermaid(), Nodes: nodes, Links: links}, err
 }

@@ -77,14 +77,20 @@ func (a *API) consumers(h huma.API) {
 	post(a, h, "/v1/filters", "tryFilter", "Try a filter on the past log", a.tryFilter)
 }
 
-// listConsumers lists all consumers; there are few enough for one page. Each is read with its state,
-// one after the other.
-func (a *API) listConsumers(ctx context.Context,
-	_ *struct{}) (out v1.List[v1.Consumer], err error) {
-	all, err := a.Consumers.List(ctx)
+// listConsumers lists all consumers with their states; there are few enough for one page. Where they are too far behind
+// in too many partitions to be read together, each is read by itself.
+func (a *API) listConsumers(ctx context.Context, _ *struct{}) (out v1.List[v1.Consumer], err error) {
+	all, unread, err := a.Consumers.ShowAll(ctx)
+	if err != nil {
+		return out, err
+	}
+
 	out.Items = []v1.Consumer{}
-	for _, c := range all {
-		shown, err := a.consumer(ctx, c.Name)
+	for _, st := range all {
+		shown, err := wireConsumer(st)
+		if unread > 0 {
+			shown, err = a.consumer(ctx, st.Name)
+		}
 		if fault.Is(err, fault.NotFound) {
 			continue // it was deleted meanwhile
 		}
@@ -93,7 +99,7 @@ func (a *API) listConsumers(ctx context.Context,
 		}
 		out.Items = append(out.Items, shown)
 	}
-	return out, err
+	return out, nil
 }
 
 // consumer is a consumer with its state, a NotFound if there is none of that name.
@@ -114,6 +120,7 @@ func wireConsumer(st consumer.Status) (v1.Consumer, error) {
 		Changed:            timestamp(st.Changed),
 		Behind:             st.Behind,
 		LagSeconds:         st.LagSeconds,
+		LagSince:           timestamp(st.Since),
 		Parked:             st.Parked,
 		Waiting:            st.Waiting,
 		NextRun:            timestamp(st.NextRun),
@@ -137,6 +144,7 @@ func wireConsumer(st consumer.Status) (v1.Consumer, error) {
 			Seq:        p.Seq,
 			Head:       p.Head,
 			LagSeconds: p.LagSeconds,
+			LagSince:   timestamp(p.Since),
 			Parked:     p.Parked,
 			Waiting:    p.Waiting,
 			Redrives:   p.Redrives,

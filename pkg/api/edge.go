@@ -64,9 +64,8 @@ var strict = huma.Format{Marshal: huma.DefaultJSONFormat.Marshal,
 		return json.Unmarshal(data, v)
 	}}
 
-// guarded sets headers so that browsers do not guess the type of a response, run it, or cache it. It
-// answers a panic as an internal error, and logs it without the request, which may have secrets. It is
-// the outermost handler, so that it guards all others.
+// guarded sets headers so that browsers do not guess the type of a response, run it, or cache it, and answers a
+// panic. It is the outermost handler, so that it guards all others.
 func (a *API) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -74,6 +73,13 @@ func (a *API) guarded(next http.Handler) http.Handler {
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-store")
+		a.recovered(next).ServeHTTP(w, r)
+	})
+}
+
+// recovered answers a panic as an internal error, and logs it without the request, which may have secrets.
+func (a *API) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if p := recover(); p != nil {
 				a.Log.Error("a request failed by a panic", "method", r.Method, "path", r.URL.Path,

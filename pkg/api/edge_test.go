@@ -150,7 +150,7 @@ func TestPanicIsAnswered(t *testing.T) {
 	tb := tabletest.Table(&tabletest.Client{DynamoDBAPI: tabletest.New(), Do: broken})
 	tb.Wait = func(context.Context, time.Duration) error { return nil }
 	q := &queue.Queue{Table: tb, Now: time.Now, NewID: func() string { return "ID" }}
-	srv := httptest.NewServer((&api.API{Queue: q, Log: slog.New(slog.NewJSONHandler(&log, nil))}).Handler())
+	srv := httptest.NewServer((&api.API{Open: true, Queue: q, Log: slog.New(slog.NewJSONHandler(&log, nil))}).Handler())
 	defer srv.Close()
 	resp, text := ask(t, "GET", srv.URL+"/v1/batches?collection=SECRET", "SECRET", "Authorization", "SECRET",
 		"X-Api-Key", "SECRET")
@@ -158,5 +158,14 @@ func TestPanicIsAnswered(t *testing.T) {
 	if resp.StatusCode != 500 || !json.Valid([]byte(text)) || strings.Contains(said+text, "SECRET") ||
 		!strings.Contains(said, "out of range") || !strings.Contains(said, "edge.go") {
 		t.Errorf("%d %s; the log says %s", resp.StatusCode, text, said)
+	}
+
+	// A client of Merritt understands it.
+	media, body := form(t, "a.txt", "SECRET", "profile", "maps")
+	resp, text = ask(t, "POST", srv.URL+"/poster/submit", string(body), "Content-Type", media)
+	out, is := ofMerritt(text)
+	if resp.StatusCode != 500 || !is || out.StatusName != "GENERAL_EXCEPTION" || out.HTTP != 500 ||
+		strings.Contains(log.String()+text, "SECRET") {
+		t.Errorf("%d %s", resp.StatusCode, text)
 	}
 }

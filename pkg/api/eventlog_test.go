@@ -118,8 +118,7 @@ func TestBadEventQuery(t *testing.T) {
 	c, q := serve(t, through)
 	placed(t, q, "maps", 1)
 	for says, f := range map[string]v1.EventFilter{
-		"exactly one":      {},
-		"exactly one of":   {Collection: "maps", Subject: "Job:1"},
+		"only one of them": {Collection: "maps", Subject: "Job:1"},
 		"the types are":    {Subject: "Thing:1"},
 		"expected TYPE:ID": {Subject: "Job:"},
 		"column 8":         {Collection: "maps", Filter: "Object+nothing"},

@@ -32,8 +32,8 @@ func (a *API) eventLog(h huma.API) {
 		a.listPartitions)
 }
 
-// listEvents lists events in one of three ways, which need different reads: exactly one of subject,
-// partition and collection is given. The filter is compiled first, so that a wrong one is refused
+// listEvents lists events in one of four ways, which need different reads: those of the subject, the partition or the
+// collection that is given, or the newest of all. The filter is compiled first, so that a wrong one is refused
 // before anything is read.
 func (a *API) listEvents(ctx context.Context, in *EventQuery) (out v1.EventPage, err error) {
 	picks, err := selectionOf(in.Filter)
@@ -49,9 +49,13 @@ func (a *API) listEvents(ctx context.Context, in *EventQuery) (out v1.EventPage,
 	}
 
 	switch {
-	case len(given) != 1:
+	case len(given) > 1:
 		return out, fault.New(fault.Invalid,
-			"subject, partition, collection: expected exactly one of them")
+			"subject, partition, collection: expected only one of them")
+	case len(given) == 0 && in.Cursor != "":
+		return out, badCursor(in.Cursor)
+	case len(given) == 0:
+		return a.newestOfAll(ctx, picks)
 	case in.Subject != "":
 		return a.subjectEvents(ctx, in, picks)
 	case in.Partition != "":

@@ -18,11 +18,11 @@ import (
 
 // TestEventTypes: the documented types are those in the source.
 func TestEventTypes(t *testing.T) {
-	named := regexp.MustCompile(`"((?:batch|job|object|collection|queue|storage|operation|consumer|component|derivative|epoch|project|episode|clip|lease|archive|revision|task|upload)\.[a-z-]+)"`)
+	named := regexp.MustCompile(`"((?:batch|job|object|collection|queue|storage|operation|consumer|component|derivative|epoch|project|episode|clip|lease|archive|revision|task|upload|token)\.[a-z-]+)"`)
 	seen := map[string]bool{}
 	for _, dir := range []string{"ingest/queue", "objects/inventory", "ingest/collection", "events/consumer",
 		"events/eventlog", "components/component", "views/derivatives", "objects/replica", "research",
-		"revisions/revision", "ingest/upload"} {
+		"revisions/revision", "ingest/upload", "ingest/token"} {
 		files, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil || len(files) == 0 {
 			t.Fatal(files, err)

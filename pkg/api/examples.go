@@ -69,6 +69,7 @@ var objectExample = v1.Object{
 var foundExample = v1.Found{
 	Items: []v1.Object{objectExample}, Total: 1,
 	Collections: []v1.CollectionCount{{Name: "maps", Objects: 1}},
+	Years:       []v1.YearCount{{Year: "1851", Objects: 1}},
 }
 
 var versionExample = v1.Version{
@@ -78,6 +79,13 @@ var versionExample = v1.Version{
 
 var fileExample = v1.File{Path: "producer/map.tif", Size: 1 << 20, MediaType: "image/tiff",
 	Digests: digests}
+
+var descriptionExample = v1.Description{Who: []string{"Blunt, John"}, What: []string{"Map of the harbour"},
+	When: []string{"1851"}, Where: []string{arkExample}, More: map[string][]string{"rights": {"CC0"}}}
+
+var changeExample = v1.FileChange{Change: "changed", Path: "producer/map.tif",
+	Was: &v1.FileState{Size: 1 << 19, SHA512: digests["sha512"]},
+	Is:  &v1.FileState{Size: 1 << 20, SHA512: digests["sha512"]}}
 
 var receiptFile = v1.ReceiptFile{Path: "producer/map.tif", Size: 1 << 20, Digests: digests,
 	Given: &given}
@@ -105,8 +113,20 @@ var collectionExample = v1.Collection{Name: "maps", Profile: v1.Profile{
 	Title: "Historical maps", Priority: &priority, RequireDigest: true,
 	Notification: []string{"maps@example.org"},
 	Callback: &v1.Callback{URL: "https://example.org/preserved", Secret: "archivist/callback",
-		Mode: "required"},
+		Mode: "required", Hosts: []string{"hooks.example.org"}},
 }}
+
+var deploymentExample = v1.Status{At: timeExample, Attention: true, Sections: []v1.StatusSection{
+	{Name: "failures", State: v1.SectionAttention, Command: "archivist job list --state failed",
+		Summary: "failed in the last 24 hours, and still so: 3 jobs, 0 batches without jobs",
+		Lines: []v1.StatusLine{{Text: "its digest is wrong", Attention: true, Count: 3, Since: timeExample,
+			Command: "archivist job list --state failed --message 'its digest is wrong'"}}},
+	{Name: "waiting", State: v1.SectionOK, Summary: "nothing waits", Command: "archivist queue show",
+		Lines: []v1.StatusLine{}},
+	{Name: "alarms", State: v1.SectionUnavailable, Lines: []v1.StatusLine{},
+		Summary: "not known: CloudWatch refused DescribeAlarms: AccessDenied"},
+}, Queue: &v1.Queue{Waiting: map[string]int{"pending": 0}, MaxInFlight: 20, SpaceFree: 10 << 40,
+	LastSweep: timeExample}}
 
 var queueExample = v1.Queue{
 	Now: []v1.RunningJob{{Job: jobID, Collection: "maps", State: v1.Downloading, Since: timeExample,
@@ -232,7 +252,9 @@ var consumerExample = v1.Consumer{
 		MaxDepth:  10,
 		OwnEvents: "ignore", Start: "latest"},
 	Created: "2026-11-22T09:30:00Z", Changed: "2026-11-22T09:30:00Z", Behind: 2, LagSeconds: 3,
-	Partitions: []v1.ConsumerPartition{{Partition: "maps", Seq: 1841, Head: 1843, LagSeconds: 3}},
+	LagSince: timeExample,
+	Partitions: []v1.ConsumerPartition{{Partition: "maps", Seq: 1841, Head: 1843, LagSeconds: 3,
+		LagSince: timeExample}},
 }
 
 var replayExample = v1.Replay{ID: operationID, Consumer: "search",

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -177,5 +178,67 @@ func TestExplainFails(t *testing.T) {
 	c, _ := serve(t, func(string, func() error) error { return broken })
 	if _, err := c.Explain(t.Context(), "maps"); err == nil || fault.Is(err, fault.NotFound) {
 		t.Errorf("explained with %v", err)
+	}
+}
+
+// TestWithinLimits: of a chain a depositor is told what is in the own collections, and not what is behind that, since
+// when, or until when that waits, or how long a line is.
+func TestWithinLimits(t *testing.T) {
+	a, _ := service(through)
+	batches := map[string]string{}
+	for _, name := range []string{"maps", "letters"} {
+		b, err := a.Queue.Submit(t.Context(), ingest.Batch{Collection: name}, "", nil, "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		batches[name] = b.ID
+	}
+	part := func(collection string, waits explain.Wait, on string, since int64) explain.Part {
+		p := explain.Part{On: on, Since: since, Until: since + 1,
+			Do: []explain.Step{{What: collection}},
+			Link: explain.Link{Kind: explain.Batch, ID: batches[collection], Waits: waits,
+				Why: "secret of " + collection}}
+		p.Add("secret", collection)
+		return p
+	}
+	chain := func(parts ...explain.Part) explain.Explanation {
+		next := 0
+		x, err := explain.Chain(parts[0], func(string) (explain.Part, error) {
+			next++
+			if next < len(parts) {
+				return parts[next], nil
+			}
+			return explain.Part{}, fault.New(fault.NotFound, "gone")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	line := part("maps", explain.Limit, "", 7)
+	line.Ahead = &explain.Ahead{N: 4711}
+	for name, x := range map[string]explain.Explanation{
+		"of another": chain(part("maps", explain.Parts, "x", 7), part("letters", explain.Hold, "", 5)),
+		"behind an own": chain(part("maps", explain.Parts, "x", 7), part("maps", explain.Lock, "y", 6),
+			part("letters", explain.Hold, "", 5)),
+		"gone":             chain(part("maps", explain.Lock, "x", 7)),
+		"a line":           chain(line),
+		"a line behind it": chain(part("maps", explain.Parts, "x", 7), line),
+	} {
+		got, err := a.WithinLimits(t.Context(), granted("depositor:maps"), x)
+		text := fmt.Sprintf("%+v", got)
+		if err != nil || strings.Contains(text, "letters") || strings.Contains(text, "4711") || got.Ahead != nil ||
+			got.Since != 7 || got.Why == "" || got.Root().Why == "secret of maps" {
+			t.Errorf("%s: %s, %v", name, text, err)
+		}
+		all, err := a.WithinLimits(t.Context(), granted("viewer"), x)
+		if err != nil || fmt.Sprintf("%+v", all) != fmt.Sprintf("%+v", x) {
+			t.Errorf("%s: a viewer is told %+v, %v", name, all, err)
+		}
+	}
+	own := chain(part("maps", explain.Parts, "x", 7), part("maps", explain.Hold, "", 6))
+	if got, err := a.WithinLimits(t.Context(), granted("depositor:maps"), own); err != nil || got.Since != 6 ||
+		got.Root().Why != "secret of maps" || len(got.Do) != 1 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
 	"fmt"
 
+	"archivist/pkg/kernel/access"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -19,3 +22,9 @@ var WireMedia = wireMedia
 
 // StatusOf is the HTTP status of the response to an error of a kind.
 func StatusOf(k fault.Kind) int { return ofKind[k].status }
+
+// WithinLimits is an explanation as a caller gets it.
+func (a *API) WithinLimits(ctx context.Context, who access.Identity, x explain.Explanation) (explain.Explanation,
+	error) {
+	return a.withinLimits(context.WithValue(ctx, calling{}, who), x)
+}

@@ -27,6 +27,9 @@ type Selection struct {
 func (a *API) selected(ctx context.Context, in Selection, known []string) (f queue.Find, err error) {
 	f = queue.Find{Submitter: in.Submitter, Message: in.Message, Cursor: in.Cursor,
 		Until: a.Queue.Now().Add(searchFor)}
+	if in.Message != "" {
+		f.Until = a.Queue.Now().Add(rowsFor)
+	}
 	if f.State, err = filterBy(in.State, known); err != nil {
 		return f, err
 	}
@@ -37,11 +40,11 @@ func (a *API) selected(ctx context.Context, in Selection, known []string) (f que
 		return f, err
 	}
 
-	f.Collections = []string{in.Collection}
-	if in.Collection == "" {
-		f.Collections, err = a.collectionNames(ctx)
+	f.Names = a.collectionNames
+	if in.Collection != "" {
+		f.Collections = []string{in.Collection}
 	}
-	return f, err
+	return f, nil
 }
 
 // collectionNames are the names of all collections: see listCollections.

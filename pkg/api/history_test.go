@@ -67,7 +67,7 @@ func TestHistory(t *testing.T) {
 	record(t, q, 1, "J-1")
 	record(t, q, 2, "J-2")
 	record(t, q, 3, "")
-	a := &api.API{Queue: q, Inventory: inventory.Store{Table: q.Table}, Log: q.Log,
+	a := &api.API{Open: true, Queue: q, Inventory: inventory.Store{Table: q.Table}, Log: q.Log,
 		Histories: histories.Writer{Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}}
 	srv := httptest.NewServer(a.Handler())
 	defer srv.Close()

@@ -3,13 +3,14 @@ package api
 import (
 	"context"
 
+	"archivist/pkg/api/status"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 )
 
 // wireHold is the wire form of a hold with the target that it is on.
-func wireHold(h queue.Hold) v1.Hold { return holdOf(h.Target(), h.Hold) }
+func wireHold(h queue.Hold) v1.Hold { return status.HoldOf(h.Target(), h.Hold) }
 
 // holdOn is the hold that stops a job or a batch: its own, that of its batch, or that of its
 // collection. The row of a job or a batch says which of these it is, not the id of the target.
@@ -21,7 +22,7 @@ func holdOn(h *ingest.Hold, job, batch, collection string) *v1.Hold {
 	case ingest.TargetCollection:
 		t.ID = collection
 	}
-	out := holdOf(t, *h)
+	out := status.HoldOf(t, *h)
 	return &out
 }
 
@@ -38,15 +39,4 @@ func (a *API) active(ctx context.Context, targets ...ingest.Target) (*v1.Hold, e
 		}
 	}
 	return nil, err
-}
-
-// holdOf is the wire form of a hold on a target. Until is "" for one without an end.
-func holdOf(t ingest.Target, h ingest.Hold) v1.Hold {
-	return v1.Hold{
-		Target: t.String(),
-		Reason: h.Reason,
-		Actor:  h.Actor,
-		Since:  timestamp(h.Since),
-		Until:  timestamp(h.Until),
-	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -10,7 +11,6 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
-	"archivist/pkg/kernel/fetch"
 )
 
 // BatchJobs is a request for a page of a batch's jobs.
@@ -29,11 +29,19 @@ func (a *API) jobs(h huma.API) {
 			if err != nil {
 				return v1.Job{}, err
 			}
-			return a.withStages(ctx, j)
+			out, err := a.withStages(ctx, j)
+			out.Actions = possible(ctx, ingest.TargetJob, j.Allows)
+			return out, err
 		})
 
 	get(a, h, "/v1/jobs/{id}/events", "listJobEvents", "List a job's events", a.events(event.Job))
-	get(a, h, "/v1/jobs/{id}/receipt", "getReceipt", "Get a job's receipt", a.receipt)
+	receipt := operationAt(http.MethodGet, "/v1/jobs/{id}/receipt", "getReceipt", "Get a job's "+
+		"receipt")
+	receipt.Middlewares = huma.Middlewares{a.orCSV(a.receiptCSV)}
+	answer := &huma.Response{Description: "OK", Content: map[string]*huma.MediaType{"application/json": {}}}
+	withCSV(answer, "The files")
+	receipt.Responses = map[string]*huma.Response{"200": answer}
+	register(a, h, receipt, a.receipt)
 }
 
 // pageOfJobs is the page size of the queue for the jobs of a batch. A page that is full may not be the
@@ -113,14 +121,6 @@ func progressOf(j queue.Job) v1.Progress {
 	return v1.Progress{Files: j.Files, Bytes: j.Bytes, Done: j.Checkpoint}
 }
 
-// sourceOf is a URL without its secrets, "" for none.
-func sourceOf(url string) string {
-	if url == "" {
-		return ""
-	}
-	return fetch.Redact(url)
-}
-
 // stateOfJob is what the filter of lists of jobs compares.
 func stateOfJob(j queue.Job) string { return string(j.State) }
 
@@ -133,7 +133,8 @@ func wireJob(j queue.Job) v1.Job {
 	}
 	var unpacked *v1.JobContainer
 	if c := j.Unpacked; c != nil {
-		unpacked = &v1.JobContainer{Name: c.Name, Kind: c.Kind, Size: c.Bytes, SHA256: c.SHA256, Kept: c.Kept,
+		unpacked = &v1.JobContainer{Name: c.Name, Kind: c.Kind, Size: c.Bytes, SHA256: c.SHA256,
+			Kept:    c.Kept,
 			Fetched: c.Fetched}
 		if c.Bag != nil {
 			unpacked.Bag = c.Bag.Version
@@ -153,7 +154,7 @@ func wireJob(j queue.Job) v1.Job {
 		Batch:               j.Batch,
 		Collection:          j.Collection,
 		Title:               j.What,
-		Source:              sourceOf(j.URL),
+		Source:              j.Payload.Source(),
 		Created:             ingest.Timestamp(j.Created),
 		State:               string(j.State),
 		Cancelled:           j.Cancelled,

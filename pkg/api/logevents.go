@@ -12,7 +12,7 @@ import (
 )
 
 // EventQuery selects events: those of a subject, those of a partition of the log in order, or the
-// newest of a collection. Exactly one of Subject, Partition and Collection is given. After is for a
+// newest of a collection, or with none of Subject, Partition and Collection the newest of all. After is for a
 // partition; Cursor is that of the page before, and takes its place.
 type EventQuery struct {
 	Subject    string `query:"subject" maxLength:"1200"`

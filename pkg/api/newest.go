@@ -49,8 +49,9 @@ func (a *API) newestEvents(ctx context.Context, in *EventQuery, picks selection)
 // merge reads partitions of a log backwards. It reads a partition only when all events that it has of
 // it were returned, so memory is bounded by the number of partitions.
 type merge struct {
-	a     *API
-	parts []*backwards // of later generations first
+	a      *API
+	parts  []*backwards // of later generations first
+	placed int64        // when the newest event got its place, in milliseconds since 1970, if all logs are merged
 }
 
 // backwards is a partition that is read from its end.
@@ -103,36 +104,67 @@ func (a *API) newestFirst(ctx context.Context, log, cursor string) (*merge, erro
 		return nil, badCursor(cursor)
 	}
 
-	slices.SortStableFunc(m.parts, func(x, y *backwards) int { return y.Generation - x.Generation })
+	m.order()
 	return m, nil
 }
 
-// next is the newest event that was not returned yet. Only partitions of the latest generation that
-// still has events are compared: all events of a generation are after those of the one before it,
-// whatever the clocks of their writers said. more is false at the end.
+// order puts the partitions of later generations first.
+func (m *merge) order() {
+	slices.SortStableFunc(m.parts, func(x, y *backwards) int { return y.Generation - x.Generation })
+}
+
+// next is the newest event that was not returned yet. more is false at the end.
 func (m *merge) next(ctx context.Context) (e envelope.Event, more bool, err error) {
-	var newest *backwards
+	p, err := m.newest(ctx)
+	if err != nil || p == nil {
+		return e, false, err
+	}
+	return p.take(), true, nil
+}
+
+// newest is the partition with the newest event that was not returned yet, nil at the end. Only partitions of the
+// latest generation that still has events are compared: all events of a generation are after those of the one before
+// it, whatever the clocks of their writers said.
+func (m *merge) newest(ctx context.Context) (newest *backwards, err error) {
 	for _, p := range m.parts {
 		if newest != nil && p.Generation != newest.Generation {
 			break
 		}
 		if err := p.read(ctx, m.a); err != nil {
-			return e, false, err
+			return nil, err
 		}
-		if len(p.left) > 0 &&
-			(newest == nil || p.left[len(p.left)-1].Time > newest.left[len(newest.left)-1].Time) {
+		if len(p.left) > 0 && (newest == nil || p.time() > newest.time()) {
 			newest = p
 		}
 	}
+	return newest, nil
+}
 
-	if newest == nil {
-		return e, false, nil
+// reads reports whether newest has to read.
+func (m *merge) reads() bool {
+	generation := -1 // that of what is left
+	for _, p := range m.parts {
+		switch {
+		case generation >= 0 && p.Generation != generation:
+			return false
+		case len(p.left) > 0:
+			generation = p.Generation
+		case p.last >= max(p.Horizon, 1):
+			return true
+		}
 	}
+	return false
+}
 
-	end := len(newest.left) - 1
-	e = newest.left[end]
-	newest.left, newest.last = newest.left[:end], e.Seq-1
-	return e, true, nil
+// time is that of the newest event that is left.
+func (p *backwards) time() int64 { return p.left[len(p.left)-1].Time }
+
+// take takes the newest event that is left.
+func (p *backwards) take() envelope.Event {
+	end := len(p.left) - 1
+	e := p.left[end]
+	p.left, p.last = p.left[:end], e.Seq-1
+	return e
 }
 
 // read reads the events before the last place, if none are left. Reading is forwards only, so a piece

@@ -30,6 +30,10 @@ func (a *API) objects(h huma.API) {
 	get(a, h, path, "getObject", "Get an object", a.object)
 	get(a, h, path+"/versions", "listVersions", "List an object's versions", a.versions)
 	get(a, h, path+"/versions/{n}/files", "listFiles", "List a version's files", a.files)
+	get(a, h, path+"/versions/{n}/description", "getDescription",
+		"Get the description of a version", a.description)
+	get(a, h, path+"/versions/{n}/changes", "listChanges", "List the changes of a version's files",
+		a.changes)
 	redirect(a, h, path+"/versions/{n}/content", "getContent", "Get a file's content", a.content)
 	redirect(a, h, path+"/stored", "getStored", "Get a stored file of an object", a.storedFile)
 }
@@ -49,7 +53,20 @@ func (a *API) object(ctx context.Context, in *ARKInput) (v1.Object, error) {
 	if err != nil {
 		return v1.Object{}, err
 	}
+	if a.Resolves {
+		one[0].Resolves = ARKPath + "/" + strings.TrimPrefix(o.ARK, "ark:/")
+	}
 	return one[0], nil
+}
+
+// description is how a version is described.
+func (a *API) description(ctx context.Context, in *VersionInput) (v1.Description, error) {
+	_, stored, err := a.stored(ctx, *in)
+	if err != nil {
+		return v1.Description{}, err
+	}
+	k, err := aip.Of(a.Root, stored, in.Version).Description(ctx)
+	return v1.Description{Who: k.Who, What: k.What, When: k.When, Where: k.Where, More: k.More}, err
 }
 
 // versions lists the recorded versions of an object, oldest first. They are rows; the storage root is
@@ -99,7 +116,8 @@ func (a *API) content(ctx context.Context, in *ContentInput) (string, error) {
 	if fault.Is(err, fault.NotFound) {
 		a.Log.Error("a stored file is missing", "ark", o.ARK, "path", in.Path, "error", err)
 		err = fault.New(fault.NotFound,
-			"%q of %s v%d is missing in the storage: the object is damaged, and an operator has to repair it",
+			"%q of %s v%d is missing in the storage: the object is damaged, and an operator has "+
+				"to repair it",
 			in.Path, o.ARK, in.Version)
 	}
 
@@ -123,11 +141,13 @@ func (a *API) storedFile(ctx context.Context, in *StoredInput) (string, error) {
 	}
 
 	if !fs.ValidPath(in.Path) || in.Path == "." {
-		return "", fault.New(fault.Invalid, "path: %q: expected a path below the object's place in the storage root, "+
-			"e.g. inventory.json", ingest.Cut(in.Path, 200))
+		return "", fault.New(fault.Invalid,
+			"path: %q: expected a path below the object's place in the storage root, "+
+				"e.g. inventory.json", ingest.Cut(in.Path, 200))
 	}
 
-	to, err := a.Root.Bucket.Presign(ctx, ocfl.Prefix(o.ARK)+in.Path, path.Base(in.Path), contentFor)
+	to, err := a.Root.Bucket.Presign(ctx, ocfl.Prefix(o.ARK)+in.Path, path.Base(in.Path),
+		contentFor)
 	if fault.Is(err, fault.NotFound) {
 		err = fault.New(fault.NotFound, "%s has no stored file %q", o.ARK, in.Path)
 	}
@@ -143,14 +163,14 @@ func (a *API) storedFile(ctx context.Context, in *StoredInput) (string, error) {
 
 // files lists the files of a version: those of the depositor in pages, and on the last page the system
 // files, whose sizes take a request each.
-func (a *API) files(ctx context.Context, in *FilesInput) (v1.List[v1.File], error) {
+func (a *API) files(ctx context.Context, in *FilesLimit) (v1.List[v1.File], error) {
 	out := v1.List[v1.File]{Items: []v1.File{}}
 	_, stored, err := a.stored(ctx, in.VersionInput)
 	if err != nil {
 		return out, err
 	}
 
-	files, next, err := a.page(ctx, stored, in.Version, in.Cursor)
+	files, next, err := a.page(ctx, stored, in.Version, in.Cursor, in.Limit)
 	if err != nil {
 		return out, err
 	}
@@ -200,18 +220,15 @@ func (a *API) find(ctx context.Context, in *FindInput) (v1.List[v1.Object], erro
 	out := v1.List[v1.Object]{Items: []v1.Object{}}
 	arks, next, err := a.arks(ctx, in)
 	out.Cursor = next
-	var rows []*inventory.Object
-	for _, id := range arks {
-		o, err := a.Inventory.Object(ctx, id)
-		if fault.Is(err, fault.NotFound) && in.ARK == "" {
-			continue // reserved by a job that has not stored it yet, or the index lags
-		}
-		if err != nil {
-			return out, err
-		}
-		rows = append(rows, o)
+	if err != nil {
+		return out, err
 	}
 
+	// One that is missing is reserved by a job that has not stored it yet, or the index lags.
+	rows, err := a.Inventory.Objects(ctx, arks)
+	if err == nil && in.ARK != "" && len(rows) == 0 {
+		_, err = a.Inventory.Object(ctx, arks[0]) // a NotFound
+	}
 	if err != nil {
 		return out, err
 	}
@@ -231,7 +248,8 @@ func (in *FindInput) check() error {
 	case in.ARK != "" && in.Collection+in.LocalID+in.Title+in.Date != "",
 		in.LocalID != "" && in.Title+in.Date != "",
 		in.Date != "" && in.Title+in.Collection != "":
-		return fault.New(fault.Invalid, "give an ark; or a collection, with or without a localId or a title; or a "+
+		return fault.New(fault.Invalid, "give an ark; or a collection, with or without a "+
+			"localId or a title; or a "+
 			"title; or a date; or none of them. GET /v1/search combines them")
 	}
 	return nil
@@ -300,7 +318,8 @@ func wireObject(o *inventory.Object, now time.Time) v1.Object {
 		Withdrawn:       wireWithdrawal(o.Withdrawal),
 	}
 	if until := o.EmbargoUntil(now); until != "" {
-		is.Embargo = &v1.Embargo{Until: until, Reason: o.Embargo.Reason, By: o.Embargo.By, At: o.Embargo.At}
+		is.Embargo = &v1.Embargo{Until: until, Reason: o.Embargo.Reason, By: o.Embargo.By,
+			At: o.Embargo.At}
 	}
 	return is
 }

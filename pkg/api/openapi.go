@@ -33,7 +33,9 @@ the types do not change.`
 // tags group the operations.
 var tags = []*huma.Tag{
 	{Name: "Uploads", Description: "Files that are sent before a submission."},
+	{Name: "Tokens", Description: "Tokens of the deployment itself, for hooks and small programs."},
 	{Name: "Batches", Description: "Submissions and their results."},
+	{Name: "Merritt", Description: "Submissions by the clients of Merritt."},
 	{Name: "Jobs", Description: "The ingest of one object each."},
 	{Name: "Objects", Description: "Preserved objects with their versions, files and events."},
 	{Name: "Collections", Description: "The settings for submissions to a collection."},
@@ -58,24 +60,18 @@ func configuration() huma.Config {
 	// Relative to the URL of the document, so it is right in every deployment: the API does
 	// not know under which path a gateway serves it.
 	c.Servers = []*huma.Server{{URL: ".", Description: "The deployment that serves this document"}}
-	c.Security = []map[string][]string{{"bearer": {string(administrator)}},
-		{"apiKey": {string(administrator)}}}
+	c.Security = []map[string][]string{{bearerScheme: {string(administrator)}}}
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"bearer": {
+		bearerScheme: {
 			Type:         "http",
 			Scheme:       "bearer",
 			BearerFormat: "JWT",
-			Description: "A token of the issuer of the deployment, for a person or a machine. Its " +
-				"roles are in one of its claims. Each operation names the roles that can call it; " +
-				"one of them is enough. The role depositor is for one collection, researcher for " +
-				"one project, notifier for one archive.",
-		},
-		"apiKey": {
-			Type: "apiKey",
-			In:   "header",
-			Name: "x-api-key",
-			Description: "A key of the deployment, which has one of the roles. A deployment on AWS requires one; a " +
-				"local stack requires neither a key nor a token.",
+			Description: "A token of the issuer of the deployment, for a person or a machine, " +
+				"whose roles are in one of its claims; or a token that the deployment itself has " +
+				"given to a program. A deployment on AWS requires one, a local stack without an " +
+				"issuer does not. Each operation names the roles that can call it; one of them is " +
+				"enough. The role depositor is for one collection, researcher for one project, " +
+				"notifier for one archive.",
 		},
 	}
 
@@ -115,7 +111,7 @@ func complete(h huma.API) error {
 		if !known {
 			return fmt.Errorf("api: the operation %s has no description", op.OperationID)
 		}
-		about.fill(op, schema)
+		about.fill(op, schema, doc.Components.Responses)
 	}
 
 	detail := schema.Schema(reflect.TypeFor[v1.Event](), false, "Event").Properties["detail"]
@@ -201,11 +197,11 @@ func operationsOf(doc *huma.OpenAPI) (all []*huma.Operation) {
 // fill puts what about says into the document's operation. The framework's default response is removed:
 // all error responses are listed by their statuses. A parameter is copied before its values are listed,
 // because the framework validates by its own.
-func (a about) fill(op *huma.Operation, schema huma.Registry) {
+func (a about) fill(op *huma.Operation, schema huma.Registry, shared map[string]*huma.Response) {
 	op.Tags, op.Description = []string{a.tag}, a.description
 	a.secure(op)
 	refusals := append(slices.Clone(everywhere), a.refusals...)
-	if op.RequestBody != nil {
+	if op.RequestBody != nil && !a.form {
 		refusals = append(refusals, withBody...)
 		op.RequestBody.Content["application/json"].Example = a.request
 	}
@@ -214,6 +210,10 @@ func (a about) fill(op *huma.Operation, schema huma.Registry) {
 	for _, p := range refusals {
 		status := strconv.Itoa(p.status)
 		op.Responses[status] = &huma.Response{Ref: "#/components/responses/" + refusalOf(p.status)}
+	}
+
+	if a.form {
+		a.fillForm(op, shared)
 	}
 
 	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted} {
@@ -257,7 +257,11 @@ func (a about) fillRedirect(op *huma.Operation, schema huma.Registry) {
 			Example: a.document}
 	}
 
-	op.Responses["302"].Description = "Location is the URL of the content, valid for at most 15 minutes without a key."
+	op.Responses["302"].Description = "Location is the URL of the content, valid for at most 15 " +
+		"minutes without a token."
 	op.Responses["200"] = &huma.Response{Description: "The content, for a client that follows redirects.",
 		Content: map[string]*huma.MediaType{a.redirect: what}}
+	if a.table != "" {
+		withCSV(op.Responses["200"], a.table)
+	}
 }

@@ -98,8 +98,7 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 		if list, _ := op["tags"].([]any); len(list) != 1 || !tags[list[0]] {
 			t.Errorf("%s: tags %v", name, op["tags"])
 		}
-		if body, has := op["requestBody"].(object); has &&
-			body["content"].(object)["application/json"].(object)["example"] == nil {
+		if _, example, has := exampleOf(op); has && example == nil {
 			t.Errorf("%s: no example of a request", name)
 		}
 		checkAnswers(t, name, op["responses"].(object))
@@ -115,9 +114,26 @@ func TestEveryOperationIsDescribed(t *testing.T) {
 	}
 }
 
+// exampleOf is the example of a request, with its media type.
+func exampleOf(op object) (media string, example any, has bool) {
+	body, has := op["requestBody"].(object)
+	if !has {
+		return "", nil, false
+	}
+	media = "application/json"
+	content := body["content"].(object)
+	if content[media] == nil {
+		media = "multipart/form-data"
+	}
+	return media, content[media].(object)["example"], true
+}
+
 func checkAnswers(t *testing.T, name string, answers object) {
 	t.Helper()
 	for _, status := range []string{"403", "422", "429", "500", "503", "504"} {
+		if status == "422" && answers["200"] != nil && answers["200"].(object)["content"].(object)["text/xml"] != nil {
+			status = "400" // Merritt's
+		}
 		if answers[status] == nil {
 			t.Errorf("%s: no response %s", name, status)
 		}
@@ -150,24 +166,28 @@ func TestExamplesAreAccepted(t *testing.T) {
 	c, q := serve(t, through)
 	q.Now = func() time.Time { return time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC) }
 	operationsOf(document(t), func(name string, op object) {
-		body, has := op["requestBody"].(object)
+		media, example, has := exampleOf(op)
 		if !has {
 			return
 		}
-		data, err := json.Marshal(body["content"].(object)["application/json"].(object)["example"])
+		data, err := json.Marshal(example)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if media == "multipart/form-data" {
+			media, data = formOf(t, example.(object))
+		}
 		method, path, _ := strings.Cut(name, " ")
 		path = strings.NewReplacer("{id}", "none", "{name}", "maps", "{project}", "jingles", "{key}", "none", "{lease}",
-			"none", "{archive}", "maps", "{task}", "none", "{revision}", "1").Replace(path)
+			"none", "{archive}", "maps", "{task}", "none", "{revision}", "1", "{scheme}", "ark:", "{naan}/{name}",
+			strings.TrimPrefix(arkOf, "ark:/")).Replace(path)
 		switch {
 		case strings.HasPrefix(path, "/v1/item/"):
 			path += "?id=item:none"
 		case strings.HasPrefix(path, "/v1/task/"):
 			path += "?id=maps/12/none"
 		}
-		resp, text := ask(t, method, c.URL+path, string(data))
+		resp, text := ask(t, method, c.URL+path, string(data), "Content-Type", media)
 		noItem := resp.StatusCode == 409 && strings.HasSuffix(path, "/runs") // nothing is ready
 		if resp.StatusCode >= 400 && resp.StatusCode != 404 && !noItem {
 			t.Errorf("%s: the example gets %d %s", name, resp.StatusCode, text)

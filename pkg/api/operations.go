@@ -26,6 +26,10 @@ var operations = map[string]about{
 			"With an `Idempotency-Key` a request can be repeated: for 7 days the same key with the same request " +
 			"returns the same batch, and with a different request a conflict. Requests are compared by meaning, " +
 			"not by their bytes."},
+	"checkBatch": {tag: "Batches", role: operator, scope: inHandler,
+		request: v1.BatchCheck{BatchRequest: requestExample}, answer: v1.BatchChecked{Accepted: true},
+		description: "The checks that `submitBatch` makes, and nothing is stored. A manifest that is given as text " +
+			"is checked row by row, as that of an upload; one at a URL is not read."},
 	"listBatches": {tag: "Batches", role: viewer, scope: ofList, states: v1.BatchStates,
 		answer: v1.List[v1.Batch]{Items: []v1.Batch{listed(batchExample)},
 			Cursor: cursorExample},
@@ -36,11 +40,12 @@ var operations = map[string]about{
 			"recipient."},
 	"getBatchReport": {tag: "Batches", role: viewer, scope: ofBatch,
 		refusals: []problemType{notFound},
-		redirect: "application/json", document: reportExample,
+		redirect: "application/json", document: reportExample, table: "The jobs",
 		description: "How each job ended: a redirect to a JSON document of any size. It does not exist until all " +
 			"jobs have ended.\n\nAfter the action `update-report` there is a newer report, which also has what " +
 			"has changed since the one before it. The earlier ones remain, by their `number`; without a number, " +
-			"it is the newest."},
+			"it is the newest.\n\nAs CSV it is not a redirect, but has pages: the header `Link` has the URL of the " +
+			"next one, with the number of the report, and only the first has the names of the columns."},
 	"listBatchEvents": {tag: "Batches", role: viewer, scope: ofBatch,
 		refusals: []problemType{notFound},
 		answer: events(v1.EventBatchState, "Batch",
@@ -75,7 +80,8 @@ var operations = map[string]about{
 	"getReceipt": {tag: "Jobs", role: viewer, scope: ofJob,
 		refusals: []problemType{notFound, conflict}, answer: receiptExample,
 		description: "The preserved files of the job, read from the stored object: 1,000 files to a " +
-			"page. Until the job has stored a version, the response is a conflict."},
+			"page. Until the job has stored a version, the response is a conflict. As CSV, the header " +
+			"`Link` has the URL of the next page, and only the first has the names of the columns."},
 	"actOnJob": {tag: "Jobs", role: operator, refusals: []problemType{notFound, conflict, changed,
 		held},
 		request:     v1.JobAction{Action: "requeue", ActionOptions: sourceIsBack},
@@ -173,8 +179,17 @@ var operations = map[string]about{
 		description: "The versions of the object, oldest first."},
 	"listFiles": {tag: "Objects", role: viewer, scope: ofObject, refusals: []problemType{notFound},
 		answer: v1.List[v1.File]{Items: []v1.File{fileExample}},
-		description: "The files of a version: the depositor's files by path, then the system files, 1,000 to " +
-			"a page."},
+		description: "The files of a version: the depositor's files by path, then the system files, " +
+			"which the last page has all."},
+	"getDescription": {tag: "Objects", role: viewer, scope: ofObject, refusals: []problemType{notFound},
+		answer: descriptionExample,
+		description: "The description of the version, from its files `mrt-erc.txt` and " +
+			"`mrt-dc.xml`."},
+	"listChanges": {tag: "Objects", role: viewer, scope: ofObject, refusals: []problemType{notFound},
+		answer: v1.List[v1.FileChange]{Items: []v1.FileChange{changeExample}},
+		description: "The depositor's files that differ between a version and the one before, by path. " +
+			"Of version 1 all are added. A page before the last can be short or empty: very many " +
+			"files are compared in parts."},
 	"listRepairs": {tag: "Objects", role: viewer, refusals: []problemType{notFound},
 		answer:      v1.List[v1.Repair]{Items: []v1.Repair{repairExample}},
 		description: "The repairs of files of the object, oldest first."},
@@ -269,8 +284,10 @@ var operations = map[string]about{
 	"listEvents": {tag: "Events", role: viewer, refusals: []problemType{notFound},
 		answer: v1.EventPage{Items: []v1.LogEvent{logEventExample}, Cursor: cursorExample,
 			After: 42},
-		description: "Exactly one of `subject`, `partition` and `collection` is given. The events of a subject and " +
-			"of a partition are in order, the oldest first; those of a collection are the newest first. Events " +
+		description: "Of `subject`, `partition` and `collection` at most one is given. The events of a subject and " +
+			"of a partition are in order, the oldest first; those of a collection are the newest first. Without " +
+			"any of them, the list is one page with the newest of all, at most 50: fewer, if they are of very " +
+			"many collections, or the filter selects fewer of the newest 1,000. Events " +
 			"appear in the log within a few seconds.\n\nTo follow a partition, pass `after` of each response to " +
 			"the next request. The filter is applied before the paging: a page may be empty."},
 	"getEvent": {tag: "Events", role: viewer, refusals: []problemType{notFound},
@@ -387,7 +404,11 @@ var operations = map[string]about{
 			"not listed."},
 	"getComponentGraph": {tag: "Components", role: viewer,
 		answer: v1.ComponentGraph{DOT: "digraph components {…}",
-			Mermaid: "flowchart LR …"},
+			Mermaid: "flowchart LR …", Nodes: []v1.GraphNode{
+				{ID: "event Received", Label: "Received", Round: true},
+				{ID: "structure", Label: "structure", Note: "Structure_checked"}},
+			Links: []v1.GraphLink{{From: "event Received", To: "structure", Kind: "depends",
+				Label: "Received"}}},
 		description: "Each component with the events that it waits for, and the components that record them."},
 	"listRuns": {tag: "Components", role: viewer, refusals: []problemType{notFound},
 		answer:      v1.List[v1.ComponentRun]{Items: []v1.ComponentRun{runExample}},
@@ -442,6 +463,12 @@ var operations = map[string]about{
 			"depositor:maps"},
 			Expires: timeExample},
 		description: "The caller as its token or its key says, with the roles that this API knows."},
+	"getStatus": {tag: "Operation", role: viewer, answer: deploymentExample,
+		description: "What has failed in the last 24 hours by its cause, what waits and since " +
+			"when, what is paused or on hold, parked events, what is damaged or not copied, " +
+			"raised alarms, and what runs. Each section is read by itself, with a limit of its " +
+			"time: one that cannot be read is `unavailable` with the reason, and the others are " +
+			"there."},
 	"getQueue": {tag: "Operation", role: viewer, answer: queueExample,
 		description: "What runs, what waits and why, and the free work space."},
 	"listQueueEvents": {tag: "Operation", role: viewer,

@@ -9,14 +9,17 @@ var parameters = map[string]parameter{
 	"id":         {"The id of the batch or the job.", batchID},
 	"collection": {"The name of the collection.", "maps"},
 	"state":      {"Only items in this state. Case is ignored.", v1.Failed},
-	"number":     {"The number of the report, from 1. Omit it for the newest.", ""},
-	"cursor":     {"The cursor of the previous page. Omit it for the first page.", ""},
-	"localId":    {"The depositor's own id of the object. Requires collection.", "map-1851"},
-	"ark":        {"The ARK of the object.", arkExample},
-	"naan":       {"The first part of the ARK: the number of the organization that assigned it (NAAN).", "99999"},
-	"name":       {"The second part of the ARK.", "fk4tq65d6k"},
-	"n":          {"The number of the version, from 1.", ""},
-	"path":       {"The path of the file in the version.", "producer/map.tif"},
+	"format": {"json or csv. In CSV a field that a spreadsheet would take for a formula has an " +
+		"apostrophe in front. By default Accept decides, and otherwise it is JSON.", ""},
+	"number":  {"The number of the report, from 1. Omit it for the newest.", ""},
+	"cursor":  {"The cursor of the previous page. Omit it for the first page.", ""},
+	"localId": {"The depositor's own id of the object. Requires collection.", "map-1851"},
+	"ark":     {"The ARK of the object.", arkExample},
+	"scheme":  {"The scheme of the ARK.", "ark:"},
+	"naan":    {"The first part of the ARK: the number of the organization that assigned it (NAAN).", "99999"},
+	"name":    {"The second part of the ARK.", "fk4tq65d6k"},
+	"n":       {"The number of the version, from 1.", ""},
+	"path":    {"The path of the file in the version.", "producer/map.tif"},
 
 	"submitter": {"Only those of this submitter, exactly.", "Map Library"},
 	"message":   {"Only those whose message has this text, in any case of letters.", "404"},
@@ -38,9 +41,11 @@ var parameters = map[string]parameter{
 		"harbour creator:blunt date:1800..1899"},
 	"sort": {"The order: by relevance, the best first; by title; by date, the earliest first; by modified, the " +
 		"last changed first.", "relevance"},
-	"limit": {"How many objects a page has at most.", ""},
-	"by":    {"Which list: by title, by date, by creator or by collection.", "title"},
-	"from":  {"Begin at this title, date, creator or collection.", "harb"},
+	"limit":             {"How many objects a page has at most.", ""},
+	"listFiles limit":   {"How many of the depositor's files a page has at most.", ""},
+	"listChanges limit": {"How many files a page has at most.", ""},
+	"by":                {"Which list: by title, by date, by creator or by collection.", "title"},
+	"from":              {"Begin at this title, date, creator or collection.", "harb"},
 
 	"browseObjects collection": {"Only this collection. Requires the list by collection.", "maps"},
 
@@ -115,8 +120,8 @@ var parameters = map[string]parameter{
 
 	"Idempotency-Key": {"A key of your choice, so that the request can be repeated safely.",
 		"maps-2026-11-22"},
-	"Archivist-User": {"The name of the person who makes the request. It is not verified: events show it behind " +
-		"the name of the key, e.g. `the key bench-3 (unverified: \"ann\")`.", "ann"},
+	"Archivist-User": {"The name of the person who makes the request, where calls need no token. " +
+		"It is not verified, and events say so: `an operator (unverified: \"ann\")`.", "ann"},
 
 	"listStatistics collection": {"The name of a collection. Omit it for all.", "maps"},
 	"listStatistics from": {"The first day, in UTC. Omit it for a month before the last.",

@@ -42,9 +42,8 @@ func (a *API) may(c huma.Context, x access.Identity) error {
 			op.Summary,
 			of.anyOf(), strings.Join(x.Claims, " or "))
 	}
-	return fault.New(fault.Denied,
-		"%q needs the role %s; the API key has no role. The setting apiKeys of the "+
-			"deployment makes keys with roles", op.Summary, of.anyOf())
+	return fault.New(fault.Denied, "%q needs the role %s; the caller has none", op.Summary,
+		of.anyOf())
 }
 
 // has are the grants of an identity, for people.
@@ -72,7 +71,7 @@ func challenge(c huma.Context, err error) {
 		return
 	}
 	says := "Bearer"
-	if r, _ := humago.Unwrap(c); len(bearers(r)) > 0 {
+	if r, _ := humago.Unwrap(c); len(sentBy(r, false)) > 0 {
 		says = `Bearer error="invalid_token"`
 	}
 	c.SetHeader("WWW-Authenticate", says)

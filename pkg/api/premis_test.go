@@ -28,7 +28,7 @@ func withItems(t *testing.T) (*v1.Client, *component.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &api.API{Queue: q, Inventory: inventory.Store{Table: q.Table}, Components: s, Log: q.Log,
+	a := &api.API{Open: true, Queue: q, Inventory: inventory.Store{Table: q.Table}, Components: s, Log: q.Log,
 		Histories: histories.Writer{Archive: provenance.Archive{NAAN: "99999", Version: "v1"}}}
 	srv := httptest.NewServer(a.Handler())
 	t.Cleanup(srv.Close)

@@ -42,7 +42,7 @@ var (
 		"Send a token that is valid in the header Authorization: Bearer TOKEN. Get a new one if it has expired.",
 		"the token has expired; get a new one"}
 	notAuthorized = problemType{"not-authorized", 403, "Not authorized", // the gateway's
-		"Send the API key of the deployment in the header x-api-key.", "Forbidden"}
+		"Something before the API refuses the call: ask who runs the deployment.", "Forbidden"}
 	forbidden = problemType{"forbidden", 403, "Forbidden",
 		"Ask someone with the role that detail names; about a withdrawn object, the archive.",
 		"delete needs the role administrator; you have the role operator"}
@@ -89,8 +89,17 @@ var (
 		"Endpoint request timed out"}
 )
 
-// The details for a defect, for a file that is missing, for a service that does not respond, and for an unknown path.
+// The details for a defect, for a file that is missing, for a service that does not respond, for an unknown path, for a
+// call without a token, for one with a key of the API, and of the gateway, which does not tell these apart.
 const (
+	noToken = "the call does not say who makes it; send a token in the header " + header
+	noKeys  = "keys of the API (x-api-key) have ended; send a token in the header " + header +
+		". Programs get one by archivist token create"
+	badToken = "the call has no token that is accepted: it is missing, has expired, was revoked, " +
+		"or is of another deployment. Send one in the header " + header +
+		"; keys of the API (x-api-key) have ended"
+	header = "Authorization: Bearer TOKEN"
+
 	lost    = "a stored file that this needs is missing; the operator finds its name in the log"
 	defect  = "something went wrong here; the operator finds the cause in the log"
 	notNow  = "the archive cannot answer right now; try again in a minute"
@@ -212,18 +221,20 @@ func (r *refusal) write(w http.ResponseWriter) {
 }
 
 // Gateway has the problems that API Gateway sends itself when a request does not reach the
-// function, by their names there ("Gateway response types for API Gateway"). The detail is
-// the gateway's.
+// function, by their names there ("Gateway response types for API Gateway"). One without a
+// detail has that of the gateway. The first three are of the authorizer: it refuses a token, it
+// fails, it cannot be called. A method that no path has is said to need a signature.
 var Gateway = map[string]v1.Problem{
-	"DEFAULT_4XX":                  newRefusal(malformedRequest, "").Problem,
-	"DEFAULT_5XX":                  newRefusal(internalError, "").Problem,
-	"ACCESS_DENIED":                newRefusal(notAuthorized, "").Problem,
-	"INVALID_API_KEY":              newRefusal(notAuthorized, "").Problem,
-	"MISSING_AUTHENTICATION_TOKEN": newRefusal(notAuthorized, "").Problem,
-	"RESOURCE_NOT_FOUND":           newRefusal(unknownRoute, "").Problem,
-	"REQUEST_TOO_LARGE":            newRefusal(tooLarge, "").Problem,
-	"THROTTLED":                    newRefusal(tooManyRequests, "").Problem,
-	"QUOTA_EXCEEDED":               newRefusal(tooManyRequests, "").Problem,
-	"INTEGRATION_FAILURE":          newRefusal(gatewayTimeout, "").Problem,
-	"INTEGRATION_TIMEOUT":          newRefusal(gatewayTimeout, "").Problem,
+	"UNAUTHORIZED":                   newRefusal(unauthenticated, badToken).Problem,
+	"AUTHORIZER_FAILURE":             newRefusal(unavailable, notNow).Problem,
+	"AUTHORIZER_CONFIGURATION_ERROR": newRefusal(unavailable, notNow).Problem,
+	"DEFAULT_4XX":                    newRefusal(malformedRequest, "").Problem,
+	"DEFAULT_5XX":                    newRefusal(internalError, "").Problem,
+	"ACCESS_DENIED":                  newRefusal(notAuthorized, "").Problem,
+	"MISSING_AUTHENTICATION_TOKEN":   newRefusal(unknownRoute, noRoute).Problem,
+	"RESOURCE_NOT_FOUND":             newRefusal(unknownRoute, "").Problem,
+	"REQUEST_TOO_LARGE":              newRefusal(tooLarge, "").Problem,
+	"THROTTLED":                      newRefusal(tooManyRequests, "").Problem,
+	"INTEGRATION_FAILURE":            newRefusal(gatewayTimeout, "").Problem,
+	"INTEGRATION_TIMEOUT":            newRefusal(gatewayTimeout, "").Problem,
 }

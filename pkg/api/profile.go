@@ -32,6 +32,7 @@ func profileOf(b v1.Profile) collection.Profile {
 			URL:    c.URL,
 			Secret: c.Secret,
 			Mode:   collection.Mode(c.Mode),
+			Hosts:  c.Hosts,
 		}
 	}
 	return p
@@ -61,8 +62,8 @@ func wireProfile(p collection.Profile) v1.Profile {
 	}
 	out.Sources = wireSources(p.Sources)
 	out.Containers = (*v1.Containers)(p.Containers)
-	if c := p.Callback; c.URL != "" {
-		out.Callback = &v1.Callback{URL: c.URL, Secret: c.Secret, Mode: string(c.Mode)}
+	if c := p.Callback; c.Given() {
+		out.Callback = &v1.Callback{URL: c.URL, Secret: c.Secret, Mode: string(c.Mode), Hosts: c.Hosts}
 	}
 	return out
 }

@@ -8,10 +8,16 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
+// ReceiptInput names a job and a page of its receipt.
+type ReceiptInput struct {
+	IDCursor
+	Format
+}
+
 // receipt reads a job's receipt from the stored object, one page of files at a time. It is made of the
 // stored object, not of what the job remembers: it says what is preserved. A job that has stored
 // nothing is a Conflict. A cursor is a place in the list of files; a page has 1,000.
-func (a *API) receipt(ctx context.Context, in *IDCursor) (v1.Receipt, error) {
+func (a *API) receipt(ctx context.Context, in *ReceiptInput) (v1.Receipt, error) {
 	j, err := a.Queue.Job(ctx, in.ID)
 	if err != nil {
 		return v1.Receipt{}, err
@@ -27,7 +33,7 @@ func (a *API) receipt(ctx context.Context, in *IDCursor) (v1.Receipt, error) {
 		return v1.Receipt{}, err
 	}
 
-	files, next, err := a.page(ctx, stored, j.ObjectVersion, in.Cursor)
+	files, next, err := a.page(ctx, stored, j.ObjectVersion, in.Cursor, filesPage)
 	if err != nil {
 		return v1.Receipt{}, err
 	}

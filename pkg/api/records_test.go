@@ -56,7 +56,7 @@ func kept(t *testing.T) (*api.API, *v1.Client, *aiptest.Root) {
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	a := &api.API{Queue: q, Inventory: store, Root: root.Root, Derived: root.Derived,
+	a := &api.API{Open: true, Queue: q, Inventory: store, Root: root.Root, Derived: root.Derived,
 		Log:         slog.New(slog.DiscardHandler),
 		Collections: collection.Store{Table: q.Table, NewID: q.NewID},
 		History:     history.Store{Table: q.Table},

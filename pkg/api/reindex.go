@@ -9,6 +9,8 @@ import (
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/formats/ark"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/reindex"
 	"archivist/pkg/kernel/fault"
 )
@@ -38,6 +40,73 @@ func (a *API) reindexing(h huma.API) {
 			}
 			return a.reindexAll(ctx, in, actor, until)
 		})
+	put(a, h, "/v1/reindex/runs/{id}", "reportReindex", "Report how far a reindex is", a.reportReindex)
+	get(a, h, "/v1/reindex/runs", "listReindexRuns", "List the reindexes of all objects",
+		func(ctx context.Context, _ *struct{}) (v1.List[v1.ReindexRun], error) {
+			runs, err := a.reindexRuns().List(ctx)
+			return list(queue.Page[reindex.Run]{Items: runs}, a.wireReindex), err
+		})
+}
+
+// ReindexReport is how far a reindex of all objects is.
+type ReindexReport struct {
+	Caller
+	ID   string `path:"id" maxLength:"64" pattern:"^[A-Za-z0-9]+$"`
+	Body v1.ReindexReport
+}
+
+// reindexRuns keeps how far reindexes of all objects are.
+func (a *API) reindexRuns() reindex.Runs {
+	return reindex.Runs{Table: a.Queue.Table, NewID: a.Queue.NewID, Now: a.Queue.Now}
+}
+
+// mostOfFailure bounds a text of a failure, in characters: a row has a limit.
+const mostOfFailure = 500
+
+// reportReindex records how far a reindex is. It changes nothing of what is reindexed.
+func (a *API) reportReindex(ctx context.Context, in *ReindexReport) (out v1.ReindexRun, err error) {
+	actor, err := in.actor()
+	if err != nil {
+		return out, err
+	}
+	b := in.Body
+	if b.Done > b.Total {
+		return out, fault.New(fault.Invalid, "done: found %d; expected at most %d, the total",
+			b.Done, b.Total)
+	}
+	if b.Ended && b.Done < b.Total {
+		return out, fault.New(fault.Invalid, "ended: found true with %d of %d done; a run has ended when all is done",
+			b.Done, b.Total)
+	}
+	p := reindex.Progress{Done: b.Done, Total: b.Total, Objects: b.Objects, Changed: b.Changed,
+		Failed: b.Failed}
+	for _, f := range b.Failures {
+		p.Failures = append(p.Failures, reindex.Failure{ARK: ingest.Cut(f.ARK, mostOfFailure),
+			Key: ingest.Cut(f.Stored, mostOfFailure), Why: ingest.Cut(f.Why, mostOfFailure)})
+	}
+	run, err := a.reindexRuns().Report(ctx, in.ID, actor, p, b.Ended)
+	if err != nil {
+		return out, err
+	}
+	return a.wireReindex(run), nil
+}
+
+// wireReindex is the wire form of a run.
+func (a *API) wireReindex(r reindex.Run) v1.ReindexRun {
+	out := v1.ReindexRun{ID: r.ID, State: v1.ReindexRunning, Actor: r.Actor, Started: timestamp(r.Started),
+		Reported: timestamp(r.Reported), SecondsLeft: int64(r.Left().Seconds())}
+	out.ReindexReport = v1.ReindexReport{Done: r.Done, Total: r.Total, Objects: r.Objects, Changed: r.Changed,
+		Failed: r.Failed, Ended: r.Ended > 0}
+	for _, f := range r.Failures {
+		out.Failures = append(out.Failures, v1.NotReindexed{ARK: f.ARK, Stored: f.Key, Why: f.Why})
+	}
+	switch {
+	case r.Ended > 0:
+		out.State = v1.ReindexDone
+	case r.Interrupted(a.Queue.Now()):
+		out.State, out.SecondsLeft = v1.ReindexInterrupted, 0
+	}
+	return out
 }
 
 // places matches prefixes of keys in the storage root: keys of objects begin with a

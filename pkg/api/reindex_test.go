@@ -34,7 +34,8 @@ func TestIdentityRoutes(t *testing.T) {
 	defer source.Close()
 	m := queuetest.New(tabletest.Table(tabletest.New()), time.Now, 50)
 	s := stagetest.New(m, s3.URL)
-	a := &api.API{Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections, Root: s.Root, Work: s.Work.Bucket,
+	a := &api.API{Open: true, Queue: m.Queue, Inventory: s.Inventory, Collections: s.Collections,
+		Root: s.Root, Work: s.Work.Bucket,
 		Identity: s.Identity(), Log: m.Queue.Log}
 	srv := httptest.NewServer(a.Handler())
 	defer srv.Close()

@@ -12,43 +12,70 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// ReportInput names a report of a batch.
+// ReportInput names a report of a batch. A cursor is of CSV only.
 type ReportInput struct {
-	ID     string `path:"id" maxLength:"64"`
-	Number int    `query:"number" minimum:"0"`
+	IDCursor
+	Number int `query:"number" minimum:"0"`
+	Format
 }
 
-// report returns a presigned URL of a batch's report: the newest, or that of the number. A Number of 0
-// is the newest. A batch that has no report yet, or fewer, is a NotFound that says which. The report is
-// in the work bucket, of any size, so it is redirected to and not sent.
-func (a *API) report(ctx context.Context, in *ReportInput) (string, error) {
+// savedReport is where a report is kept, and its name as a file.
+type savedReport struct {
+	batch, key, name string
+	number           int
+}
+
+// missing is the error of reading a saved report.
+func (r savedReport) missing(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.New(fault.NotFound, "the saved report of batch %s is missing; its jobs are "+
+			"still listed", r.batch)
+	}
+	return err
+}
+
+// savedReport finds a batch's report: the newest, or that of the number. A Number of 0
+// is the newest. A batch that has no report yet, or fewer, is a NotFound that says which.
+func (a *API) savedReport(ctx context.Context, in *ReportInput) (r savedReport, err error) {
 	b, err := a.Queue.Batch(ctx, in.ID)
 	if err != nil {
-		return "", err
+		return r, err
 	}
 
 	if b.Report == "" {
-		return "", fault.New(fault.NotFound,
-			"batch %s is %s and has no report; the report is created when all of its jobs have ended",
+		return r, fault.New(fault.NotFound,
+			"batch %s is %s and has no report; the report is created when all of its jobs have "+
+				"ended",
 			in.ID, b.State)
 	}
 
 	last := b.LastReport()
 	if in.Number > last {
-		return "", fault.New(fault.NotFound, "batch %s has no report %d; the newest is report %d",
+		return r, fault.New(fault.NotFound, "batch %s has no report %d; the newest is report %d",
 			in.ID, in.Number, last)
 	}
 
-	key, name := b.Report, in.ID+"-report.json"
+	r = savedReport{batch: in.ID, key: b.Report, name: in.ID + "-report", number: last}
 	if in.Number > 0 {
-		key = workspace.ReportKey(in.ID, in.Number)
-		name = fmt.Sprintf("%s-report-%d.json", in.ID, in.Number)
+		r.key, r.number = workspace.ReportKey(in.ID, in.Number), in.Number
+		r.name = fmt.Sprintf("%s-report-%d", in.ID, in.Number)
 	}
-	to, err := a.Work.Presign(ctx, key, name, contentFor)
-	if fault.Is(err, fault.NotFound) {
-		err = fault.New(fault.NotFound, "the saved report of batch %s is missing; its jobs are still listed", in.ID)
+	return r, nil
+}
+
+// report returns a presigned URL of a batch's report. The report is
+// in the work bucket, of any size, so it is redirected to and not sent.
+func (a *API) report(ctx context.Context, in *ReportInput) (string, error) {
+	if in.Cursor != "" {
+		return "", fault.New(fault.Invalid, "cursor: the report has pages as CSV only; add "+
+			"format=csv")
 	}
-	return to, err
+	r, err := a.savedReport(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	to, err := a.Work.Presign(ctx, r.key, r.name+".json", contentFor)
+	return to, r.missing(err)
 }
 
 // reportPath is the API's path of a batch's report, "" if there is none.

@@ -44,10 +44,10 @@ func (s text) Clip(_ context.Context, path string, _ func(float64)) (r analysis.
 	return r, err
 }
 
-// TestResearcher: a researcher works through a project by HTTP alone, with a key that is for researchers of the
+// TestResearcher: a researcher works through a project by HTTP alone, with a token that is for researchers of the
 // project only. Answers that are lost cost nothing.
 func TestResearcher(t *testing.T) {
-	c, q := keyed(t)
+	c, q := guarded(t)
 	recordings := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, "/")
 		if strings.HasPrefix(name, "e") {
@@ -70,7 +70,7 @@ func TestResearcher(t *testing.T) {
 	}
 	stop, wind := context.WithCancel(t.Context())
 	lossy := *c
-	lossy.Key = "one"
+	lossy.Bearer = as("one")
 	lossy.HTTP = &http.Client{Transport: &losing{RoundTripper: http.DefaultTransport}}
 	ended := make(chan error)
 	go func() { ended <- researcherOf(t, &lossy).Run(t.Context(), stop) }()

@@ -67,7 +67,8 @@ func (a *API) researchers(h huma.API) {
 
 	next := operationAt(http.MethodPost, project+"/next", "nextWork", "Get the next work item")
 	huma.Register(h, next, func(ctx context.Context, in *ResearcherNext) (*perhapsWork, error) {
-		w, err := a.Research.Next(ctx, in.Project, in.Body.Researcher, in.Body.Token, a.PendingWork)
+		w, err := a.Research.Next(ctx, in.Project, research.Acceptance{Researcher: in.Body.Researcher,
+			Token: in.Body.Token, By: researching(ctx, in.Body.Researcher)}, a.PendingWork)
 		switch {
 		case err != nil:
 			return nil, a.problem(err)
@@ -82,6 +83,16 @@ func (a *API) researchers(h huma.API) {
 	reports := operationAt(http.MethodPost, project+"/reports", "reportWork", "Report results")
 	reports.DefaultStatus, reports.MaxBodyBytes = http.StatusAccepted, maxReports
 	register(a, h, reports, a.reportWork)
+}
+
+// researching is the actor of what a researcher does: who was identified by a token, with the name that the researcher
+// gives itself; "" if nobody was.
+func researching(ctx context.Context, name string) string {
+	x := identityOf(ctx)
+	if x.Subject == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (unverified: %q)", named(x), name)
 }
 
 // hello says that a researcher is present, until when that holds, and how often to say it again.
@@ -123,6 +134,7 @@ func (a *API) acceptWork(ctx context.Context, in *ResearcherAccept) (v1.Research
 		Lease:      in.Body.Lease,
 		Researcher: in.Body.Researcher,
 		Token:      in.Body.Token,
+		By:         researching(ctx, in.Body.Researcher),
 	})
 	return wireWork(w), err
 }
@@ -172,7 +184,8 @@ func (a *API) reportWork(ctx context.Context,
 	return v1.ResearchReceived{Reports: len(all)}, nil
 }
 
-// checkReport refuses a report that is wrong, or of another project: the API key may be for one project only.
+// checkReport refuses a report that is wrong, or of another project: the caller may be a researcher of one project
+// only.
 func checkReport(r research.Report, project string) error {
 	if err := r.Check(); err != nil {
 		return err

@@ -134,7 +134,7 @@ var resolvePage = template.Must(template.New("").Parse(`<!DOCTYPE html>
 
 // write answers with the form that is asked for.
 func (is resolved) write(w http.ResponseWriter, r *http.Request, status int) {
-	w.Header().Set("Vary", "Accept")
+	w.Header().Add("Vary", "Accept")
 	_, info := r.URL.Query()["info"]
 	switch {
 	case info:

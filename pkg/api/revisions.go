@@ -8,7 +8,6 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
-	"archivist/pkg/kernel/graph"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/revisions/workflow"
 )
@@ -181,14 +180,13 @@ func (a *API) revisionGraph(ctx context.Context, in *RevisionInput) (v1.Revision
 	if err != nil {
 		return v1.RevisionGraph{}, err
 	}
+	nodes, links := wireGraph(g)
 	return v1.RevisionGraph{
 		DOT:     g.DOT(),
 		Mermaid: g.Mermaid(),
 		SVG:     g.SVG(),
-		Nodes:   each(g.Nodes, func(n graph.Node) v1.GraphNode { return v1.GraphNode(n) }),
-		Links: each(g.Links, func(l graph.Link) v1.GraphLink {
-			return v1.GraphLink{From: l.From, To: l.To, Kind: string(l.Kind), Label: l.Label}
-		}),
+		Nodes:   nodes,
+		Links:   links,
 	}, nil
 }
 

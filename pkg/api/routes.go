@@ -56,8 +56,9 @@ type found struct {
 // redirect registers a GET route that redirects to a URL. f returns the URL: a signed one, valid for
 // contentFor. So contents of any size do not pass the function, whose response has at most 6 MB.
 func redirect[I any](a *API, h huma.API, path, id, summary string,
-	f func(context.Context, *I) (string, error)) {
+	f func(context.Context, *I) (string, error), also ...func(huma.Context, func(huma.Context))) {
 	op := operationAt(http.MethodGet, path, id, summary)
+	op.Middlewares = also
 	op.DefaultStatus = http.StatusFound
 	huma.Register(h, op, func(ctx context.Context, in *I) (*found, error) {
 		url, err := f(ctx, in)

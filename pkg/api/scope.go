@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -173,28 +174,60 @@ func mayDeposit(ctx context.Context, collection string) error {
 		strings.Join(mine, ", "))
 }
 
-// withinLimits takes from an explanation what it says of things that the caller may not see: those for which a thing
-// of another one waits.
+// ofOthers is what a caller with limits is told in place of what names, or counts, the work of others.
+var ofOthers = map[explain.Wait]string{
+	explain.Limit: "As many jobs run as may run at once. It goes on by itself when others have ended.",
+	explain.Turn:  "Nothing is missing: it goes on by itself in its turn, within minutes.",
+	explain.Space: "It waits for work space, which other work of the archive has. It goes on by " +
+		"itself when that ends.",
+	"": "It waits for other work of the archive, and goes on by itself when that has ended.",
+}
+
+// withinLimits takes from an explanation what it says of things that the caller may not see: the first of another
+// collection in the chain and all behind it, and places in line, which count the jobs of all.
 func (a *API) withinLimits(ctx context.Context, x explain.Explanation) (explain.Explanation,
 	error) {
 	mine := limits(ctx)
-	if mine == nil || x.On == "" {
+	if mine == nil {
 		return x, nil
 	}
 
-	others := x.Cut || len(x.Chain) < 2
-	for _, link := range x.Chain {
-		collection, err := a.collectionOf(ctx, link.Kind, link.ID)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return x, err
-		}
-		others = others || err != nil || !slices.Contains(mine, collection)
+	own, err := a.ownLinks(ctx, x.Chain, mine)
+	if err != nil {
+		return x, err
 	}
 
-	if others {
-		x.Why, x.On, x.Do, x.Facts, x.Cut = "It waits for other work of the archive.", "", nil, nil,
-			false
-		x.Chain = []explain.Link{x.Link}
+	// Behind the last link is something that is not in the chain, or was there only until it was explained.
+	hidden := own < len(x.Chain) || x.Cut || own == 1 && x.On != ""
+	x.Chain = slices.Clone(x.Chain[:own])
+	for i := range x.Chain {
+		link := &x.Chain[i]
+		text := ofOthers[link.Waits]
+		if hidden && i == own-1 {
+			text = cmp.Or(text, ofOthers[""])
+		}
+		link.Why = cmp.Or(text, link.Why)
+	}
+	x.Link, x.Ahead = x.Chain[0], nil
+	if hidden {
+		x.Since, x.Until, x.Do, x.Facts, x.Cut = x.Waited, 0, nil, nil, false
+	}
+	if hidden && own == 1 {
+		x.On = ""
 	}
 	return x, nil
+}
+
+// ownLinks is how many links of a chain are in the collections, up to the first that is not. The first was asked for.
+func (a *API) ownLinks(ctx context.Context, chain []explain.Link, mine []string) (int, error) {
+	for n, link := range chain[1:] {
+		collection, err := a.collectionOf(ctx, link.Kind, link.ID)
+		switch {
+		case fault.Is(err, fault.NotFound), err == nil && !slices.Contains(mine, collection):
+			return n + 1, nil
+		case err != nil:
+			return 0, err
+		}
+	}
+	return len(chain), nil
 }

@@ -7,8 +7,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/kernel/fault"
-	"archivist/pkg/objects/inventory"
 	"archivist/pkg/views/browse"
 	"archivist/pkg/views/search"
 )
@@ -55,15 +53,9 @@ func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err er
 		return out, err
 	}
 
-	var rows []*inventory.Object
-	for _, ark := range found.ARKs {
-		o, err := a.row(ctx, ark)
-		if err != nil {
-			return out, err
-		}
-		if o != nil {
-			rows = append(rows, o)
-		}
+	rows, err := a.Inventory.Objects(ctx, found.ARKs)
+	if err != nil {
+		return out, err
 	}
 
 	out.Items, err = a.wireObjects(ctx, rows...)
@@ -75,6 +67,9 @@ func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err er
 	for _, c := range found.Collections {
 		out.Collections = append(out.Collections,
 			v1.CollectionCount{Name: c.Collection, Objects: c.Objects})
+	}
+	for _, y := range found.Years {
+		out.Years = append(out.Years, v1.YearCount(y))
 	}
 	return out, nil
 }
@@ -92,30 +87,17 @@ func (a *API) browse(ctx context.Context, in *BrowseInput) (v1.List[v1.BrowseEnt
 	})
 
 	out.Cursor = next
-	var rows []*inventory.Object
-	for _, e := range page {
-		o, err := a.row(ctx, e.Owner)
-		if err != nil {
-			return out, err
-		}
-		if o != nil {
-			rows = append(rows, o)
-			out.Items = append(out.Items, v1.BrowseEntry{Value: e.Value})
-		}
-	}
-
+	rows, rowsErr := a.Inventory.Objects(ctx, each(page,
+		func(e browse.Entry) string { return e.Owner }))
 	objects, wireErr := a.wireObjects(ctx, rows...)
-	for i, o := range objects {
-		out.Items[i].Object = o
+	by := map[string]v1.Object{}
+	for _, o := range objects {
+		by[o.ARK] = o
 	}
-	return out, errors.Join(err, wireErr)
-}
-
-// row is the row of an object that an index or a list has, nil if it was deleted meanwhile.
-func (a *API) row(ctx context.Context, ark string) (*inventory.Object, error) {
-	o, err := a.Inventory.Object(ctx, ark)
-	if fault.Is(err, fault.NotFound) {
-		return nil, nil
+	for _, e := range page { // one object can be there twice, by two creators
+		if o, there := by[e.Owner]; there {
+			out.Items = append(out.Items, v1.BrowseEntry{Value: e.Value, Object: o})
+		}
 	}
-	return o, err
+	return out, errors.Join(err, rowsErr, wireErr)
 }

@@ -50,7 +50,7 @@ func searchable(t *testing.T, f *finder) *v1.Client {
 			t.Fatal(err)
 		}
 	}
-	srv := httptest.NewServer((&api.API{Inventory: inventory.Store{Table: tb}, Index: f, Browse: lists,
+	srv := httptest.NewServer((&api.API{Open: true, Inventory: inventory.Store{Table: tb}, Index: f, Browse: lists,
 		Queue: &queue.Queue{Table: tb, Now: time.Now}, Collections: collection.Store{Table: tb},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}).Handler())
 	t.Cleanup(srv.Close)

@@ -45,10 +45,16 @@ type StoredInput struct {
 	Path string `query:"path" required:"true" maxLength:"1024"`
 }
 
-// FilesInput names a version and a page of its files.
+// FilesInput names a version and a page of a list of its files.
 type FilesInput struct {
 	VersionInput
 	Cursor string `query:"cursor"`
+}
+
+// FilesLimit is a FilesInput with the number of files of a page.
+type FilesLimit struct {
+	FilesInput
+	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"1000"`
 }
 
 // stored reads a recorded object, and its inventory from the storage root. What the storage root has,
@@ -104,12 +110,11 @@ func (a *API) head(ctx context.Context, id string) (*ocfl.Stored, error) {
 // filesPage is the maximum number of files on a page. The response of a function has at most 6 MB.
 const filesPage = 1000
 
-// page reads the next files of a version. A cursor is a position in the version's list of files; it is
-// "" at the beginning and at the end. A page that is not full is the last. An Invalid refuses a cursor
-// that is no place.
+// page reads the next files of a version, at most that many. A cursor is a position in the version's list of files;
+// it is "" at the beginning and at the end. A page that is not full is the last. An Invalid refuses a cursor that is
+// no place.
 func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int,
-	cursor string) (files []aip.Entry,
-	next string, err error) {
+	cursor string, most int) (files []aip.Entry, next string, err error) {
 	from := int64(0)
 	if cursor != "" {
 		if from, err = strconv.ParseInt(cursor, 10, 64); err != nil || from < 1 {
@@ -117,8 +122,8 @@ func (a *API) page(ctx context.Context, stored *ocfl.Stored, version int,
 		}
 	}
 
-	files, to, err := aip.Of(a.Root, stored, version).Files(ctx, from, filesPage)
-	if len(files) == filesPage {
+	files, to, err := aip.Of(a.Root, stored, version).Files(ctx, from, most)
+	if len(files) == most {
 		next = strconv.FormatInt(to, 10)
 	}
 	return files, next, err

@@ -66,6 +66,9 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 	// A request that is repeated has its batch, whatever the profile says now.
 	row, err := a.Queue.Submitted(ctx, key, meaning)
 	if err == nil && row == nil {
+		b.Begins, err = a.newCollection(ctx, b.Collection) // before the submission names it
+	}
+	if err == nil && row == nil {
 		row, err = a.accept(ctx, &b, key, in.Body.Payload.File, meaning, actor)
 	}
 	if err != nil {
@@ -76,6 +79,9 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 	if err != nil { // the batch is accepted without this warning
 		a.Log.Warn("the local ids were not compared in other Unicode forms", "batch", row.Batch.ID,
 			"error", err)
+	}
+	if row.Begins != "" {
+		warnings = append([]string{row.Begins}, warnings...)
 	}
 	// Relative to the request: the API does not know under which path a gateway serves it.
 	return &Accepted{http.StatusAccepted, "batches/" + row.Batch.ID,
@@ -160,6 +166,7 @@ func batchOf(in v1.BatchRequest) (ingest.Batch, error) {
 		StopAfter:  in.StopAfterFailures,
 		Submitter:  strings.TrimSpace(in.Submitter),
 		Note:       strings.TrimSpace(in.Note),
+		Callback:   in.Callback,
 	}
 
 	if err := ingest.CheckText("submitter", b.Submitter, ingest.MaxSubmitter); err != nil {
@@ -261,7 +268,7 @@ func (a *API) claim(ctx context.Context, b *ingest.Batch, file string) (*upload.
 			"payload.size: found %d; the file of the upload has %d bytes", b.Size, size)
 	}
 
-	b.URL, b.Size, b.Empty = claim.URL(), size, size == 0
+	b.URL, b.Uploader, b.Size, b.Empty = claim.URL(), claim.By(), size, size == 0
 	if b.Digest == "" {
 		b.Algorithm, b.Digest = "sha256", sum
 	}
@@ -281,15 +288,10 @@ func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 		p.Size, p.Empty = *in.Size, *in.Size == 0
 	}
 
-	switch {
-	case p.Filename == "" && in.Upload != "" && strings.HasSuffix(in.Type, "manifest"):
-		p.Filename = "manifest.checkm"
-	case p.Filename == "" && in.Upload != "":
-		return p, fault.New(fault.Invalid,
-			"payload.filename: there is none; the files of an upload have no names, so give "+
-				"the name under which to store this one")
-	case p.Filename == "":
-		p.Filename = source.Base(in.URL)
+	if p.Filename == "" {
+		if p.Filename, err = filenameOf(in); err != nil {
+			return p, err
+		}
 	}
 
 	if why := checkm.BadName(p.Filename); why != "" {
@@ -309,6 +311,18 @@ func payloadOf(in v1.Payload) (p ingest.Payload, err error) {
 		}
 	}
 	return p, nil
+}
+
+// filenameOf is the name of a payload that was given without one.
+func filenameOf(in v1.Payload) (string, error) {
+	switch {
+	case in.Upload == "":
+		return source.Base(in.URL), nil
+	case strings.HasSuffix(in.Type, "manifest"):
+		return "manifest.checkm", nil
+	}
+	return "", fault.New(fault.Invalid, "payload.filename: there is none; the files of an upload have no names, so "+
+		"give the name under which to store this one")
 }
 
 // checkWhere checks that a payload is at a URL, or in an upload.
@@ -347,6 +361,12 @@ func (a *API) admissible(ctx context.Context, b *ingest.Batch) error {
 		return fault.New(fault.Invalid,
 			"payload.digest: the collection %s requires a digest; give its algorithm and value",
 			b.Collection)
+	}
+
+	if b.Callback != "" {
+		if err := a.Collections.CheckCallback(b.Collection, profile, b.Callback); err != nil {
+			return err
+		}
 	}
 
 	if b.Primary == "" {

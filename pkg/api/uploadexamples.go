@@ -34,8 +34,9 @@ var uploadOperations = map[string]about{
 			"files together. They count towards the quota of the collection until the upload is " +
 			"removed: when its batch has ended, or when it expires. The header `Location` is " +
 			"the URL of the upload, relative to the request.\n\nWith an `Idempotency-Key` the " +
-			"same request returns the same upload as long as it exists, also if it is " +
-			"submitted; a different request is a conflict."},
+			"same request returns the same upload until it has expired, is discarded or is removed. " +
+			"One that is submitted is returned, too; with `again` another one is opened then, which " +
+			"the key names from then on. A different request is a conflict."},
 	"listUploads": {tag: "Uploads", role: viewer, scope: ofList, states: v1.UploadStates,
 		answer: v1.List[v1.Upload]{Items: []v1.Upload{uploadExample}, Cursor: cursorExample},
 		description: "Newest first, 50 to a page. The filter is applied before the paging. " +

@@ -91,7 +91,7 @@ func (a *API) uploads(h huma.API) {
 		a.events(event.Upload))
 }
 
-// openUpload opens an upload. With a key, the same request returns the same upload while that is there.
+// openUpload opens an upload. With a key, the same request returns the same upload until that ends.
 func (a *API) openUpload(ctx context.Context, in *UploadRequest) (*Opened, error) {
 	by, err := in.actor()
 	if err == nil {
@@ -100,7 +100,9 @@ func (a *API) openUpload(ctx context.Context, in *UploadRequest) (*Opened, error
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	meaning, err := json.Marshal(in.Body) // as for a submission: see submit
+	asks := in.Body
+	asks.Again = false                 // it asks for the same upload, and not for another one with the key
+	meaning, err := json.Marshal(asks) // as for a submission: see submit
 	if err != nil {
 		return nil, a.problem(err)
 	}
@@ -108,7 +110,7 @@ func (a *API) openUpload(ctx context.Context, in *UploadRequest) (*Opened, error
 	row, err := a.Uploads.Open(ctx, upload.Request{Collection: in.Body.Collection,
 		Files: in.Body.Files,
 		Bytes: in.Body.Bytes, Note: strings.TrimSpace(in.Body.Note), By: by, Key: keyOf(ctx, in.Key),
-		Meaning: meaning})
+		Meaning: meaning, Again: in.Body.Again})
 	if err != nil {
 		return nil, a.problem(err)
 	}

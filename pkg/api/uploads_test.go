@@ -87,7 +87,8 @@ func TestSubmitUpload(t *testing.T) {
 
 	row, err := q.Batch(t.Context(), out.ID)
 	f := fileOf("the content")
-	if err != nil || row.URL != "upload://"+u.ID+"/"+f.SHA256 || row.Digest != f.SHA256 || row.Size != f.Size {
+	if err != nil || row.URL != "upload://"+u.ID+"/"+f.SHA256 || row.Digest != f.SHA256 || row.Size != f.Size ||
+		row.Uploader != "an operator" || row.Payload.Source() != "a.txt, uploaded by an operator" {
 		t.Errorf("%+v, %v", row, err)
 	}
 	b, err := c.Batch(t.Context(), out.ID)

@@ -10,10 +10,11 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// asking registers the routes that say who calls, and where one signs in.
+// asking registers the routes that say who calls, where one signs in, and with what settings the deployment runs.
 func (a *API) asking(h huma.API) {
 	get(a, h, "/v1/sign-in", "signIn", "Say where people sign in", a.signIn)
 	get(a, h, "/v1/whoami", "whoAmI", "Say who calls", a.whoAmI)
+	get(a, h, "/v1/settings", "getSettings", "Get the settings of the deployment", a.settings)
 }
 
 // signIn says where people sign in. It is for everybody: who asks has no token yet.
@@ -38,3 +39,6 @@ func (a *API) whoAmI(ctx context.Context, _ *struct{}) (v1.Caller, error) {
 	}
 	return out, nil
 }
+
+// settings are what the deployment runs with. They do not change while it runs, and no row is read.
+func (a *API) settings(context.Context, *struct{}) (v1.Settings, error) { return a.Settings, nil }

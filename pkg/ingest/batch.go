@@ -41,6 +41,7 @@ type Batch struct {
 	Sealed     bool     `dynamo:"sealed"`
 	Message    string   `dynamo:"message,omitempty"`
 	Warnings   []string `dynamo:"warnings,omitempty"`   // of its manifest
+	Begins     string   `dynamo:"begins,omitempty"`     // warns that its collection is new
 	Incomplete string   `dynamo:"incomplete,omitempty"` // why not all of its rows became jobs
 	Report     string   `dynamo:"report,omitempty"`     // key of the newest saved report
 	Reports    int      `dynamo:"reports,omitempty"`    // see LastReport
@@ -55,6 +56,9 @@ type Batch struct {
 	// Cause is the event because of which the batch was submitted; nil: none. Its jobs have it, too.
 	Cause *envelope.Cause `dynamo:"caused_by,omitempty"`
 	Mail  []string        `dynamo:"mail,omitempty"` // recipients of the mails about it
+	// Callback is the URL that the submission wants called for each preserved job, beside that of the profile; "" =
+	// none. Once all jobs are preserved, it has no secrets.
+	Callback string `dynamo:"batch_callback,omitempty"`
 	// Mails are the results of the mails that were sent or given up.
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }
@@ -263,4 +267,12 @@ func (r Rules) DueBatch(b Batch, now time.Time) Batch {
 		b.Due = now.Add(backoff(r.Timing, r.Timing.Times(Stage{}), b.Repairs)).UnixMilli()
 	}
 	return b
+}
+
+// AllWarnings are the warnings of a batch: that its collection is new, and those of its manifest.
+func (b *Batch) AllWarnings() []string {
+	if b.Begins == "" {
+		return b.Warnings
+	}
+	return append([]string{b.Begins}, b.Warnings...)
 }

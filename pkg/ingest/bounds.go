@@ -16,6 +16,7 @@ const (
 	MaxSubmitter = 200
 	MaxNote      = 2000
 	MaxMails     = 20
+	MaxCallback  = 2000 // of a submission's own callback, a URL
 	// MaxJobs is the largest number of jobs in a batch. Up to it, job ids sort in row order.
 	MaxJobs = 99_999
 	// MaxReason limits the reason of a failure.

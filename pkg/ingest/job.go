@@ -15,7 +15,9 @@ type Payload struct {
 	URL string `dynamo:"source_url" json:"url"`
 	// Upload is the id of the submission's upload, whose files have upload URLs; "" = it has none.
 	Upload string `dynamo:"upload_id,omitempty" json:"-"`
-	Type   string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
+	// Uploader is who opened the upload, as its events name the actor. It stays when the upload is removed.
+	Uploader string `dynamo:"uploaded_by,omitempty" json:"-"`
+	Type     string `dynamo:"payload_type" json:"type,omitempty"` // "" = not detected yet
 
 	// Detected is set if the type was not given but detected from the content.
 	Detected bool `dynamo:"type_detected,omitempty" json:"-"`
@@ -149,6 +151,7 @@ type Job struct {
 	Fetched int64   `dynamo:"fetched_ms,omitempty"` // when the download ended
 	Warned  int     `dynamo:"warned,omitempty"`     // files with a warning
 	Checked int     `dynamo:"checked,omitempty"`    // files with a digest of the depositor
+	Sent    int     `dynamo:"n_uploaded,omitempty"` // files that were uploaded, and not downloaded
 	Stamp   int64   `dynamo:"stamp_ms,omitempty"`   // created of the OCFL version, fixed before first use
 
 	// Follows is the ETag of the root inventory on which the system files are based;
@@ -162,6 +165,9 @@ type Job struct {
 	// Permitted is the newest version of a later submission that a person has confirmed
 	// this job may replace.
 	Permitted int `dynamo:"permitted,omitempty"`
+
+	// Uncalled is why a callback was not delivered although the job could go on, "" if there is no such one.
+	Uncalled string `dynamo:"uncalled,omitempty"`
 
 	Healed *Healed `dynamo:"healed,omitempty"` // nil: no stored file was damaged
 

@@ -54,6 +54,7 @@ func Refused(j Job) Job {
 			URL:      Cut(j.URL, most),
 			Type:     j.Payload.Type,
 			Filename: Cut(j.Filename, most),
+			Uploader: j.Uploader,
 		},
 		Metadata: Metadata{What: Cut(j.What, most)},
 	}

@@ -1,6 +1,9 @@
 package ingest
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // MaxWarnings is the number of warnings of a manifest, or of a job's files, that a row
 // keeps. The manifest check and the receipt have all of them.
@@ -33,8 +36,21 @@ func (w *Warnings) List(others string) []string {
 	return w.first
 }
 
-// Warnings are those of the stored object, which come first since a mail shows only some, of the job's
-// manifest, and of its files.
+// Warnings are those of the stored object and of callbacks, which come first since a mail shows only some, of the
+// job's manifest, and of its files.
 func (j *Job) Warnings() []string {
-	return slices.Concat(j.Healed.warnings(), j.ManifestWarnings, j.FileWarnings)
+	all := j.Healed.warnings()
+	if j.Uncalled != "" {
+		all = append(all, j.Uncalled)
+	}
+	return slices.Concat(all, j.ManifestWarnings, j.FileWarnings)
+}
+
+// Unused says that a collection was never used, and which names are near. Without near it is how the text begins.
+func Unused(collection string, near []string) string {
+	text := "the collection " + collection + " has never been used"
+	if len(near) > 0 {
+		text += "; there is " + strings.Join(near, ", ")
+	}
+	return text
 }

@@ -23,6 +23,7 @@ type Acceptance struct {
 	Lease      string // its id
 	Researcher string // its name; nobody verifies it
 	Token      string // unique to this acceptance; a request with the same token is answered again
+	By         string // who asks, for the event, if a token has said it; "" = nobody knows more than the name
 
 	taken table.Key // where it is remembered which lease was given for the token; empty: nowhere
 }
@@ -79,7 +80,7 @@ func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
 	}
 
 	err = s.change(ctx, rows,
-		By{Actor: a.Researcher, Component: "researcher"},
+		By{Actor: cmp.Or(a.By, a.Researcher), Component: "researcher"},
 		func(c *change) error {
 			r := c.lease
 			w.Lease, w.Analysis = r.Lease, c.project.def.Analysis

@@ -138,7 +138,7 @@ func researchBeside(t *testing.T, hostile bool) (took time.Duration, problems in
 		if evil && !hostile {
 			continue
 		}
-		w, err := b.Next(t.Context(), songs, name, b.NewID(), sentBox{b})
+		w, err := b.Next(t.Context(), songs, Acceptance{Researcher: name, Token: b.NewID()}, sentBox{b})
 		switch {
 		case fault.Is(err, fault.Held): // it is paused
 		case err != nil:

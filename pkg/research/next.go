@@ -27,31 +27,30 @@ type Inbox interface {
 // them it answers that none waits, and the researcher asks again.
 const mostRefused = 10
 
-// Next gives a researcher the first work item of the queue that is valid, nil if none waits. A
+// Next gives who asks the first work item of the queue that is valid, nil if none waits; a needs no lease. A
 // repeated request with the same token is given the same work item; it is a Conflict after its
 // lease has ended.
 //
 // It returns an Invalid for a name or a token that cannot be kept, a NotFound if there is no such
 // project, and a Held if the researcher is paused. After any other error the request is repeated with
 // the same token. A message that is no longer valid is deleted.
-func (s *Store) Next(ctx context.Context, project, researcher, token string,
-	in Inbox) (*Work, error) {
-	err := checkAcceptance(researcher, token)
+func (s *Store) Next(ctx context.Context, project string, a Acceptance, in Inbox) (*Work, error) {
+	err := checkAcceptance(a.Researcher, a.Token)
 	if err != nil {
 		return nil, err
 	}
 
-	k := takenKey(project, researcher, token)
-	given, err := s.given(ctx, project, k)
+	a.taken = takenKey(project, a.Researcher, a.Token)
+	given, err := s.given(ctx, project, a.taken)
 	if err != nil {
 		return nil, err
 	}
 
 	if given != "" {
-		return s.again(ctx, given, researcher, token)
+		return s.again(ctx, given, a)
 	}
 
-	err = s.Admit(ctx, project, researcher)
+	err = s.Admit(ctx, project, a.Researcher)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +61,7 @@ func (s *Store) Next(ctx context.Context, project, researcher, token string,
 			return nil, err
 		}
 
-		w, err := s.acceptMessage(ctx, project, body, Acceptance{
-			Researcher: researcher,
-			Token:      token,
-			taken:      k,
-		})
-
+		w, err := s.acceptMessage(ctx, project, body, a)
 		done := in.Delete
 		switch {
 		case fault.Is(err, fault.Held): // it is for another researcher
@@ -107,8 +101,9 @@ func (s *Store) given(ctx context.Context, project string, k table.Key) (string,
 }
 
 // again answers a repeated request: the lease was given for its token before.
-func (s *Store) again(ctx context.Context, id, researcher, token string) (*Work, error) {
-	w, err := s.Accept(ctx, Acceptance{Lease: id, Researcher: researcher, Token: token})
+func (s *Store) again(ctx context.Context, id string, a Acceptance) (*Work, error) {
+	a.Lease, a.taken = id, table.Key{}
+	w, err := s.Accept(ctx, a)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (b *bench) finds(name string, hits ...Hit) Work {
 	b.t.Helper()
 	b.present(name)
 	b.pass()
-	w, err := b.Next(b.t.Context(), songs, name, b.NewID(), sentBox{b})
+	w, err := b.Next(b.t.Context(), songs, Acceptance{Researcher: name, Token: b.NewID()}, sentBox{b})
 	b.must(err)
 	if w == nil {
 		b.t.Fatalf("%s gets no work item", name)
@@ -62,7 +62,8 @@ func (b *bench) idle(name string) {
 	b.t.Helper()
 	b.present(name)
 	b.pass()
-	if w, err := b.Next(b.t.Context(), songs, name, b.NewID(), sentBox{b}); w != nil || err != nil {
+	w, err := b.Next(b.t.Context(), songs, Acceptance{Researcher: name, Token: b.NewID()}, sentBox{b})
+	if w != nil || err != nil {
 		b.t.Errorf("%s gets %+v, %v", name, w, err)
 	}
 }

@@ -304,7 +304,7 @@ func TestNext(t *testing.T) {
 	b.must(b.Revoke(t.Context(), b.sent[1].Lease, by))
 	next := func(token string) *Work {
 		t.Helper()
-		w, err := b.Next(t.Context(), songs, "r", token, in)
+		w, err := b.Next(t.Context(), songs, Acceptance{Researcher: "r", Token: token}, in)
 		b.must(err)
 		return w
 	}
@@ -323,11 +323,11 @@ func TestNext(t *testing.T) {
 		t.Errorf("%+v, %d deleted", none, in.deleted)
 	}
 	b.must(b.Revoke(t.Context(), first.Lease.ID, by))
-	_, err := b.Next(t.Context(), songs, "r", "one", in)
+	_, err := b.Next(t.Context(), songs, Acceptance{Researcher: "r", Token: "one"}, in)
 	if !fault.Is(err, fault.Conflict) {
 		t.Errorf("after its end: %v", err)
 	}
-	_, err = b.Next(t.Context(), songs, "r", "a token", in)
+	_, err = b.Next(t.Context(), songs, Acceptance{Researcher: "r", Token: "a token"}, in)
 	if !fault.Is(err, fault.Invalid) {
 		t.Errorf("a wrong token: %v", err)
 	}

@@ -48,8 +48,9 @@ func (s Suite) run(seed uint64) ran {
 // so does a seed that is replayed. It returns what happened in them, and how often.
 func (s Suite) Explore(t *testing.T) (seen map[string]int, played seeds.Played) {
 	t.Helper()
-	calls, seen := 0, map[string]int{}
-	played = seeds.Play(t, s.run, func(seed uint64, r ran) error {
+	n, calls, seen := 0, 0, map[string]int{}
+	check := func(_ uint64, r ran) error {
+		n++
 		calls += r.w.Calls
 		for what, times := range r.w.Seen() {
 			seen[what] += times
@@ -60,24 +61,29 @@ func (s Suite) Explore(t *testing.T) (seen map[string]int, played seeds.Played) 
 			t.Log("\n" + story.String())
 		}
 		return r.err
-	})
+	}
+	played = seeds.Play(t, s.run, check)
+	var left []string
 	if played.All() >= seeds.Many && !t.Failed() {
-		for _, what := range s.unshown(t, seen, played.From+uint64(played.New)) {
-			t.Errorf("no seed had: %s", what)
-		}
+		left = s.unshown(t, seen, played.From+uint64(played.New), check)
 	}
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
 		t.Logf("%-40s %d", what, seen[what])
 	}
-	t.Logf("%s: %d calls (%d a seed)", played, calls, calls/played.All())
+	t.Logf("%s: %d calls (%d a seed)", played, calls, calls/n)
+	for _, what := range left {
+		t.Errorf("no seed had: %s", what)
+	}
 	return seen, played
 }
 
 // patience is how many more seeds are played for what was not seen: it can be as rare as one in a hundred seeds.
 const patience = 10 * seeds.Many
 
-// unshown are those of Covered that were not seen, and that no further seed shows, either.
-func (s Suite) unshown(t *testing.T, seen map[string]int, from uint64) (left []string) {
+// unshown are those of Covered that were not seen, and that no further seed shows, either. The further seeds are
+// checked, too, and seen gets what happens in them.
+func (s Suite) unshown(t *testing.T, seen map[string]int, from uint64, check func(uint64, ran) error) (left []string) {
+	t.Helper()
 	missing := func() []string {
 		return slices.DeleteFunc(slices.Clone(s.Covered), func(what string) bool { return seen[what] > 0 })
 	}
@@ -87,14 +93,9 @@ func (s Suite) unshown(t *testing.T, seen map[string]int, from uint64) (left []s
 	}
 
 	seeds.Search(from, patience, s.run, func(seed uint64, r ran) bool {
-		if r.err != nil {
-			t.Errorf("seed %d: %v", seed, r.err)
-		}
-		for what, times := range r.w.Seen() {
-			seen[what] += times
-		}
+		failed := seeds.Failed(t, seed, check(seed, r))
 		left = missing()
-		return len(left) == 0 || r.err != nil
+		return len(left) == 0 || failed
 	})
 	return left
 }

@@ -194,8 +194,8 @@ func TestSettings(t *testing.T) {
 	for name := range limits.Named() {
 		settings[name] = true
 	}
-	// of local stacks; of naan's row
-	for _, internal := range []string{"local", "timing", "crashes", "code", "testArks"} {
+	// of local stacks; of naan's row; of earlier releases
+	for _, internal := range []string{"local", "timing", "crashes", "code", "authorizer", "testArks", "apiKeys"} {
 		delete(settings, internal)
 	}
 	described := describedSettings(t)

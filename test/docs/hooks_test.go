@@ -22,7 +22,7 @@ import (
 type told struct {
 	Revision    int64
 	Transaction string
-	path, key   string
+	path, who   string
 }
 
 // listener is an API that hooks tell of revisions. It answers when it may.
@@ -36,7 +36,7 @@ func listener(t *testing.T, may chan bool) (url string, got chan told) {
 		if err := json.Unmarshal(body, &one); err != nil || r.Method != http.MethodPost {
 			t.Errorf("%s of %q: %v", r.Method, body, err)
 		}
-		one.path, one.key = r.URL.Path, r.Header.Get("x-api-key")
+		one.path, one.who = r.URL.Path, r.Header.Get("Authorization")
 		got <- one
 	}))
 	t.Cleanup(srv.Close)
@@ -58,10 +58,10 @@ func hook(t *testing.T, title, path, api string, replace ...string) {
 		}
 		script = strings.Replace(script, replace[i], replace[i+1], 1)
 	}
-	replaced := strings.Replace(script, "API=https://API_ID.execute-api.REGION.amazonaws.com KEY=API_KEY",
-		"API="+api+" KEY=the-key", 1)
+	replaced := strings.Replace(script, "API=https://API_ID.execute-api.REGION.amazonaws.com/prod TOKEN=arc_ID_SECRET",
+		"API="+api+" TOKEN=the-token", 1)
 	if replaced == script {
-		t.Fatalf("the hook of %s does not set API and KEY", title)
+		t.Fatalf("the hook of %s does not set API and TOKEN", title)
 	}
 	if err := os.WriteFile(path, []byte(replaced), 0o755); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func await(t *testing.T, got chan told, n int) map[int64]told {
 	for range n {
 		select {
 		case one := <-got:
-			if one.path != "/v1/archives/maps/revisions" || one.key != "the-key" {
+			if one.path != "/v1/archives/maps/revisions" || one.who != "Bearer the-token" {
 				t.Errorf("told %+v", one)
 			}
 			all[one.Revision] = one

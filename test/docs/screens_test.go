@@ -21,7 +21,8 @@ const screens = "docs/images/session.svg"
 // longer than the component for which it waits.
 var shown = []string{
 	"dist/archivist submit localstack/sample/files/ebooks \\\n" +
-		`  -c texts --local-id cicero --what "Lorem ipsum in five formats" --watch`,
+		"  -c texts --new-collection --local-id cicero \\\n" +
+		`  --what "Lorem ipsum in five formats" --watch`,
 	"ARK=$(dist/archivist object list -c texts | cut -f1)",
 	"until dist/archivist component item show version:$ARK/v1 | grep Format_identified; do sleep 1; done",
 	"dist/archivist component item show version:$ARK/v1 --timeline",

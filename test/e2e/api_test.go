@@ -16,19 +16,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/chromedp/cdproto/cdp"
-	"github.com/chromedp/cdproto/emulation"
-	cdplog "github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/network"
-	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
 	"archivist/infra/toolchain"
+	"archivist/test/browser"
 )
 
 // apiTools are installed once for all tests of this file.
@@ -187,80 +182,6 @@ func TestRendererIsThePackages(t *testing.T) {
 	}
 }
 
-// browser opens Chromium with a window of that width, and notes what goes wrong in it:
-// errors on the console, and requests to other hosts than the deployment's.
-func browser(t *testing.T, width int64, scheme string) (ctx context.Context, wrong func() []string) {
-	t.Helper()
-	is := tools(t)
-	if runtime.GOARCH != "amd64" {
-		t.Skip("the package has Chromium for x86-64 only")
-	}
-	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(is.Chromium), chromedp.Env(is.Env...),
-		chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun}
-	for _, flag := range []string{"no-zygote", "in-process-gpu", "disable-dev-shm-usage", "disable-webgl"} {
-		options = append(options, chromedp.Flag(flag, true))
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), soon)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	prepare := func(ctx context.Context, _ *chromedp.Target) error {
-		if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
-			return err
-		}
-		if _, err := chromedp.Call(ctx, cdplog.Enable, cdp.Empty{}); err != nil {
-			return err
-		}
-		prefers := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
-		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: prefers})
-		return err
-	}
-	if err := chromedp.Do(ctx, chromedp.Func(prepare), chromedp.EmulateViewport(width, 900)); err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var noted []string
-	err := chromedp.Listen(ctx, func(event any) {
-		if what := trouble(event); what != "" {
-			mu.Lock()
-			defer mu.Unlock()
-			noted = append(noted, what)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ctx, func() []string {
-		mu.Lock()
-		defer mu.Unlock()
-		return noted
-	}
-}
-
-// trouble says what an event of the browser tells of that should not be, "" for nothing.
-func trouble(event any) string {
-	switch e := event.(type) {
-	case *cdpruntime.EventExceptionThrown:
-		return "exception: " + e.ExceptionDetails.Text
-	case *cdpruntime.EventConsoleAPICalled:
-		if e.Type == cdpruntime.ConsoleAPICalledTypeError || e.Type == cdpruntime.ConsoleAPICalledTypeWarning {
-			args, _ := json.Marshal(e.Args)
-			return "console: " + string(args)
-		}
-	case *cdplog.EventEntryAdded:
-		if e.Entry.Level == cdplog.EntryLevelError {
-			return "log: " + e.Entry.Text
-		}
-	case *network.EventRequestWillBeSent:
-		if url := e.Request.URL; !strings.HasPrefix(url, out.APIURL+"/") && !strings.HasPrefix(url, "data:") {
-			return "request: " + url
-		}
-	}
-	return ""
-}
-
 // TestPageInBrowser: the page at /docs shows each operation, in narrow and wide windows,
 // light and dark, asks nobody else for anything, and logs no error.
 func TestPageInBrowser(t *testing.T) {
@@ -269,7 +190,7 @@ func TestPageInBrowser(t *testing.T) {
 		width  int64
 		scheme string
 	}{{1280, "light"}, {1280, "dark"}, {390, "light"}, {390, "dark"}} {
-		ctx, wrong := browser(t, window.width, window.scheme)
+		ctx, wrong := browser.Open(t, tools(t), soon, out.APIURL+"/", window.width, window.scheme)
 		shown := func(text string) {
 			t.Helper()
 			quoted, _ := json.Marshal(text)

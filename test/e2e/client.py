@@ -2,10 +2,11 @@
 reads the receipt, the object and a refusal. Prints what it got as JSON."""
 
 import json
+import os
 import sys
 import time
 
-from generated import Client
+from generated import AuthenticatedClient
 from generated.api.batches import get_batch, list_batch_jobs, submit_batch
 from generated.api.jobs import get_job, get_receipt, list_job_events
 from generated.api.objects import get_object, list_versions
@@ -13,7 +14,7 @@ from generated.models import (BatchRequest, BatchState, Identifiers, JobState, M
                               StateChange)
 
 api, source = sys.argv[1:]
-client = Client(base_url=api)
+client = AuthenticatedClient(base_url=api, token=os.environ["ARCHIVIST_TOKEN"])
 accepted = submit_batch.sync(
     client=client,
     idempotency_key="generated-client",

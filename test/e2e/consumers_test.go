@@ -182,7 +182,7 @@ func TestSearchFindsWithinSeconds(t *testing.T) {
 // owned is the file in which the function of our own notes its calls.
 var owned = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(filepath.Dir(crashes), "calls.jsonl")
-	return file, ofUser(ownLambda, "own", file, users.Own(file, out.APIURL))
+	return file, ofUser(ownLambda, "own", file, users.Own(file, out.APIURL, tokens.admin))
 })
 
 // ofUser makes a function of somebody: the program in a folder of this package, or in the process its handler. It
@@ -193,7 +193,7 @@ func ofUser(name, folder, file string, handler any) error {
 		return nil
 	}
 	_, err := stack.Function(context.Background(), name, stack.Path("test", "e2e", folder),
-		map[string]string{"USERS_FILE": file, "USERS_API": out.APIURL})
+		map[string]string{"USERS_FILE": file, "USERS_API": out.APIURL, "USERS_TOKEN": tokens.admin})
 	return err
 }
 

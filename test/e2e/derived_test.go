@@ -43,6 +43,13 @@ func TestDerived(t *testing.T) {
 	thumbnail := fmt.Sprintf("%s/v1/objects/%s/versions/%d/thumbnail?path=producer/harbour.png", out.APIURL,
 		strings.TrimPrefix(j.Identifiers.Primary, "ark:/"), j.Version)
 	until(t, "the image has a thumbnail", soon, func() bool { return isImage(t, thumbnail) })
+	if _, err := client.MakeZip(t.Context(), j.Identifiers.Primary, j.Version); err != nil {
+		t.Fatal(err)
+	}
+	_, _, zip := fetched(t, http.MethodGet, out.APIURL+v1.ZipPath(j.Identifiers.Primary, j.Version))
+	if answer, err := http.Get(zip); err != nil || answer.StatusCode != http.StatusOK || answer.Body.Close() != nil {
+		t.Errorf("the zip file at %q: %+v, %v", zip, answer, err)
+	}
 
 	// The next hour, its consumer archives all events.
 	due(t, eventarchive.Name)
@@ -62,7 +69,11 @@ func TestDerived(t *testing.T) {
 // isImage reports whether a link leads to an image by now.
 func isImage(t *testing.T, link string) bool {
 	t.Helper()
-	answer, err := http.Get(link)
+	_, _, location := fetched(t, http.MethodGet, link)
+	if location == "" {
+		return false
+	}
+	answer, err := http.Get(location)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,8 @@ func roles() *iam.Client { return iam.NewFromConfig(cfg) }
 // everybody names what has a role: the stages, the scheduler, the relay, the consumers, the API,
 // the function of admin-action, the machines.
 func everybody() []string {
-	names := []string{"scheduler", "relay", "consumer", "api", "admin", "ingest-job", "ingest-batch", "admin-action",
+	names := []string{"scheduler", "relay", "consumer", "api", "authorizer", "admin", "ingest-job", "ingest-batch",
+		"admin-action",
 		"component", "component-run", "pendingwork", "completedwork", "curation", "revisions", "taskcontrol",
 		"taskrouter", "task", "task-run"}
 	for _, st := range ingest.Stages {

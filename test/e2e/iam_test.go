@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"io"
@@ -69,6 +70,9 @@ func refused(t *testing.T, name, action, event string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const headers = `"multiValueHeaders": {` // of a request of the API, which needs a token
+	token := headers + `"Authorization": ["Bearer ` + tokens.admin + `"], `
+	payload = bytes.Replace(payload, []byte(headers), []byte(token), 1)
 	function := functionOf(t, name)
 	call := func() string {
 		r, err := lambda.NewFromConfig(cfg).Invoke(t.Context(), &lambda.InvokeInput{FunctionName: &function,
@@ -164,6 +168,9 @@ func fetched(t *testing.T, method, link string) (status int, body, location stri
 	req, err := http.NewRequestWithContext(t.Context(), method, link, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if strings.HasPrefix(link, out.APIURL) { // signed links have none
+		req.Header.Set("Authorization", "Bearer "+tokens.admin)
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {

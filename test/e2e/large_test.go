@@ -144,6 +144,17 @@ func mostResident(stage string) int64 {
 	return most
 }
 
+// submitted submits until it is accepted: an emulator may ask a process that was killed just before.
+func submitted(t *testing.T, in v1.BatchRequest, key string) (b v1.Accepted) {
+	t.Helper()
+	until(t, "a submission is accepted", soon, func() (ok bool) {
+		var err error
+		b, err = client.Submit(t.Context(), in, key)
+		return err == nil
+	})
+	return b
+}
+
 // TestKilledDownloadResumesAtTheLastPart: a file in many parts whose function is killed at half goes on
 // where the last part ended, and comes back whole.
 func TestKilledDownloadResumesAtTheLastPart(t *testing.T) {
@@ -178,10 +189,7 @@ func TestKilledDownloadResumesAtTheLastPart(t *testing.T) {
 	}
 	in := v1.BatchRequest{Collection: "e2e", Payload: v1.Payload{URL: src.URL + "/large.bin", Type: "file",
 		Digest: &v1.Digest{Algorithm: "SHA-256", Value: strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))}}}
-	b, err := client.Submit(t.Context(), in, "large")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := submitted(t, in, "large")
 	select {
 	case <-waiting:
 	case <-time.After(patience):

@@ -18,11 +18,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -38,6 +38,7 @@ import (
 	"archivist/events"
 	"archivist/infra/toolchain"
 	"archivist/localstack"
+	"archivist/localstack/issuer"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest/ezid/ezidtest"
 )
@@ -130,10 +131,16 @@ func configure(dir string) error {
 		return err
 	}
 	registry = ezidtest.Start() // the process ends it
+	if tokens, err = startTokens(); err != nil {
+		return err
+	}
 	crashes, evaluated = filepath.Join(dir, "crashes.json"), filepath.Join(dir, "evaluated.jsonl")
 	stack = &localstack.Stack{Checkout: toolchain.Checkout{Root: root, Log: os.Stderr},
 		Name: "e2e", Port: 4567, Enforce: true, Tags: []string{"crash"},
-		Context: map[string]string{"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender,
+		Context: map[string]string{"tokenIssuer": tokens.url, "tokenAudience": issuer.Audience,
+			"tokenClaim": strings.Join(issuer.Claims(), ","), "tokenClient": issuer.ClientID,
+			"tokenScopes": strings.Join(issuer.Scopes(), " "), "arkResolver": "public",
+			"timing": "quick", "maxInFlight": "20", "crashes": crashes, "mailFrom": sender,
 			"researchProjects": researchNames, "researchTimes": researchTimes, "revisionQueue": "true",
 			"sourceBuckets": sourceBucket, "ezid": registry.URL, "ezidTarget": target}}
 	stack.Env = []string{"EVALUATED=" + evaluated}
@@ -144,6 +151,7 @@ func configure(dir string) error {
 	if onCore() {
 		stack.Core, stack.Name, stack.Port = true, "e2e-localstack", 4600
 		stack.Context["timing"] = "slow" // as it is
+		stack.Context["authorizer"] = "none"
 	}
 	stack.Context["consumerTargets"] = targets(stack)
 	if *replica != "" {
@@ -165,7 +173,7 @@ func deploy(ctx context.Context) (stop func() error, err error) {
 	if out, err = stack.Up(ctx); err != nil {
 		return stop, err
 	}
-	client = &v1.Client{URL: out.APIURL, HTTP: http.DefaultClient}
+	client = as("admin")
 	cfg = aws.Config{Region: out.Region, BaseEndpoint: &out.EndpointURL, Credentials: localstack.Root}
 	if *replica != "" {
 		if _, err := buckets().CreateBucket(ctx, &s3.CreateBucketInput{Bucket: replica}); err != nil {

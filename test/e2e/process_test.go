@@ -9,7 +9,6 @@ import (
 	"mime"
 	"mime/multipart"
 	"mime/quotedprintable"
-	"net/http"
 	"net/http/httptest"
 	"net/mail"
 	"net/textproto"
@@ -19,7 +18,7 @@ import (
 	"time"
 
 	"archivist/localstack"
-	v1 "archivist/pkg/api/v1"
+	"archivist/localstack/issuer"
 	"archivist/pkg/app/boot"
 	"archivist/pkg/app/inprocess"
 )
@@ -48,6 +47,8 @@ func startProcess(ctx context.Context) (stop func() error, err error) {
 		Projects: strings.Split(researchNames, ","), ResearchTimes: researchTimes, Revisions: true,
 		ReplicaBucket: *replica, Sources: []string{sourceBucket},
 		EZID: registry.URL, EZIDTarget: target, Scanner: inprocess.ARN(scannerLambda),
+		Issuer: inprocess.Issuer{URL: tokens.url, Audience: issuer.Audience, Claims: issuer.Claims(),
+			Client: issuer.ClientID, Scopes: issuer.Scopes()},
 		Each: time.Second / 2, Window: time.Second / 20, Listen: "127.0.0.1:0",
 		Log: slog.New(slog.NewJSONHandler(log, nil))})
 	if err != nil {
@@ -58,7 +59,7 @@ func startProcess(ctx context.Context) (stop func() error, err error) {
 	all := system.Outputs()
 	out = localstack.Outputs{APIURL: api.URL, EndpointURL: *cfg.BaseEndpoint, Region: cfg.Region,
 		TableName: all["tableName"], StorageBucket: all["storageBucket"], WorkBucket: all["workBucket"], All: all}
-	client = &v1.Client{URL: out.APIURL, HTTP: http.DefaultClient}
+	client = as("admin")
 	return func() error {
 		api.CloseClientConnections()
 		api.Close()

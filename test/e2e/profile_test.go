@@ -21,6 +21,7 @@ import (
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/callback"
+	"archivist/pkg/kernel/fault"
 )
 
 // receiver is a depositor's server that gets callbacks of preserved jobs.
@@ -145,6 +146,57 @@ func TestCallbackModes(t *testing.T) {
 	}
 }
 
+// TestCallbackOfSubmission: a submission names a callback of its own, at a host that its profile allows; it is called
+// beside that of the profile, signed by the same secret, also again after a failure, by the same id. Another host is
+// refused at the door.
+func TestCallbackOfSubmission(t *testing.T) {
+	begin(t)
+	secret := "archivist/callback-of-submission"
+	if _, err := secretsmanager.NewFromConfig(cfg).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{
+		Name: &secret, SecretString: aws.String(key)}); err != nil {
+		t.Fatal(err)
+	}
+	own, named, src := newReceiver(t, http.StatusOK), newReceiver(t, http.StatusServiceUnavailable), newSource(t)
+	putProfile(t, "called-back", v1.Profile{Callback: &v1.Callback{URL: own.URL, Secret: secret,
+		Hosts: []string{strings.TrimPrefix(named.URL, "http://")}}})
+	in := v1.BatchRequest{Collection: "called-back", Submitter: t.Name(),
+		Payload: v1.Payload{URL: src.put("/c.txt", []byte("c")), Type: "file"}}
+	in.Callback = own.URL
+	if _, err := client.Submit(t.Context(), in, ""); !fault.Is(err, fault.Invalid) ||
+		!strings.Contains(err.Error(), "callback.hosts") {
+		t.Errorf("a host that the profile does not allow: %v", err)
+	}
+	in.Callback = named.URL + "/preserved?of=them"
+	b, err := client.Submit(t.Context(), in, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := ingest.JobID(b.ID, 1)
+	j := ends(t, job, "Failed", soon)
+	if !strings.Contains(j.Message, "notification failed: "+named.URL) || strings.Contains(j.Message, "of=them") {
+		t.Errorf("it says %q", j.Message)
+	}
+	if got := batchOf(t, b.ID).Callback; got != named.URL+"/preserved?redacted" {
+		t.Errorf("the batch shows %q", got)
+	}
+	named.answer(http.StatusNoContent)
+	if err := requeue(t, job); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, job, "Completed", soon)
+	for r, times := range map[*receiver]int{own: 2, named: 4 + 1} {
+		heard, wrong := r.all()
+		if len(heard) != times || wrong > 0 {
+			t.Errorf("%d calls, %d with a wrong signature; expected %d", len(heard), wrong, times)
+		}
+		for _, p := range heard {
+			if p.ID != job+".preserved" || p.Version != 1 {
+				t.Errorf("heard %+v", p)
+			}
+		}
+	}
+}
+
 // TestProfileSuppressesMail: how many mails a submission causes is as its profile says.
 func TestProfileSuppressesMail(t *testing.T) {
 	begin(t)
@@ -248,6 +300,7 @@ func TestPREMISIsValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Accept", "application/xml")
+	req.Header.Set("Authorization", "Bearer "+tokens.admin)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

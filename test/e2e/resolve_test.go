@@ -42,7 +42,7 @@ func TestARKsResolve(t *testing.T) {
 		}
 	}
 
-	for _, path := range []string{"/ark:/99999/fk4nothing", "/ark:/99999/!", "/ark:/99999/"} {
+	for _, path := range []string{"/ark:/99999/fk4nothing", "/ark:/99999/!"} {
 		if status, _, text := resolve(t, path, ""); status != http.StatusNotFound {
 			t.Errorf("%s: %d: %s", path, status, text)
 		}

@@ -322,7 +322,8 @@ func (a *versioned) hook() {
 	if !found || !settings.MatchString(script) {
 		a.Fatalf("docs/revisions.md has no hook of Git: %q", script)
 	}
-	script = settings.ReplaceAllString(script, "API="+out.APIURL+" KEY=none ARCHIVE="+a.name+" BRANCH=main")
+	script = settings.ReplaceAllString(script, "API="+out.APIURL+" TOKEN="+tokens.admin+" ARCHIVE="+a.name+
+		" BRANCH=main")
 	if err := os.WriteFile(filepath.Join(a.repo.Bare, "hooks", "post-receive"), []byte(script), 0o755); err != nil {
 		a.Fatal(err)
 	}

@@ -74,11 +74,13 @@ const scripts = `
   triggers: [{schedule: {cron: "* * * * *"}}]
   command: echo "on time"
 - name: waits
-  env: {API: "%[5]s", PROGRAM: "%[6]s"}
+  env: {API: "%[5]s", PROGRAM: "%[6]s", TOKEN: "%[7]s"}
   script: |
     curl -sS -o answer -w '%%{http_code}\n' -H "Archivist-Run: $ARCHIVIST_RUN_TOKEN" \
+      -H "Authorization: Bearer $TOKEN" \
       "$API/v1/archives/$ARCHIVIST_ARCHIVE/revisions/$ARCHIVIST_REVISION"
-    ARCHIVIST_API="$API" "$PROGRAM" archive revision show "$ARCHIVIST_ARCHIVE/$ARCHIVIST_REVISION" --watch 2>&1
+    export ARCHIVIST_API="$API" ARCHIVIST_TOKEN="$TOKEN"
+    "$PROGRAM" archive revision show "$ARCHIVIST_ARCHIVE/$ARCHIVIST_REVISION" --watch 2>&1
     echo "ended with $?"
 `
 
@@ -92,7 +94,7 @@ func TestTaskRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := a.begin(fmt.Sprintf(scripts, out.EndpointURL, out.WorkBucket, out.StorageBucket, out.TableName, out.APIURL,
-		program))
+		program, tokens.admin))
 	frozen := a.freezes(a.id(n, "frozen"))
 	a.live(a.id(n, "live"))
 	for name, state := range map[string]string{"slow": "failed", "fails": "failed", "again": "succeeded",

@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -100,6 +102,34 @@ func TestUploads(t *testing.T) {
 			t.Errorf("%s has %d bytes", name, len(got))
 		}
 	}
+	saysUploader(t, u.ID, j)
+}
+
+// saysUploader: what is kept of a job says who uploaded its files, also when the upload is gone.
+func saysUploader(t *testing.T, upload string, j v1.Job) {
+	t.Helper()
+	by := uploaderOf(t, upload)
+	if want := "manifest.checkm, uploaded by " + by; j.Source != want {
+		t.Errorf("the source is %q, expected %q", j.Source, want)
+	}
+	for name, says := range map[string]string{"system/premis.xml": "Files uploaded by " + by + ": 2 (",
+		"system/mrt-ingest.txt":        "uploadedBy: " + by,
+		"system/archivist-files.jsonl": `"uploadedBy":"` + by + `"`} {
+		if got := string(content(t, j, name)); !strings.Contains(html.UnescapeString(got), says) {
+			t.Errorf("%s does not say %q:\n%s", name, says, got)
+		}
+	}
+}
+
+// uploaderOf is the actor of the event by which an upload was opened.
+func uploaderOf(t *testing.T, id string) string {
+	t.Helper()
+	var page v1.List[v1.Event]
+	err := client.Call(t.Context(), http.MethodGet, "/v1/uploads/"+id+"/events", nil, &page)
+	if err != nil || len(page.Items) == 0 || page.Items[0].Type != v1.EventUploadOpened || page.Items[0].Actor == "" {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	return page.Items[0].Actor
 }
 
 // openFor opens an upload for a large and a small file, and for a manifest that names them by it.

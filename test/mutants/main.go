@@ -43,6 +43,7 @@ var more = map[string][]string{
 		"./test/property",
 	},
 	"cmd/archivist/jobs/deposit": {"./cmd/archivist/jobs -run Submit"},
+	"pkg/api/v1/plan":            {"./cmd/archivist/jobs -run Submit"},
 	"pkg/ingest/ezid":            {"./pkg/ingest/stage -run EZID|ForeignReservation"},
 	"pkg/formats/container":      {"./pkg/ingest/stage -run EmptyFolders|BagFetch"},
 	"pkg/ingest/stage": {

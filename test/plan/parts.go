@@ -64,6 +64,10 @@ var (
 	rest = Part{Name: "end to end on MiniStack, the rest", Lane: Emulators,
 		Command: "go test -count=1 -v -shuffle on -timeout 60m ./test/e2e -on ministack -part rest",
 		Limit:   65 * time.Minute, Finds: "processes that die, grants that nobody uses"}
+	// In the lane of the emulators, whose tests install the browser, too.
+	pages = Part{Name: "console in a browser", Lane: Emulators, Env: garbage,
+		Command: "go test -count=1 -vet=off -v -timeout 20m ./test/console -browser",
+		Limit:   25 * time.Minute, Finds: "a page that a browser, a keyboard or a screen reader cannot use"}
 	readme = Part{Name: "commands of the README on MiniStack", Lane: Emulators,
 		Command: "go test -count=1 -v -timeout 40m ./test/docs -run TestCommands -on ministack",
 		Limit:   45 * time.Minute, Finds: "a first look that does not work as on AWS"}
@@ -89,16 +93,18 @@ var (
 // there.
 const many = "TestFiveHundred|TestRetire|TestBadRowFailsAlone|TestBulkRequeue|TestBulkInterrupted|" +
 	"TestPersonsDoNotSpendTries|TestRequeueRespectsHolds|TestEarlyCleanUpPassesWhatFails|TestDeferred|" +
-	"TestMissingRows|TestDeleteBatch|TestParkedJobsSpace"
+	"TestMissingRows|TestDeleteBatch|TestParkedJobsSpace|TestFullChunk|TestNothingIsCleanedInVain|TestRowsAtTheCap|" +
+	"TestPagesWhileBatchesMove|TestTally"
 
 var sets = map[Set][]Part{
 	Check: {vet, staticcheck, process},
 	Test:  slices.Concat([]Part{vet, staticcheck, process}, simulations, []Part{first, inProcess, templates}),
-	More: slices.Concat([]Part{large, programs, linters, tables, outside, rest, readme, documents, core,
+	More: slices.Concat([]Part{large, programs, linters, tables, outside, rest, pages, readme, documents,
+		core,
 		dynamoDB}, longer,
-		[]Part{damaged}, fuzzers("5s"), races),
+		[]Part{damaged}, fuzzers("5s"), fuzzersOfAPI(800), races),
 	Soak: slices.Concat([]Part{largest, dynamoDB, tables, outside, inProcess, first, rest,
-		readme, documents, wholeCore}, all, fuzzers("10m"), races),
+		readme, documents, wholeCore}, all, fuzzers("10m"), fuzzersOfAPI(500_000), races),
 }
 
 // random are the tests that play seeds: for how many seconds each of them does in make test, and how many seeds in make
@@ -162,6 +168,22 @@ func fuzzers(budget string) (all []Part) {
 		all = append(all, Part{Name: f.name + " of " + f.dir[len("./pkg/formats/"):], Lane: Process, Finds: f.finds,
 			Command: "go test -vet=off -run=None -fuzz=" + f.name + " -fuzztime=" + budget + " " + f.dir,
 			Limit:   30 * time.Minute})
+	}
+	return all
+}
+
+// fuzzersOfAPI are the fuzzers of what callers send, each for a number of tries. What is found is hardly made smaller:
+// all tries of a run are of one system, so a smaller input may do something else.
+func fuzzersOfAPI(tries int) (all []Part) {
+	for _, f := range []struct{ name, finds string }{
+		{"FuzzBodies", "a body that is a defect, or that is refused and stores something"},
+		{"FuzzForms", "a form of Merritt that is a defect, or that is refused and stores something"},
+		{"FuzzQueries", "a query that is a defect, or that is refused without a reason"},
+	} {
+		all = append(all, Part{Name: f.name + " of the API", Lane: Process, Finds: f.finds,
+			Command: fmt.Sprintf("go test -vet=off -run=None -fuzz=%s -fuzztime=%dx -fuzzminimizetime=10x ./pkg/api",
+				f.name, tries),
+			Limit: 60 * time.Minute})
 	}
 	return all
 }

@@ -105,7 +105,8 @@ func newWorld(dir string) *world {
 	}
 	w.m.Step = func(st ingest.Stage) queue.Step { return w.guarded(st.Name, w.s.Steps()[st.Name]) }
 	w.door = doors.Get().(*door)
-	*w.door.api = api.API{Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections, Root: w.s.Root,
+	*w.door.api = api.API{Open: true, Queue: w.m.Queue, Inventory: w.s.Inventory, Collections: w.s.Collections,
+		Root: w.s.Root,
 		Work: w.s.Work.Bucket, Identity: w.s.Identity(), Log: w.m.Queue.Log}
 	w.api = &v1.Client{URL: "http://archive", HTTP: &http.Client{Transport: inProcess{w, "archive", w.door.handler},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}

@@ -200,8 +200,9 @@ func (c *checker) checkInput(is *revision.Instance, d wait, id string) {
 	if giver.Run > 0 {
 		c.w.Met("inputs: of a run")
 	}
+	// What it waited for is of a later revision if that one has superseded its own.
 	stands := giver.State == workflow.Success && giver.Task == on.Task && giver.Revision >= on.Revision &&
-		on.State != workflow.Success && giver.Revision <= is.Revision
+		on.State != workflow.Success && giver.Revision <= max(is.Revision, on.Revision)
 	if !over(string(giver.State)) || id != e.ID && !stands {
 		c.fail("%s gets for %s the outputs of %s (%s); it waited for %s (%s)", is.ID, d.name(), id, giver.State, e.ID,
 			on.State)

@@ -27,13 +27,14 @@ type checker struct {
 	counts     map[string]ingest.Counts
 	slots      ledger
 	spaces     ledger
-	locks      map[string]string         // lock → the job that owns it
-	lines      map[string]map[string]int // lock → job in line → since which change
-	turned     map[string]int            // lock → its last change
-	changed    map[string]int            // job → its last change
-	moved      map[string]int            // job → its last change of rank within a place
-	took       map[string]int            // job → when a worker last took it
-	closed     map[string]closing        // batch → its last job
+	locks      map[string]string          // lock → the job that owns it
+	lines      map[string]map[string]int  // lock → job in line → since which change
+	listed     map[string]map[string]bool // job → the places where it is listed
+	turned     map[string]int             // lock → its last change
+	changed    map[string]int             // job → its last change
+	moved      map[string]int             // job → its last change of rank within a place
+	took       map[string]int             // job → when a worker last took it
+	closed     map[string]closing         // batch → its last job
 	tick       tick
 	repaired   []string        // executions that the tick under way replaced
 	rested     map[string]bool // batches that were on hold before they were unpacked: others may pass them
@@ -57,6 +58,7 @@ func newChecker(w *world) *checker {
 		items:  map[string]tabletest.Item{},
 		counts: map[string]ingest.Counts{},
 		slots:  ledger{}, spaces: ledger{}, locks: map[string]string{}, lines: map[string]map[string]int{},
+		listed: map[string]map[string]bool{},
 		turned: map[string]int{}, changed: map[string]int{}, moved: map[string]int{},
 		took: map[string]int{}, closed: map[string]closing{},
 		holds: map[string]hold{}, operations: map[string]ingest.Operation{},
@@ -188,6 +190,8 @@ func (c *checker) row(ch tabletest.Change, events map[string]event.Row, mails ma
 	case strings.HasPrefix(pk, "LOCK#"):
 		c.line(pk, sk, text(it, "owned_by"), there)
 		return text(it, "owned_by")
+	case strings.HasPrefix(pk, "NAMED#") && !strings.HasPrefix(pk, "NAMED#batch#"):
+		return c.names(pk+"/"+sk, text(it, "owned_by"), there)
 	case strings.HasPrefix(pk, "MAIL#") && ch.Before == nil:
 		c.mails[strings.TrimPrefix(pk, "MAIL#")]++
 	case strings.HasPrefix(pk, "MAIL#") && !there:
@@ -430,6 +434,7 @@ func (c *checker) agrees(id string) {
 	if j.Running() && !j.HasSlot {
 		c.fail("job %s runs in %s without a slot", id, j.State)
 	}
+	c.isListed(&j.Job)
 }
 
 // queued lists the locks for which a batch of one object is in line for its only job: from its submission until it is

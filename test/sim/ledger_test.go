@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/table/tabletest"
 )
 
@@ -265,4 +266,31 @@ func (c *checker) line(pk, sk, owner string, there bool) {
 	default:
 		delete(c.lines[lock], job)
 	}
+}
+
+// isListed checks that a job is listed where its row says, and nowhere else.
+func (c *checker) isListed(j *ingest.Job) {
+	rows := queue.Listed(j)
+	for _, r := range rows {
+		if !c.listed[j.ID][r.Key().String()] {
+			c.fail("job %s (%s) is not listed at %s", j.ID, j.State, r.Key())
+		}
+	}
+	if len(rows) != len(c.listed[j.ID]) {
+		c.fail("job %s (%s) is listed at %d places, and should be at %d: %v", j.ID, j.State, len(c.listed[j.ID]),
+			len(rows), c.listed[j.ID])
+	}
+}
+
+// names notes that a job is listed at a place, or not any more.
+func (c *checker) names(place, job string, there bool) string {
+	if c.listed[job] == nil {
+		c.listed[job] = map[string]bool{}
+	}
+	if there {
+		c.listed[job][place] = true
+	} else {
+		delete(c.listed[job], place)
+	}
+	return job
 }

@@ -75,13 +75,15 @@ func (w *world) newActor(name string) *actor {
 		RetryMaxAttempts: 1, HTTPClient: httpClient(a.s3)})
 	work := bucket.Bucket{Client: store, Name: "work", Limits: bucket.DefaultLimits}
 	a.s = &stage.Stages{Queue: a.q, Inventory: inventory.Store{Table: t}, Collections: collection.Store{Table: t,
-		NewID: w.newID}, Work: workspace.Store{Bucket: work},
+		NewID: w.newID, Plain: true}, Work: workspace.Store{Bucket: work},
 		Root: ocfl.Root{Bucket: bucket.Bucket{Client: store, Name: "storage", Limits: bucket.DefaultLimits},
 			Work: work, Recorded: inventory.Store{Table: t}.Recorded},
 		Fetch: fetch.New(fetch.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, a.rng.Float64),
 		Now:   time.Now, Draw: identity.Draw,
 		NAAN: "99999", Shoulder: "fk4", Parallel: 4}
-	a.s.Fetch.HTTP.Transport = w.source()
+	a.s.Fetch.HTTP.Transport = a.web(w.source())
+	a.s.Fetch.Wait = a.wait
+	a.s.Secret = func(context.Context, string) (string, error) { return "a key", nil }
 	a.s.Serve(a.q)
 	if w.mutant.wrap != nil {
 		w.mutant.wrap(a)

@@ -32,6 +32,7 @@ type checker struct {
 	turn    map[string]int // when a job entered the queue
 	storing map[string]time.Time
 	objects map[string]*object // by prefix, "storage/…/"
+	heard   map[string]int     // callbacks by URL and job
 }
 
 // object is everything that was ever committed of one object.
@@ -57,7 +58,7 @@ type stored struct {
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, jobs: map[string]queue.Job{}, turn: map[string]int{}, storing: map[string]time.Time{},
-		objects: map[string]*object{}}
+		objects: map[string]*object{}, heard: map[string]int{}}
 }
 
 func (c *checker) fail(format string, args ...any) {

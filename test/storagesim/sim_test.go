@@ -72,7 +72,8 @@ func submissions(rng *rand.Rand) []submission {
 
 func (w *world) submit(a *actor, s submission) {
 	b := ingest.Batch{Collection: collected, Mode: "add", Primary: ark, IfVersion: s.ifVersion, Submitter: "sim",
-		Payload: ingest.Payload{URL: "http://127.0.0.1/" + s.text, Type: ingest.TypeFile, Filename: s.file}}
+		Payload:  ingest.Payload{URL: "http://127.0.0.1/" + s.text, Type: ingest.TypeFile, Filename: s.file},
+		Callback: hookOfSubmission}
 	if s.update {
 		b.Mode = ingest.ModeUpdate
 	}
@@ -121,6 +122,7 @@ func simulate(t *testing.T, seed uint64, m mutant) (w *world) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(seed, dir, m)
+		w.hook(t)
 		began := time.Now()
 		w.spawn("admin", false, w.administrate)
 		w.spawn("scheduler", false, func(a *actor) {
@@ -256,6 +258,7 @@ func (w *world) settle() {
 	}
 	if w.check.err == nil {
 		w.check.atRest()
+		w.check.called()
 		w.reindexed(a)
 		w.kept(a)
 	}

@@ -55,8 +55,7 @@ type App struct {
 	settings settings
 	parser   *kong.Kong
 	program  Program
-	// Args is the command line without the name of the program, as it was given, with the key of the API if that
-	// was a flag: who shows it has to leave the key out.
+	// Args is the command line without the name of the program, as it was given. No flag has a secret.
 	Args []string
 	// JSON has the names of the fields that are printed, in the requested order; nil: text is printed.
 	JSON []string
@@ -64,15 +63,14 @@ type App struct {
 	// Print or terminal has to pass terminal.Printable, because texts of the archive come from strangers.
 	Screen io.Writer
 	Errors io.Writer
+	told   map[string]bool // warnings that were shown
 }
 
-// settings are the API to use and the source of that setting, as archivist config prints them. The key belongs
+// settings are the API to use and the source of that setting, as archivist config prints them. The token belongs
 // to them but is never printed, because people paste this output into mails.
 type settings struct {
-	API     string `json:"api"`
-	From    string `json:"from"` // where API was found
-	HasKey  bool   `json:"hasKey"`
-	KeyFrom string `json:"keyFrom"` // where the key was found
+	API  string `json:"api"`
+	From string `json:"from"` // where API was found
 	// TokenFrom says by which variable or command there is a token; "" = there is none.
 	TokenFrom string   `json:"tokenFrom"`
 	Profile   string   `json:"profile"`
@@ -80,8 +78,8 @@ type settings struct {
 	Profiles  []string `json:"profiles"`
 
 	// Not exported, so that no choice of fields for --json can print them.
-	key      string
 	token    string
+	started  started // zero: the API is another one
 	warnings []string
 }
 
@@ -106,10 +104,22 @@ func (a *App) user() string {
 	return name
 }
 
+// Told says that the user knows of a warning: Warn does not show it.
+func (a *App) Told(text string) {
+	if a.told == nil {
+		a.told = map[string]bool{}
+	}
+	a.told[text] = true
+}
+
 // Warn prints a warning in one line on the standard error; the command continues, and its exit code does not
-// change.
+// change. What was told already is not told again.
 func (a *App) Warn(format string, args ...any) {
 	text := terminal.Printable(fmt.Sprintf(format, args...))
+	if a.told[text] {
+		return
+	}
+	a.Told(text)
 	fmt.Fprintln(a.Errors, "archivist: "+terminal.Yellow.Of("warning")+": "+text)
 }
 

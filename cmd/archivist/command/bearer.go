@@ -30,20 +30,23 @@ func (a *App) Sessions() (signin.Store, error) {
 	return signin.Store{Dir: filepath.Join(filepath.Dir(file), "sessions")}, nil
 }
 
-// bySession is the source of a token that a session has.
-const bySession = "archivist login"
+// The sources of a token that a session has, and of that of the program of what was started here.
+const (
+	bySession = "archivist login"
+	byStart   = "make run"
+)
 
 // BeforeSession is the source of a token that goes before that of a session, "" if there is none.
 func (a *App) BeforeSession() string {
-	if a.settings.TokenFrom == bySession {
+	if a.settings.TokenFrom == bySession || a.settings.TokenFrom == byStart {
 		return ""
 	}
 	return a.settings.TokenFrom
 }
 
 // bearer is what gives the token for a request: that of the environment or the profile, or else that
-// of the program of the environment, or else that of the session, "" if there is none. So a program
-// never acts as the person who is signed in.
+// of the program of the environment, or else that of the session, or else that of the program of what
+// was started here, "" if there is none. So a program never acts as the person who is signed in.
 func (a *App) bearer() (func(context.Context) (string, error), error) {
 	id, secret := a.Getenv(EnvClientID), a.Getenv(EnvClientSecret)
 	if (id == "") != (secret == "") {
@@ -52,18 +55,17 @@ func (a *App) bearer() (func(context.Context) (string, error), error) {
 	}
 
 	token := func(context.Context) (string, error) { return "", nil }
+	if started := a.settings.started; started.ClientID != "" {
+		token = a.byProgram(started.ClientID, started.ClientSecret)
+	}
+	unsigned := token // while nobody is signed in
 	store, err := a.Sessions()
 	switch {
 	case a.settings.token != "":
 		token = func(context.Context) (string, error) { return a.settings.token, nil }
 	case id != "":
 		a.settings.TokenFrom = EnvClientID
-		program := &signin.Program{ID: id, Secret: secret, HTTP: a.HTTP, Now: a.Now,
-			At: func(ctx context.Context) (string, error) {
-				where, err := a.Client.SignIn(ctx)
-				return where.Issuer, err
-			}}
-		token = program.Token
+		token = a.byProgram(id, secret)
 	case err == nil: // else there is no folder, and so no session
 		if store.Has(a.settings.API) {
 			a.settings.TokenFrom = bySession
@@ -72,12 +74,25 @@ func (a *App) bearer() (func(context.Context) (string, error), error) {
 		token = func(ctx context.Context) (string, error) {
 			text, err := live.Token(ctx)
 			if fault.Is(err, fault.NotFound) {
-				return "", nil
+				return unsigned(ctx)
 			}
 			return text, err
 		}
 	}
+	if a.settings.TokenFrom == "" && a.settings.started.ClientID != "" {
+		a.settings.TokenFrom = byStart
+	}
 	return a.careful(token), nil
+}
+
+// byProgram gives the tokens of a program that the issuer of the API knows.
+func (a *App) byProgram(id, secret string) func(context.Context) (string, error) {
+	program := &signin.Program{ID: id, Secret: secret, HTTP: a.HTTP, Now: a.Now,
+		At: func(ctx context.Context) (string, error) {
+			where, err := a.Client.SignIn(ctx)
+			return where.Issuer, err
+		}}
+	return program.Token
 }
 
 // careful keeps a token from a connection that others can read, and says what to do about a session

@@ -25,14 +25,17 @@ type configFile struct {
 	Profiles map[string]profile `yaml:"profiles"` // by name
 }
 
-// profile is one deployment: the URL of its API, and the key and the token, if it needs them.
+// profile is one deployment: the URL of its API, and the token, if it has one of its own. Key is of earlier releases.
 type profile struct {
 	API   string `yaml:"api"`
 	Key   string `yaml:"key"`
 	Token string `yaml:"token"`
 }
 
-// settle finds the API and the key. A flag has precedence over the environment, the environment over the config
+// ended is what became of keys of the API.
+const ended = "keys of the API have ended; sign in with archivist login, or set ARCHIVIST_TOKEN"
+
+// settle finds the API and the token. A flag has precedence over the environment, the environment over the config
 // file's default, and that over what `make run` or a demo started. The error is that of the config file, or of a
 // profile that it does not have; no API at all is no error here.
 func settle(c *Flags, m Machine) (settings, error) {
@@ -56,16 +59,33 @@ func settle(c *Flags, m Machine) (settings, error) {
 	case config.Default != "":
 		err = s.use(config, config.Default)
 	default:
-		s.API, s.From = localAPI()
+		s.started, s.From = localAPI()
+		s.API = s.started.APIURL
 	}
 
 	of := config.Profiles[s.Profile]
-	s.chooseKey(c, m.Getenv("ARCHIVIST_API_KEY"), of.Key)
+	if err == nil {
+		err = s.refuseKeys(c, m.Getenv("ARCHIVIST_API_KEY"), of.Key)
+	}
 	s.chooseToken(c, m.Getenv("ARCHIVIST_TOKEN"), of.Token)
 	if err == nil && s.API != "" && !isURL(s.API) {
 		err = Usage("%s: %q is not the URL of an API; expected http://HOST or https://HOST/STAGE", s.From, s.API)
 	}
 	return s, err
+}
+
+// refuseKeys says that a key of the API is not used: those of a flag are an error, others a warning.
+func (s *settings) refuseKeys(c *Flags, env, ofProfile string) error {
+	switch {
+	case c.APIKey != "":
+		return Usage("--api-key: %s", ended)
+	case env != "":
+		s.warnings = append(s.warnings, "ARCHIVIST_API_KEY is not used any more: "+ended)
+	case ofProfile != "":
+		s.warnings = append(s.warnings,
+			fmt.Sprintf("the key of the profile %s is not used any more: %s", s.Profile, ended))
+	}
+	return nil
 }
 
 // isURL reports whether a text is a URL of which requests can be made.
@@ -86,23 +106,9 @@ func (s *settings) use(config configFile, name string) error {
 	return nil
 }
 
-// chooseKey finds the key. The key of a profile is sent to the API of this profile only:
-// any other server could misuse it. It has precedence over the environment's key if the
-// profile was named by a flag, because flags have precedence.
-func (s *settings) chooseKey(c *Flags, env, ofProfile string) {
-	byFlag := c.Profile != "" && c.API == ""
-	switch {
-	case c.APIKey != "":
-		s.key, s.KeyFrom = c.APIKey, "--api-key"
-	case env != "" && !(byFlag && ofProfile != ""):
-		s.key, s.KeyFrom = env, "ARCHIVIST_API_KEY"
-	case ofProfile != "":
-		s.key, s.KeyFrom = ofProfile, s.From
-	}
-	s.HasKey = s.key != ""
-}
-
-// chooseToken finds the bearer token, by the rules of the key. No flag has it: others could see it among the processes.
+// chooseToken finds the bearer token. That of a profile is sent to the API of this profile only: any other server could
+// misuse it. It has precedence over that of the environment if the profile was named by a flag, because flags have
+// precedence. No flag has it: others could see it among the processes.
 func (s *settings) chooseToken(c *Flags, env, ofProfile string) {
 	byFlag := c.Profile != "" && c.API == ""
 	switch {
@@ -113,7 +119,7 @@ func (s *settings) chooseToken(c *Flags, env, ofProfile string) {
 	}
 }
 
-// readConfig reads the config file, if there is one; a missing one is empty. It warns of a file with keys that
+// readConfig reads the config file, if there is one; a missing one is empty. It warns of a file with tokens that
 // others than its owner can read, and goes on.
 func readConfig(m Machine) (s settings, config configFile, err error) {
 	s.File = configPath(m)
@@ -132,11 +138,11 @@ func readConfig(m Machine) (s settings, config configFile, err error) {
 	}
 
 	s.Profiles = slices.Sorted(maps.Keys(config.Profiles))
-	hasKey := slices.ContainsFunc(s.Profiles,
+	secret := slices.ContainsFunc(s.Profiles,
 		func(name string) bool { return config.Profiles[name].Key+config.Profiles[name].Token != "" })
-	if hasKey && othersCanRead(s.File) {
+	if secret && othersCanRead(s.File) {
 		s.warnings = append(s.warnings,
-			fmt.Sprintf("others can read the keys and tokens in %s; run chmod 600 %s", s.File, s.File))
+			fmt.Sprintf("others can read the tokens in %s; run chmod 600 %s", s.File, s.File))
 	}
 	return s, config, nil
 }
@@ -171,16 +177,20 @@ func configPath(m Machine) string {
 // localstack), below the folder in which they were started.
 const outputsFile = ".local/outputs.json"
 
+// started is what that file says: the URL of the API, and the program as which commands act while nobody has signed in,
+// if there is one.
+type started struct{ APIURL, ClientID, ClientSecret string }
+
 // localAPI is the API of what `make run` or a demo started in this folder or one above it, the nearest first,
-// with the file that says so; both are "" if there is none. A file that cannot be read or has no URL is passed
+// with the file that says so; both are empty if there is none. A file that cannot be read or has no URL is passed
 // over: it may be that of another program.
-func localAPI() (url, from string) {
+func localAPI() (o started, from string) {
 	dir, err := os.Getwd()
 	for err == nil { // up to the root
 		data, readErr := os.ReadFile(filepath.Join(dir, outputsFile))
-		var o struct{ APIURL string }
+		o = started{}
 		if readErr == nil && json.Unmarshal(data, &o) == nil && o.APIURL != "" {
-			return o.APIURL, filepath.Join(dir, outputsFile)
+			return o, filepath.Join(dir, outputsFile)
 		}
 		above := filepath.Dir(dir)
 		if above == dir {
@@ -188,7 +198,7 @@ func localAPI() (url, from string) {
 		}
 		dir = above
 	}
-	return "", ""
+	return started{}, ""
 }
 
 // ConfigCmd helps if a command seems to use the wrong API: it prints the settings, and where each is from.
@@ -200,22 +210,18 @@ func (ConfigCmd) Offline() {}
 // Prints is an empty value of what it prints; its fields are those of --json.
 func (ConfigCmd) Prints() any { return settings{} }
 
-// Run prints whether a key is set and its source, but not the key.
+// Run prints whether a token is set and its source, but not the token.
 func (ConfigCmd) Run(a *App) error {
 	return a.Print(a.settings, func(p terminal.Page) {
 		s := a.settings
 		if s.API == "" {
 			p.Lines("", "No API is set: run in the folder of `make run` or `make demo`, or set ARCHIVIST_API.")
 		}
-		key := "none"
-		if s.HasKey {
-			key = "set, from " + s.KeyFrom
-		}
 		token := "none"
 		if s.TokenFrom != "" {
 			token = "set, from " + s.TokenFrom
 		}
-		p.Fields("api", s.API, "from", s.From, "key", key, "token", token,
+		p.Fields("api", s.API, "from", s.From, "token", token,
 			"config file", s.File, "profiles", strings.Join(s.Profiles, ", "))
 	})
 }

@@ -9,20 +9,20 @@ import (
 )
 
 // TestSettings: flags go before the environment, that before the config file, and that
-// before the folder of make run; a profile's key goes to the profile's API only.
+// before the folder of make run; a profile's token goes to the profile's API only.
 func TestSettings(t *testing.T) {
 	home := t.TempDir()
 	t.Chdir(home)
 	file := filepath.Join(home, "xdg", "archivist", "config.yaml")
-	write(t, file, "default: live\nprofiles:\n  live: {api: https://live, key: k-live}\n"+
-		"  test: {api: https://test, key: k-test}\n  open: {api: https://open}\n")
+	write(t, file, "default: live\nprofiles:\n  live: {api: https://live, token: k-live}\n"+
+		"  test: {api: https://test, token: k-test}\n  open: {api: https://open}\n")
 	write(t, filepath.Join(home, outputsFile), `{"APIURL":"http://local"}`)
 	below := filepath.Join(home, "docs")
 	if err := os.Mkdir(below, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Chdir(below)
-	const xdg, api, key, named = "XDG_CONFIG_HOME", "ARCHIVIST_API", "ARCHIVIST_API_KEY", "ARCHIVIST_PROFILE"
+	const xdg, api, key, named = "XDG_CONFIG_HOME", "ARCHIVIST_API", "ARCHIVIST_TOKEN", "ARCHIVIST_PROFILE"
 	with := map[string]string{xdg: filepath.Join(home, "xdg")}
 	full := map[string]string{xdg: with[xdg], api: "https://env", key: "k-env"}
 	for _, k := range []struct {
@@ -42,16 +42,15 @@ func TestSettings(t *testing.T) {
 		{full, Flags{Profile: "open"}, "https://open", "k-env"},
 		{with, Flags{API: "https://flag"}, "https://flag", ""},
 		{with, Flags{API: "https://flag", Profile: "test"}, "https://flag", ""},
-		{with, Flags{Profile: "test", APIKey: "k-flag"}, "https://test", "k-flag"},
 	} {
 		s, err := settle(&k.flags, Machine{Getenv: func(name string) string { return k.env[name] }})
-		if err != nil || s.API != k.api || s.key != k.key || s.HasKey != (k.key != "") {
-			t.Errorf("%v %+v: %q with the key %q, %v", k.env, k.flags, s.API, s.key, err)
+		if err != nil || s.API != k.api || s.token != k.key || (s.TokenFrom != "") != (k.key != "") {
+			t.Errorf("%v %+v: %q with the token %q, %v", k.env, k.flags, s.API, s.token, err)
 		}
 	}
 	for content, says := range map[string]string{
 		"profiles: [": "is not a valid config file", "profile: x": "unknown field",
-		"profiles: {a: {api: https://a, key: [SECRET]}}": "is not a valid config file",
+		"profiles: {a: {api: https://a, token: [SECRET]}}": "is not a valid config file",
 		"default: gone": `there is no profile "gone"`,
 	} {
 		write(t, file, content)
@@ -60,6 +59,34 @@ func TestSettings(t *testing.T) {
 			strings.Contains(err.Error(), "SECRET") ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
+
+// TestKeysHaveEnded: who still gives a key is told what to do, and no request is made with it.
+func TestKeysHaveEnded(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "archivist", "config.yaml"), "profiles: {live: {api: https://live, key: SECRET}}")
+	for _, k := range []struct {
+		flags   Flags
+		env     string
+		refused bool
+		says    string
+	}{
+		{Flags{API: "https://a", APIKey: "SECRET"}, "", true, "--api-key: keys of the API have ended"},
+		{Flags{API: "https://a"}, "SECRET", false, "ARCHIVIST_API_KEY is not used any more"},
+		{Flags{Profile: "live"}, "", false, "the key of the profile live is not used any more"},
+		{Flags{API: "https://a"}, "", false, ""},
+	} {
+		env := map[string]string{"XDG_CONFIG_HOME": dir, "ARCHIVIST_API_KEY": k.env}
+		s, err := settle(&k.flags, Machine{Getenv: func(name string) string { return env[name] }})
+		text := strings.Join(s.warnings, "")
+		if err != nil {
+			text += err.Error()
+		}
+		if (err != nil) != k.refused || !strings.Contains(text, k.says) || k.says == "" && text != "" ||
+			k.says != "" && !strings.Contains(text, "archivist login") || strings.Contains(text, "SECRET") {
+			t.Errorf("%+v: %q", k, text)
 		}
 	}
 }

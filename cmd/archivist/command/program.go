@@ -30,7 +30,7 @@ type Program struct {
 // config file.
 type Flags struct {
 	API     string `help:"URL of the API." name:"api" placeholder:"URL" group:"Flags of every command:"`
-	APIKey  string `help:"Key of the API." name:"api-key" placeholder:"KEY" group:"Flags of every command:"`
+	APIKey  string `help:"Keys of the API have ended." name:"api-key" hidden:""`
 	Profile string `help:"${help_profile}" placeholder:"NAME" group:"Flags of every command:"`
 	JSON    string `help:"${help_json}" name:"json" placeholder:"FIELDS" group:"Flags of every command:"`
 

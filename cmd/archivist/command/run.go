@@ -122,7 +122,6 @@ func (a *App) prepare(k *kong.Context) error {
 
 	a.Client = &v1.Client{
 		URL:       a.settings.API,
-		Key:       a.settings.key,
 		HTTP:      a.HTTP,
 		UserAgent: userAgent(),
 		User:      a.user(),

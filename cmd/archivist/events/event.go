@@ -26,16 +26,12 @@ type eventListCmd struct {
 
 func (eventListCmd) Prints() any { return v1.LogEvent{} }
 
-// Run lists those of a collection newest first, and those of a partition in order from --after on. It requests
-// one event more than is shown, to detect that there are more.
+// Run lists those of a collection newest first, and those of a partition in order from --after on; without any of
+// these, the newest of all. It requests one event more than is shown, to detect that there are more.
 func (c *eventListCmd) Run(a *command.App) error {
 	subject, err := subjectNamed(c.Subject)
 	if err != nil {
 		return err
-	}
-
-	if c.Collection == "" && subject == "" && c.Partition == "" {
-		return fault.New(fault.Invalid, "expected --collection, --subject or --partition")
 	}
 
 	list, _, err := a.Client.LogEvents(a.Ctx, v1.EventFilter{

@@ -104,10 +104,14 @@ func (c *collectionActCmd) target() ingest.Target {
 type collectionHoldCmd struct {
 	collectionActCmd
 	ending
+	beginning
 }
 
-// Run is that of collectionActCmd, with an end.
+// Run is that of collectionActCmd, with an end, and asks about a collection that was never used.
 func (c *collectionHoldCmd) Run(a *command.App, k *kong.Context) error {
+	if err := c.known(a, c.Name, c.DryRun); err != nil {
+		return err
+	}
 	return act(a, k, c.target(), c.acting, c.ending)
 }
 
@@ -304,19 +308,12 @@ func nextCommand(b v1.Bulk, reason string) string {
 	return quoted(words)
 }
 
-// again is the command line of this command without some flags and with others. It does not show the key of the
-// API, because it is printed, and copied into mails and histories.
+// again is the command line of this command without some flags and with others.
 func again(a *command.App, without []string, with ...string) string {
 	words := []string{"archivist"}
-	for i := 0; i < len(a.Args); i++ {
-		arg := a.Args[i]
+	for _, arg := range a.Args {
 		name, _, _ := strings.Cut(arg, "=")
-		switch {
-		// Only the long form exists, so these are all: --api-key KEY and --api-key=KEY.
-		case arg == "--api-key":
-			i++ // its value
-		case name == "--api-key", slices.Contains(without, name), slices.Contains(with, name):
-		default:
+		if !slices.Contains(without, name) && !slices.Contains(with, name) {
 			words = append(words, arg)
 		}
 	}

@@ -129,7 +129,7 @@ func (c *batchShowCmd) Run(a *command.App) error {
 
 	return a.Print(batchWithJobs{b, jobs}, func(p terminal.Page) {
 		p.Fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter",
-			b.Submitter, "note", b.Note, "upload", b.Upload,
+			b.Submitter, "note", b.Note, "callback", b.Callback, "upload", b.Upload,
 			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message, "held",
 			holdText(b.Hold),
 			"cancelled", cancelledText(b))

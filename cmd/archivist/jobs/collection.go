@@ -62,6 +62,7 @@ func (c *collectionShowCmd) Run(a *command.App) error {
 type collectionSetCmd struct {
 	Name string `arg:"" help:"Name of a collection."`
 	File string `arg:"" help:"JSON file that holds the profile, e.g. profile.json; - reads the standard input."`
+	beginning
 }
 
 func (collectionSetCmd) Prints() any { return v1.Collection{} }
@@ -84,6 +85,9 @@ func (c *collectionSetCmd) Run(a *command.App) error {
 			"archivist collection show %s --json profile prints one", c.File, err, c.Name)
 	}
 
+	if err := c.known(a, c.Name, false); err != nil {
+		return err
+	}
 	return command.Show(a, showCollection)(a.Client.PutCollection(a.Ctx, c.Name, p))
 }
 
@@ -105,7 +109,7 @@ func showCollection(p terminal.Page, c v1.Collection) {
 	}
 
 	if b := profile.Callback; b != nil {
-		callback = fmt.Sprintf("%s, signed by %s, %s", b.URL, b.Secret, b.Mode)
+		callback = callbackText(*b)
 	}
 
 	if profile.LegalHold != nil {
@@ -125,6 +129,22 @@ func showCollection(p terminal.Page, c v1.Collection) {
 		"containers", containers, "sources", sourcesText(profile.Sources), "formats", formatsText(profile.Formats),
 		"virus scan", map[bool]string{true: "of each file"}[profile.Scan], "ARKs at", profile.Register,
 		"legal hold", hold, "retained until", profile.RetainUntil)
+}
+
+// callbackText says what is called for each preserved job, what signs it, and what a failure means.
+func callbackText(b v1.Callback) string {
+	var parts []string
+	if b.URL != "" {
+		parts = append(parts, b.URL)
+	}
+	if len(b.Hosts) > 0 {
+		parts = append(parts, "those of submissions to "+strings.Join(b.Hosts, ", "))
+	}
+	signed := "not signed"
+	if b.Secret != "" {
+		signed = "signed by " + b.Secret
+	}
+	return strings.Join(append(parts, signed, b.Mode), ", ")
 }
 
 // named puts lists behind what they mean, without those that are empty.

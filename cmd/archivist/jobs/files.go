@@ -12,11 +12,13 @@ import (
 	"archivist/cmd/archivist/command"
 	"archivist/cmd/archivist/jobs/deposit"
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/api/v1/plan"
 	"archivist/pkg/formats/checkm"
 	"archivist/pkg/formats/container"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/payload"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/source"
 	"archivist/pkg/kernel/terminal"
 )
 
@@ -44,13 +46,17 @@ func (c *SubmitCmd) submitFiles(a *command.App, in v1.BatchRequest) error {
 		return err
 	}
 
-	plan, err := d.Plan(deposit.NoUpload, kind)
+	plan, err := d.Plan(source.NoUpload, kind)
 	if err != nil {
 		return err
 	}
 
 	manifest, err := c.checkFiles(a, in, plan)
 	if err != nil {
+		return err
+	}
+
+	if err := c.known(a, c.Collection, c.DryRun); err != nil {
 		return err
 	}
 
@@ -222,7 +228,7 @@ func allContainers(d *deposit.Deposit) bool {
 }
 
 // checkFiles checks the manifest that is submitted, if there is one, as that of a URL is checked.
-func (c *SubmitCmd) checkFiles(a *command.App, in v1.BatchRequest, plan deposit.Plan) (m checked,
+func (c *SubmitCmd) checkFiles(a *command.App, in v1.BatchRequest, plan plan.Plan) (m checked,
 	err error) {
 	checkARK(a, in)
 	text := plan.Manifest()
@@ -241,30 +247,20 @@ func (c *SubmitCmd) checkFiles(a *command.App, in v1.BatchRequest, plan deposit.
 	return c.checkManifest(a, body, c.Sources[0])
 }
 
-// maxUploads is how many uploads of the same files are looked through. They end after some days.
-const maxUploads = 100
-
-// open opens the upload of the files, or finds that of an earlier run: it has the same key. One that has ended, or is
-// submitted if that is wanted again, is passed over.
-func (c *SubmitCmd) open(a *command.App, s *deposit.Sender, plan deposit.Plan) (u v1.Upload,
+// open opens the upload of the files, or finds that of an earlier run: it has the same key. The archive decides which
+// one that is, in one step: so a run that was interrupted at any point goes on with the newest.
+func (c *SubmitCmd) open(a *command.App, s *deposit.Sender, plan plan.Plan) (u v1.Upload,
 	err error) {
-	for n := range maxUploads {
-		err = s.Again(a.Ctx, func() (err error) {
-			u, err = a.Client.OpenUpload(a.Ctx, plan.Request(c.Collection), plan.Key(c.Collection,
-				c.Key, n))
-			return err
-		})
-		if err != nil || u.State == v1.UploadOpen || u.State == v1.UploadSubmitted && !c.Again {
-			return u, err
-		}
-	}
-	return u, fault.New(fault.Conflict, "there are %d uploads of these files; archivist batch "+
-		"uploads -c %s lists them",
-		maxUploads, c.Collection)
+	err = s.Again(a.Ctx, func() (err error) {
+		in, key := plan.Request(c.Collection, c.Again), plan.Key(c.Collection, c.Key)
+		u, err = a.Client.OpenUpload(a.Ctx, in, key)
+		return err
+	})
+	return u, err
 }
 
 // send sends what is missing in the upload. If that fails or is interrupted, it says how to go on.
-func send(a *command.App, s *deposit.Sender, plan deposit.Plan, upload v1.Upload) error {
+func send(a *command.App, s *deposit.Sender, plan plan.Plan, upload v1.Upload) error {
 	s.Progress = terminal.NewTransfer(a.StatusTo(nil), "", plan.Bytes())
 	err := s.Send(a.Ctx, plan)
 	s.Progress.End()
@@ -310,6 +306,12 @@ func (c *SubmitCmd) submitUpload(a *command.App, s *deposit.Sender, in v1.BatchR
 		return fault.New(fault.Conflict, "the batch %s of these files was not submitted with the "+
 			"same flags, or more than %d days ago; --again submits them once more", upload.Batch,
 			keptKeys)
+	case err != nil && c.Again && (a.Ctx.Err() != nil || fault.Is(err, fault.Unavailable)):
+		// The same command would make one more, if this one was made.
+		fmt.Fprintf(a.Errors, "archivist: it is not known whether the upload %s was submitted; "+
+			"run the same command without --again: it submits that one, or ends with its "+
+			"batch\n", terminal.Printable(upload.ID))
+		return err
 	case err != nil:
 		return err
 	case upload.Batch != "" && upload.Batch != accepted.ID:

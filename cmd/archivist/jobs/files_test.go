@@ -92,6 +92,7 @@ func TestSubmitResumes(t *testing.T) {
 				t.Errorf("%d of %d: %s", k, last, &c.Err)
 			}
 
+			u.settle()
 			u.mu.Lock()
 			u.killed = nil
 			u.mu.Unlock()
@@ -139,6 +140,59 @@ func TestSubmitAgain(t *testing.T) {
 	c.Want(t, "batch discard "+u.all[4].ID+" --reason wrong", 0, "Discarded")
 	c.Want(t, "submit other -c maps", 0, "B5\n")
 	c.Want(t, "batch uploads -c maps", 0, u.all[4].ID+"\tDiscarded\t0 of 3\t")
+}
+
+// TestSubmitAgainResumes: a submission with --again is killed before or after the effect of a request. Before it is
+// made again, the upload of the first one is removed, so that a key that follows from a number would begin anew.
+// Nothing is sent twice, and there is one more batch. At the end, where it is not known whether there is, the command
+// says how to find out.
+func TestSubmitAgainResumes(t *testing.T) {
+	commandtest.EmptyHome(t)
+	commandtest.Write(t, "letters/a.txt", "a")
+	commandtest.Write(t, "letters/b.bin", strings.Repeat("1234567", 1000)) // in parts
+	const line = "submit letters -c maps"
+	u := newUploads(t)
+	with(t, u.URL).Want(t, line, 0, "B1\n")
+	first := u.requests
+	with(t, u.URL).Want(t, line+" --again", 0, "B2\n")
+	opens, last := 2, u.requests-first // the profile is read before
+	for k := opens; k <= last; k++ {
+		for _, after := range []bool{false, true} {
+			u := newUploads(t)
+			with(t, u.URL).Want(t, line, 0, "B1\n")
+			ctx, cancel := context.WithCancel(t.Context())
+			u.kill = cancel
+			u.killed = func(n int) (bool, bool) { return n == first+k && !after, n == first+k && after }
+			c := with(t, u.URL)
+			c.Ctx = ctx
+			if code := c.Run(line + " --again"); code != 130 {
+				t.Fatalf("%d of %d: exit code %d\n%s", k, last, code, &c.Both)
+			}
+			cancel()
+			u.settle()
+			u.mu.Lock()
+			u.killed = nil
+			u.remove(u.all[0].ID)
+			u.mu.Unlock()
+			c.Ctx = t.Context()
+			next := line + " --again"
+			if told := strings.Contains(c.Err.String(), "without --again"); told != (k == last) {
+				t.Errorf("%d of %d: %s", k, last, &c.Err)
+			} else if told {
+				next = line
+			}
+			c.Want(t, next, 0, "B2\n")
+			sent := u.object(u.last().Payload.File)
+			for of, n := range u.puts { // also those of the first submission
+				if n > 2 {
+					t.Errorf("%d of %d, after %t: %s is sent %d times", k, last, after, of, n-1)
+				}
+			}
+			if len(u.taken) != 2 || len(u.all) != 2 || len(sent) != 2 {
+				t.Errorf("%d of %d, after %t: %d submissions, %d uploads", k, last, after, len(u.taken), len(u.all))
+			}
+		}
+	}
 }
 
 // TestSubmitFailures: what is wrong with a file is said with its name, and nothing is submitted; a storage that fails
@@ -400,8 +454,8 @@ func TestSubmitFilesDryRun(t *testing.T) {
 	u := newUploads(t)
 	c := with(t, u.URL)
 	c.Want(t, "submit in -c maps --dry-run", 0, "makes\tv1 of a new object\n")
-	if text := c.Out.String(); !strings.Contains(text, " | 1 |  | a/1.txt |") || !strings.Contains(text, "files\t2, "+
-		"2 B") {
+	text := c.Out.String()
+	if !strings.Contains(text, " | 1 |  | a/1.txt |") || !strings.Contains(text, "files\t2, 2 B") {
 		t.Error(text)
 	}
 	_, manifest, _ := bytes.Cut(c.Out.Bytes(), []byte(":\n#%"))

@@ -16,6 +16,7 @@ var Vars = kong.Vars{"payload_types": "," + strings.Join(v1.PayloadTypes, ",")}
 var Texts = command.Texts{
 	"help_before": "Jobs in their state since before this time: a time in ISO 8601, a date, or how long ago, " +
 		"e.g. 2h or 3d.",
+	"help_callback":   "https URL that is called for each preserved job; the collection has to allow its host.",
 	"help_filename":   "Name under which a file is kept; by default its own, or the last part of its URL.",
 	"help_if_version": "Expected newest version of the object; the job fails if it is another one.",
 	"help_key":        "Submitting again with the same key gives the same batch; another key makes another one.",

@@ -27,6 +27,7 @@ type Cmd struct {
 	Hold       jobHoldCmd       `cmd:"" help:"Hold a pending job: it waits until it is released."`
 	Release    jobActCmd        `cmd:"" help:"Release a held job: it continues."`
 	Requeue    jobActCmd        `cmd:"" help:"Requeue a failed job: it continues at the step that failed."`
+	Counts     jobCountsCmd     `cmd:"" help:"Count the jobs that wait, run, are held or have failed, by collection."`
 	Fail       jobActCmd        `cmd:"" help:"Fail a job that has started."`
 	Delete     jobActCmd        `cmd:"" help:"Delete a failed or held job."`
 	Prioritize jobPrioritizeCmd `cmd:"" help:"Set the priority of a job."`
@@ -276,12 +277,12 @@ func (c *jobReceiptCmd) Run(a *command.App) error {
 	if c.CSV && len(a.JSON) > 0 {
 		return errTwoForms
 	}
+	if c.CSV {
+		return a.Client.ReceiptCSV(a.Ctx, c.ID, a.Out)
+	}
 	r, err := a.Client.Receipt(a.Ctx, c.ID)
 	if err != nil {
 		return err
-	}
-	if c.CSV {
-		return receiptCSV(a.Out, r)
 	}
 	return a.Print(r, func(p terminal.Page) {
 		// Content that is the same as that of the version before makes none.
@@ -308,6 +309,7 @@ var receiptColumns = []terminal.Column[v1.ReceiptFile]{
 	},
 	{Title: "verified", Text: givenText},
 	{Title: "sha256", Text: func(f v1.ReceiptFile) string { return f.Digests["sha256"] }, Share: 1},
+	{Title: "warning", Text: func(f v1.ReceiptFile) string { return f.Warning }, Share: 1},
 }
 
 // givenText is the algorithm of the digest that the depositor gave of a file.

@@ -13,6 +13,9 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
+// errTwoForms refuses --csv beside --json.
+var errTwoForms = command.Usage("give --csv or --json, not both")
+
 // batchReportCmd streams a report: that of 30,000 jobs has more than 8 MB.
 type batchReportCmd struct {
 	ID     string `arg:"" name:"batch" help:"Id of a batch that has ended."`
@@ -28,16 +31,15 @@ func (c *batchReportCmd) Run(a *command.App) error {
 	if c.CSV && len(a.JSON) > 0 {
 		return errTwoForms
 	}
+	if c.CSV {
+		return a.Client.ReportCSV(a.Ctx, c.ID, c.Number, a.Out)
+	}
 	body, err := a.Client.Report(a.Ctx, c.ID, c.Number)
 	if err != nil {
 		return err
 	}
 
 	defer body.Close()
-	if c.CSV {
-		return reportCSV(a.Out, body)
-	}
-
 	// All fields are what the archive has sent: it is copied, byte for byte, not decoded and encoded again.
 	all := command.FieldNames(reflect.TypeFor[v1.Report]())
 	switch len(a.JSON) {
@@ -73,8 +75,11 @@ func printReport(p terminal.Page, report io.Reader) error {
 
 		key := fmt.Sprint(name)
 		switch {
-		case slices.Contains(jobLists, key):
-			err = eachJob(dec, func(j v1.ReportJob) { printJob(p, j) })
+		case slices.Contains(v1.ReportLists, key):
+			_, err = v1.EachJob(dec, func(j v1.ReportJob) (more bool) {
+				printJob(p, j)
+				return true
+			})
 		case key == "warnings":
 			var all []string
 			err = dec.Decode(&all)
@@ -109,6 +114,9 @@ func printReport(p terminal.Page, report io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("the report cannot be read: %w", err)
 		}
+	}
+	if _, err := dec.Token(); err != nil { // a document that is cut off has no end
+		return fmt.Errorf("the report cannot be read: %w", err)
 	}
 	return nil
 }

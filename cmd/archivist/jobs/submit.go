@@ -31,6 +31,7 @@ type SubmitCmd struct {
 	When      string   `help:"Date of the object." placeholder:"TEXT"`
 	Submitter string   `help:"Name or account of the submitter." env:"USER" placeholder:"NAME"`
 	Notify    []string `help:"Mail address that receives the report. Can be repeated." placeholder:"ADDRESS"`
+	Callback  string   `help:"${help_callback}" placeholder:"URL"`
 	Note      string   `help:"Note for the report and the stored version." placeholder:"TEXT"`
 	IfVersion int      `help:"${help_if_version}" placeholder:"N"`
 	Update    bool     `help:"${help_update}"`
@@ -40,6 +41,7 @@ type SubmitCmd struct {
 	// For those who cannot read the URL from here, or check a manifest before it is on its server.
 	Manifest string `help:"${help_manifest}" placeholder:"FILE"`
 	filesFlags
+	beginning
 	DryRun bool `xor:"mode" help:"Check everything and show what would be done, but submit nothing."`
 	Watch  bool `xor:"mode" short:"w" help:"Follow the batch until it has ended."`
 }
@@ -89,6 +91,10 @@ func (c *SubmitCmd) Run(a *command.App) error {
 		return err
 	}
 
+	if err := c.known(a, c.Collection, c.DryRun); err != nil {
+		return err
+	}
+
 	// What is known before the request, also for a dry run.
 	out := submitted{Manifest: manifest.Kind, Rows: manifest.Rows}
 	if c.DryRun {
@@ -130,6 +136,9 @@ func (c *SubmitCmd) byURL() (bool, error) {
 func (c *SubmitCmd) end(a *command.App, accepted v1.Accepted, out submitted) error {
 	out.ID, out.State, out.Warnings = accepted.ID, accepted.State, accepted.Warnings
 	for _, w := range out.Warnings {
+		if c.NewCollection && strings.HasPrefix(w, ingest.Unused(c.Collection, nil)) {
+			a.Told(terminal.Printable(w))
+		}
 		a.Warn("%s", w)
 	}
 
@@ -160,6 +169,7 @@ func (c *SubmitCmd) request() (in v1.BatchRequest, err error) {
 		Metadata:     &v1.Metadata{Who: c.Who, What: c.What, When: c.When},
 		IfVersion:    c.IfVersion,
 		Notification: c.Notify,
+		Callback:     c.Callback,
 		Note:         c.Note,
 	}
 

@@ -196,6 +196,8 @@ func TestSubmitSendsAll(t *testing.T) {
 		"ann",
 		"--notify",
 		"a@example.org",
+		"--callback",
+		"https://example.org/x",
 		"--note",
 		"N",
 		"--if-version",
@@ -208,7 +210,8 @@ func TestSubmitSendsAll(t *testing.T) {
 	}
 	got, err := json.Marshal(d.taken[0])
 	const want = `{"collection":"maps","submitter":"ann","payload":{"url":"https://example.org/a.tif","type":"file","filename":"b.tif","digest":{"algorithm":"MD5","value":"5d41402abc4b2a76b9719d911017c592"}},` +
-		`"identifiers":{"primary":"ark:/99999/fk4tq65d6k","local":["one","two, with a comma"]},"metadata":{"who":"W","what":"T","when":"1771"},"ifVersion":3,"stopAfterFailures":7,"notification":["a@example.org"],"note":"N"}`
+		`"identifiers":{"primary":"ark:/99999/fk4tq65d6k","local":["one","two, with a comma"]},"metadata":{"who":"W","what":"T","when":"1771"},"ifVersion":3,"stopAfterFailures":7,"notification":["a@example.org"],` +
+		`"callback":"https://example.org/x","note":"N"}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -38,10 +39,12 @@ type uploads struct {
 	broken   int // so many next PUTs get a 503
 	requests int
 	// killed ends the client at a request: before it has an effect, or after that.
-	killed func(n int) (before, after bool)
-	kill   context.CancelFunc
-	onPut  func(sum string)
-	puts   map[string]int // by sum and number of the part
+	killed  func(n int) (before, after bool)
+	kill    context.CancelFunc
+	onPut   func(sum string)
+	puts    map[string]int    // by sum and number of the part
+	busy    map[net.Conn]bool // those of which a request is read or served
+	changes *sync.Cond        // of busy
 }
 
 // uploaded is a file of an upload.
@@ -54,7 +57,8 @@ type uploaded struct {
 
 func newUploads(t *testing.T) *uploads {
 	u := &uploads{t: t, partSize: 1 << 10, perFile: 3, keys: map[string]string{}, puts: map[string]int{},
-		files: map[string]map[string]*uploaded{}, taken: map[string]v1.BatchRequest{}}
+		files: map[string]map[string]*uploaded{}, taken: map[string]v1.BatchRequest{},
+		busy: map[net.Conn]bool{}, changes: sync.NewCond(&sync.Mutex{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/uploads", u.open)
 	mux.HandleFunc("GET /v1/uploads", func(w http.ResponseWriter, _ *http.Request) {
@@ -69,6 +73,7 @@ func newUploads(t *testing.T) *uploads {
 	mux.HandleFunc("POST /v1/uploads/{id}/actions", func(w http.ResponseWriter, r *http.Request) {
 		one := u.find(r.PathValue("id"))
 		one.State = v1.UploadDiscarded
+		u.remove(one.ID)
 		u.answer(w, one)
 	})
 	mux.HandleFunc("PUT /storage/{id}/{sum}/{part}", u.put)
@@ -83,9 +88,32 @@ func newUploads(t *testing.T) *uploads {
 		u.answer(w,
 			v1.List[v1.Object]{})
 	})
-	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { u.serve(mux, w, r) }))
+	u.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u.serve(mux, w, r)
+	}))
+	u.Config.ConnState = func(c net.Conn, is http.ConnState) {
+		u.changes.L.Lock()
+		defer u.changes.L.Unlock()
+		if is == http.StateActive {
+			u.busy[c] = true
+		} else {
+			delete(u.busy, c)
+		}
+		u.changes.Broadcast()
+	}
+	u.Start()
 	t.Cleanup(u.Close)
 	return u
+}
+
+// settle returns when nothing that a client has sent, and given up, can have an effect any more.
+func (u *uploads) settle() {
+	u.CloseClientConnections()
+	u.changes.L.Lock()
+	defer u.changes.L.Unlock()
+	for len(u.busy) > 0 {
+		u.changes.Wait()
+	}
 }
 
 // serve serves one request at a time, and ends the client at the one that is to be its last.
@@ -151,7 +179,7 @@ func (u *uploads) open(w http.ResponseWriter, r *http.Request) {
 
 	key := r.Header.Get("Idempotency-Key")
 	id := u.keys[key]
-	if id == "" {
+	if id == "" || in.Again && u.find(id).State == v1.UploadSubmitted {
 		id = fmt.Sprintf("01M7ZBMEYHBB62YP6RY21T1%03d", len(u.all))
 		u.keys[key], u.files[id] = id, map[string]*uploaded{}
 		u.all = append(u.all, &v1.Upload{ID: id, Collection: in.Collection, State: v1.UploadOpen, Files: in.Files,
@@ -163,6 +191,11 @@ func (u *uploads) open(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(http.StatusCreated)
 	u.answer(w, one)
+}
+
+// remove ends an upload: its key is free, unless it names another one.
+func (u *uploads) remove(id string) {
+	maps.DeleteFunc(u.keys, func(_, of string) bool { return of == id })
 }
 
 func (u *uploads) list(w http.ResponseWriter, r *http.Request) {
@@ -211,8 +244,8 @@ func (u *uploads) put(w http.ResponseWriter, r *http.Request) {
 	if u.onPut != nil {
 		u.onPut(sum)
 	}
-	if r.Header.Get("x-api-key") != "" {
-		u.t.Error("the storage gets the key of the API")
+	if r.Header.Get("Authorization") != "" {
+		u.t.Error("the storage gets the token of the API")
 	}
 	switch {
 	case u.expired > 0:

@@ -1,6 +1,9 @@
 package objects
 
 import (
+	"cmp"
+	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -10,7 +13,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
+	"archivist/cmd/archivist/command"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/terminal"
 )
@@ -22,6 +27,10 @@ type progress struct {
 	Parts []part `json:"parts"`
 	// Sum is that of all responses so far, with what failed.
 	Sum v1.Reindexed `json:"sum"`
+	// Run is the id under which the progress is reported to the API.
+	Run string `json:"run,omitempty"`
+
+	told time.Time // when it was reported last
 
 	mu   sync.Mutex
 	file string
@@ -69,8 +78,11 @@ func openProgress(api string, again bool, line *terminal.Status) (*progress, err
 			return nil, fmt.Errorf("%s is not the progress of a reindex; "+
 				"--again starts from the beginning", p.file)
 		}
+		p.Run = cmp.Or(p.Run, rand.Text()) // one of an earlier release has none
 		return p, nil
 	}
+
+	p.Run = rand.Text()
 
 	for i := range reindexParts {
 		// A part begins before its first key: a cursor is the last key that was read, and every key of the part
@@ -142,6 +154,34 @@ func (p *progress) text() string {
 	return fmt.Sprintf("%s  %d objects, %d restored, %d failed%s",
 		terminal.Percent(p.done(), places),
 		p.Sum.Objects, p.Sum.Changed, len(p.Sum.Failed), p.speed.Left(places))
+}
+
+// tellEvery is how often the progress is reported to the API.
+const tellEvery = 15 * time.Second
+
+// due reports whether the progress is to be reported now, and what. Others that ask at the same time need not.
+func (p *progress) due(ended bool) (r v1.ReindexReport, is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.line.Now()
+	if !ended && now.Sub(p.told) < tellEvery {
+		return r, false
+	}
+	p.told = now
+	failed := p.Sum.Failed
+	return v1.ReindexReport{Done: int(p.done()), Total: places, Objects: p.Sum.Objects, Changed: p.Sum.Changed,
+		Failed: len(failed), Failures: failed[:min(len(failed), mostTold)], Ended: ended}, true
+}
+
+// mostTold is how many failures are reported; all of them are printed at the end.
+const mostTold = 20
+
+// tell reports the progress to the API, for others to see. If that fails, the reindex goes on: the next report says
+// the same and more.
+func (p *progress) tell(ctx context.Context, a *command.App, ended bool) {
+	if r, is := p.due(ended); is {
+		_, _ = a.Client.ReportReindex(ctx, p.Run, r)
+	}
 }
 
 // end removes the status line before the result is printed.

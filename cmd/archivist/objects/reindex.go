@@ -101,6 +101,7 @@ func (c *reindexCmd) all(a *command.App) (v1.Reindexed, error) {
 		return p.Sum, fmt.Errorf("%w; %d objects are done, and the same command resumes with the others",
 			err, p.Sum.Objects)
 	}
+	p.tell(a.Ctx, a, true)
 	return p.Sum, p.forget()
 }
 
@@ -125,6 +126,7 @@ func (p *progress) work(ctx context.Context, a *command.App, at *part) error {
 		if err := p.add(at, page); err != nil {
 			return err
 		}
+		p.tell(ctx, a, false)
 	}
 	return nil
 }

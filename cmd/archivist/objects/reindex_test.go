@@ -20,6 +20,7 @@ import (
 // root is an API that reindexes some objects in each folder, so many a request.
 type root struct {
 	mu     sync.Mutex
+	told   []v1.ReindexReport
 	asked  map[string]int // places that were looked at
 	before func(r *http.Request) int
 }
@@ -32,6 +33,13 @@ func (s *root) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
 			return
 		}
+	}
+	if r.Method == http.MethodPut {
+		var in v1.ReindexReport
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		s.told = append(s.told, in)
+		_ = json.NewEncoder(w).Encode(v1.ReindexRun{ReindexReport: in})
+		return
 	}
 	q := r.URL.Query()
 	var page v1.Reindexed
@@ -89,6 +97,11 @@ func TestReindexAll(t *testing.T) {
 	}
 	if len(s.asked) != 64 || again > 3 { // the answer to the interrupted request is lost
 		t.Errorf("%d places were looked at, %d of them twice", len(s.asked), again)
+	}
+	last := s.told[len(s.told)-1]
+	if len(s.told) < 3 || !last.Ended || last.Done != last.Total || last.Objects != 64 || last.Failed != 1 ||
+		len(last.Failures) != 1 || s.told[0].Ended {
+		t.Errorf("%d reports, the last %+v", len(s.told), last)
 	}
 	c.Want(t, "object reindex --all --parallel 16", 4, "objects\t64\n")
 	c.Want(t, "object reindex --all ark:/99999/fk4x", command.ExitUsage, "either an ARK or --all")

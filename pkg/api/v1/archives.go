@@ -257,14 +257,14 @@ type GraphNode struct {
 	Round bool `json:"round,omitempty"`
 }
 
-// GraphLink goes from one task in a graph to another.
+// GraphLink goes from one node in a graph to another.
 type GraphLink struct {
-	// The id of the task at its beginning.
+	// The id of the node at its beginning.
 	From string `json:"from" example:"maps/11/index"`
-	// The id of the task at its end.
+	// The id of the node at its end.
 	To string `json:"to" example:"maps/12/index"`
-	// depends: to waits for from. cancels: from supersedes to.
-	Kind string `json:"kind" enum:"depends,cancels" example:"depends"`
+	// depends: to waits for from. cancels: from supersedes to. absent: to needs that from is not there.
+	Kind string `json:"kind" enum:"depends,cancels,absent" example:"depends"`
 	// What is unusual about it.
 	Label string `json:"label,omitempty" example:"if succeeded"`
 }

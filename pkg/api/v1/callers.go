@@ -4,9 +4,9 @@ import "context"
 
 // Caller is who makes a request, as the API knows it.
 type Caller struct {
-	// The subject of the token, as events name it. Absent for a call with an API key, or with neither.
+	// The subject of the token, as events name it. Absent for a call without a token, on a local stack.
 	Subject string `json:"subject,omitempty" example:"4711"`
-	// The name that the issuer of the token knows, or that of the API key. Absent if it is not known.
+	// The name that the issuer of the token knows, or that of a token of the deployment. Absent if it is not known.
 	Name string `json:"name,omitempty" example:"Ada Lovelace"`
 	// The roles, each with what it is limited to, e.g. the collection of a depositor.
 	Grants []string `json:"grants" example:"[\"viewer\",\"depositor:maps\"]"`

@@ -192,7 +192,7 @@ func list[T any](ctx context.Context, c *Client, path string, limit int,
 // eachPage reads the pages of a list, while more is wanted.
 func eachPage[T any](ctx context.Context, c *Client, path string, pairs []string, f func(page []T) (more bool)) error {
 	for cursor := ""; ; {
-		page, err := get[List[T]](ctx, c, path+query(append([]string{"cursor", cursor}, pairs...)...))
+		page, err := pageOf[T](ctx, c, path, cursor, pairs...)
 		if err != nil {
 			return err
 		}
@@ -202,6 +202,11 @@ func eachPage[T any](ctx context.Context, c *Client, path string, pairs []string
 			return nil
 		}
 	}
+}
+
+// pageOf reads one page of a list.
+func pageOf[T any](ctx context.Context, c *Client, path, cursor string, pairs ...string) (List[T], error) {
+	return get[List[T]](ctx, c, path+query(append([]string{"cursor", cursor}, pairs...)...))
 }
 
 // query builds the query of a URL from names and values. Empty values are left out.

@@ -17,13 +17,11 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// Client calls the API at URL. Key, if set, is sent as x-api-key; UserAgent names
-// the calling program, and User the person. The API does not verify the name of the person,
-// and events say so. Bearer, if set, is asked before each request for the token to send, "" for
+// Client calls the API at URL. UserAgent names the calling program, and User the person. The API does not verify the
+// name of the person, and events say so. Bearer, if set, is asked before each request for the token to send, "" for
 // none; with a token, User is not sent: the token says who calls.
 type Client struct {
 	URL       string
-	Key       string
 	Bearer    func(context.Context) (string, error)
 	UserAgent string
 	User      string
@@ -131,10 +129,6 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 	}
 
 	req.Header.Set("content-type", "application/json")
-	if c.Key != "" {
-		req.Header.Set("x-api-key", c.Key)
-	}
-
 	if c.UserAgent != "" {
 		req.Header.Set("User-Agent", c.UserAgent)
 	}
@@ -162,7 +156,7 @@ func (c *Client) sayWho(ctx context.Context, req *http.Request) error {
 }
 
 // withinAPI follows redirects, for example to content. After a redirect to another
-// origin none of our headers is sent: the key, and perhaps the URL, are for the API only.
+// origin none of our headers is sent: the token, and perhaps the URL, are for the API only.
 func withinAPI(req *http.Request, via []*http.Request) error {
 	if len(via) >= 10 {
 		return errors.New("stopped after 10 redirects")
@@ -174,7 +168,7 @@ func withinAPI(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// origin is the scheme, host and port of a URL (RFC 6454). A key is sent to one origin only.
+// origin is the scheme, host and port of a URL (RFC 6454). A token is sent to one origin only.
 func origin(u *url.URL) string {
 	scheme, port := strings.ToLower(u.Scheme), u.Port()
 	if port == "" {
@@ -183,7 +177,7 @@ func origin(u *url.URL) string {
 	return scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// notAuthorizedType is the type of the problem with which the gateway refuses a key.
+// notAuthorizedType is the type of the problem with which something before the API refuses a call.
 const notAuthorizedType = "urn:archivist:problem:not-authorized"
 
 // noRouteType is the type of the problem of a path that the API does not have: this client asks only for those that it
@@ -204,8 +198,8 @@ func isPage(resp *http.Response) bool {
 // unconfirmedType is the type of the problem of an action that needs confirm.
 const unconfirmedType = "urn:archivist:problem:unconfirmed"
 
-// problem makes an error of an error response. A 403 is about the key if the gateway sent
-// it, and about the caller's role if the function did.
+// problem makes an error of an error response. A 403 is about the caller's role if the function sent it; what is
+// before the API has other reasons.
 func problem(resp *http.Response) error {
 	var p Problem
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
@@ -213,8 +207,8 @@ func problem(resp *http.Response) error {
 	if refused := resp.StatusCode == http.StatusUnauthorized ||
 		resp.StatusCode == http.StatusForbidden; refused &&
 		fromGateway {
-		return fault.New(fault.Invalid,
-			"the API refuses the key; set ARCHIVIST_API_KEY, or the key of a profile (archivist help config)")
+		return fault.New(fault.Denied, "a server before the API answers %s. Is the URL right, and "+
+			"is there a token (archivist config)? Sign in: archivist login", resp.Status)
 	}
 
 	switch {

@@ -13,9 +13,9 @@ import (
 	"archivist/pkg/kernel/fault"
 )
 
-// TestKeyStaysWithTheAPI: after a redirect to another scheme, host or port, neither that
-// server nor any later one gets the API's key, another header of ours, or the URL.
-func TestKeyStaysWithTheAPI(t *testing.T) {
+// TestTokenStaysWithTheAPI: after a redirect to another scheme, host or port, neither that
+// server nor any later one gets the token, another header of ours, or the URL.
+func TestTokenStaysWithTheAPI(t *testing.T) {
 	seen := map[string]http.Header{}
 	var api *httptest.Server
 	content := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func TestKeyStaysWithTheAPI(t *testing.T) {
 		}
 	}))
 	defer api.Close()
-	c := &Client{URL: api.URL, Key: "the-key", User: "ann", HTTP: http.DefaultClient,
+	c := &Client{URL: api.URL, User: "ann", HTTP: http.DefaultClient,
 		Bearer: func(context.Context) (string, error) { return "the-token", nil }}
 	read := func(body io.ReadCloser, err error) {
 		t.Helper()
@@ -53,7 +53,7 @@ func TestKeyStaysWithTheAPI(t *testing.T) {
 	}
 	ours := func(path string) bool {
 		h := seen[path]
-		return h.Get("X-Api-Key") == "the-key" && h.Get("Authorization") == "Bearer the-token" &&
+		return h.Get("Authorization") == "Bearer the-token" &&
 			h.Get(UserHeader) == ""
 	}
 	none := func(path string) {
@@ -68,7 +68,7 @@ func TestKeyStaysWithTheAPI(t *testing.T) {
 	none("/content")
 	read(c.Report(t.Context(), "moved", 0))
 	if !ours("/v1/batches/moved/report") || !ours("/v1/batches/here/report") {
-		t.Error("the API did not get its key after a redirect to itself")
+		t.Error("the API did not get the token after a redirect to itself")
 	}
 	none("/content")
 	read(c.Report(t.Context(), "back", 0))
@@ -97,7 +97,7 @@ func TestOrigin(t *testing.T) {
 }
 
 // TestStorageRefuses: an error of the storage to which the API redirects is told in words, without XML that names
-// buckets and keys. It is not the caller's key that is refused: the storage does not get it.
+// buckets and keys. It is not the caller's token that is refused: the storage does not get it.
 func TestStorageRefuses(t *testing.T) {
 	const text = "<?xml version='1.0'?><Error><Code>%s</Code><Key>0a1/ark</Key><BucketName>b</BucketName></Error>"
 	for _, c := range []struct {
@@ -115,10 +115,10 @@ func TestStorageRefuses(t *testing.T) {
 			fmt.Fprint(w, c.body)
 		}))
 		api := httptest.NewServer(http.RedirectHandler(storage.URL+"/b/0a1?X-Amz-Signature=s", http.StatusFound))
-		client := &Client{URL: api.URL, Key: "the-key", HTTP: http.DefaultClient}
+		client := &Client{URL: api.URL, HTTP: http.DefaultClient}
 		_, err := client.Content(t.Context(), "ark:/99999/fk4", 1, "producer/a")
 		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "0a1") ||
-			strings.Contains(err.Error(), "the key") {
+			strings.Contains(err.Error(), "token") {
 			t.Errorf("%d: %v; expected %q", c.status, err, c.says)
 		}
 		storage.Close()

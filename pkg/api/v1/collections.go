@@ -24,7 +24,7 @@ type Profile struct {
 	// Consumers of events that do not handle the collection's events for now, e.g. during a bulk
 	// load. The events wait, and are handled within five minutes once a consumer is not named.
 	Defer []string `json:"defer,omitempty" maxItems:"50" example:"[\"search\"]"`
-	// A request to the depositor's server for each preserved job.
+	// Requests to depositors' servers for each preserved job. By default there are none.
 	Callback *Callback `json:"callback,omitempty"`
 	// How containers (zip and tar files) are unpacked. By default their files are kept, and not the container.
 	Containers *Containers `json:"containers,omitempty"`
@@ -89,14 +89,18 @@ type Credential struct {
 	Secret string `json:"secret" maxLength:"512" example:"archivist/sources/files"`
 }
 
-// Callback is a signed request to a depositor's server for each preserved job.
+// Callback is about requests to depositors' servers for each preserved job: to the server of the collection, to those
+// that submissions name, or both.
 type Callback struct {
-	// The https URL that the request is sent to.
-	URL string `json:"url" maxLength:"2048" example:"https://example.org/preserved"`
-	// The name of the secret in AWS Secrets Manager that signs it. It begins with archivist/.
-	Secret string `json:"secret" maxLength:"512" example:"archivist/callback"`
+	// The https URL that the request is sent to. By default only those of submissions are called.
+	URL string `json:"url,omitempty" maxLength:"2048" example:"https://example.org/preserved"`
+	// The name of the secret in AWS Secrets Manager that signs the requests. It begins with archivist/. Required with a
+	// URL; by default those of submissions are not signed.
+	Secret string `json:"secret,omitempty" maxLength:"512" example:"archivist/callback"`
 	// required, the default: a job whose callback fails is Failed until it is requeued. best-effort: it completes.
 	Mode string `json:"mode,omitempty" enum:"required,best-effort"`
+	// The hosts that submissions may name in a callback of their own, with a port or without. By default none.
+	Hosts []string `json:"hosts,omitempty" maxItems:"20" example:"[\"example.org\"]"`
 }
 
 // CollectionName is a collection in a list.
@@ -113,8 +117,16 @@ type Collection struct {
 	Default bool `json:"default,omitempty"`
 	// The hold of the collection, if it is held.
 	Hold *Hold `json:"hold,omitempty"`
+	// What the caller may do with it: actions of `POST /v1/collections/{name}/actions`. Absent if there is nothing,
+	// and in the answer to a change of the profile.
+	Actions []string `json:"actions,omitempty" example:"[\"hold\"]"`
 	// The profile of the collection.
 	Profile Profile `json:"profile"`
+	// Whether it was never used: no submission has named it, it has no profile of its own and no objects. By default it
+	// was.
+	New bool `json:"new,omitempty"`
+	// Of a new one: collections whose names differ in at most two characters, at most five. Absent if there are none.
+	Near []string `json:"near,omitempty" example:"[\"maps\"]"`
 }
 
 // Collections lists the names of all collections, in their order.

@@ -173,6 +173,10 @@ type ComponentGraph struct {
 	DOT string `json:"dot" example:"digraph components {}"`
 	// A flowchart of Mermaid.
 	Mermaid string `json:"mermaid" example:"flowchart LR"`
+	// The components by their names, and round the events that no component records.
+	Nodes []GraphNode `json:"nodes"`
+	// From what records an event to the components whose conditions name it.
+	Links []GraphLink `json:"links"`
 }
 
 // Components lists the components by name.

@@ -74,6 +74,8 @@ type ConsumerPartition struct {
 	Head int64 `json:"head" example:"1843"`
 	// For how many seconds the oldest event that it has not passed has been waiting.
 	LagSeconds int64 `json:"lagSeconds" example:"3"`
+	// Absent if none waits. The time at which that event happened.
+	LagSince string `json:"lagSince,omitempty" format:"date-time" example:"2026-11-22T09:30:00Z"`
 	// The number of rows of parked events.
 	Parked int64 `json:"parked" example:"0"`
 	// The number of order keys whose events wait until they are quiet.
@@ -98,6 +100,8 @@ type Consumer struct {
 	Behind int64 `json:"behind" example:"2"`
 	// For how many seconds the oldest event that it has not passed has been waiting.
 	LagSeconds int64 `json:"lagSeconds" example:"3"`
+	// Absent if none waits. The time at which that event happened.
+	LagSince string `json:"lagSince,omitempty" format:"date-time" example:"2026-11-22T09:30:00Z"`
 	// The number of rows of parked events.
 	Parked int64 `json:"parked" example:"0"`
 	// The number of order keys whose events wait until they are quiet.

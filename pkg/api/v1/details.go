@@ -99,11 +99,14 @@ const (
 	EventUploadExpired     = "upload.expired"
 	EventUploadDiscarded   = "upload.discarded"
 	EventUploadRemoved     = "upload.removed"
+	EventTokenCreated      = "token.created"
+	EventTokenRevoked      = "token.revoked"
 )
 
 // EventTypes are the types of events.
 var EventTypes = []string{EventUploadOpened, EventUploadSubmitted, EventUploadExpired, EventUploadDiscarded,
-	EventUploadRemoved, EventBatchState, EventBatchCancelled, EventBatchMail, EventBatchRepaired,
+	EventUploadRemoved, EventTokenCreated, EventTokenRevoked,
+	EventBatchState, EventBatchCancelled, EventBatchMail, EventBatchRepaired,
 	EventJobState,
 	EventJobRequeued,
 	EventJobRepaired, EventJobPreserved, EventJobCleaned, EventJobCleaning, EventJobPrioritized,
@@ -223,6 +226,8 @@ type Report struct {
 	Problem string `json:"problem,omitempty"`
 	// Why not everything of the submission was ingested, although it has jobs.
 	Incomplete string `json:"incomplete,omitempty"`
+	// The URL of the submission that is called for each preserved job, without its query. Absent if there is none.
+	Callback string `json:"callback,omitempty" example:"https://example.org/preserved?redacted"`
 	// Warnings about the accepted manifest, at most the first few. The depositor should check them.
 	Warnings []string `json:"warnings,omitempty"`
 	// The number of jobs by result.
@@ -280,7 +285,7 @@ type ReportJob struct {
 	Cancelled bool `json:"cancelled,omitempty"`
 	// What has changed since the earlier report. Absent if nothing has, and in the first report.
 	Change string `json:"change,omitempty" enum:"now preserved,newly failed,still failed,deleted"`
-	// The source of its payload, without secrets.
+	// The URL of its payload, without secrets; of an uploaded one its name, and who uploaded it.
 	Source string `json:"source,omitempty" example:"https://example.org/map.checkm"`
 	// The ARK of the object.
 	ARK string `json:"ark,omitempty" example:"ark:/99999/fk4tq65d6k"`

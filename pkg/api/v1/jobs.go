@@ -20,7 +20,8 @@ type Job struct {
 	Collection string `json:"collection" example:"maps"`
 	// The title of the object, as far as it is known.
 	Title string `json:"title,omitempty" example:"Map of the harbour"`
-	// The URL of its payload, without its secrets. Absent if there is none.
+	// The URL of its payload, without its secrets; of an uploaded one its name, and who uploaded it. Absent if there is
+	// none.
 	Source string `json:"source,omitempty" example:"https://example.org/map.tif"`
 	// When the job was created.
 	Created string `json:"created" format:"date-time" example:"2026-11-22T09:30:00Z"`
@@ -28,6 +29,9 @@ type Job struct {
 	State string `json:"state"`
 	// The states that it was in, in the order in which it first entered them. Absent in lists.
 	Stages []JobStage `json:"stages,omitempty"`
+	// What the caller may do with it in this state: actions of `POST /v1/jobs/{id}/actions`. Each says by a dry run
+	// what it would do. Absent if there is nothing, and in lists.
+	Actions []string `json:"actions,omitempty" example:"[\"requeue\"]"`
 	// Whether it is Failed or Deleted because its batch was cancelled.
 	Cancelled bool `json:"cancelled,omitempty"`
 	// The last state that it completed. A requeued job continues after that state.
@@ -158,6 +162,9 @@ type Queue struct {
 	SpaceFree int64 `json:"spaceFree" example:"10995116277760"`
 	// The pauses of the queue and the storage, then the holds of collections and batches.
 	Holds []Hold `json:"holds,omitempty"`
+	// What the caller may do with the queue and the storage: actions of `POST /v1/queue/actions` and of `POST
+	// /v1/storage/actions`. Absent if there is nothing.
+	Actions map[string][]string `json:"actions,omitempty"`
 	// The job that has waited longest.
 	OldestWaiting string `json:"oldestWaiting,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 	// The time since when that job has waited.

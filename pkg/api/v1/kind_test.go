@@ -189,10 +189,10 @@ func TestRefusals(t *testing.T) {
 		kind   fault.Kind
 		says   string
 	}{
-		{403, `{"message":"Forbidden"}`, fault.Invalid, "the API refuses the key; set ARCHIVIST_API_KEY"},
+		{403, `{"message":"Forbidden"}`, fault.Denied, "a server before the API answers 403 Forbidden"},
 		{403, `{"type":"urn:archivist:problem:forbidden","detail":"delete needs the role administrator"}`,
 			fault.Denied, "role"},
-		{401, ``, fault.Invalid, "refuses the key"},
+		{401, ``, fault.Denied, "before the API answers 401 Unauthorized"},
 		{404, `{"detail":"there is no job \"x\"","errors":null}`, fault.NotFound, `there is no job "x"`},
 		{422, `{"detail":"validation failed","errors":[{"location":"body.url","message":"expected a URL"}]}`,
 			fault.Invalid, "validation failed; body.url: expected a URL"},

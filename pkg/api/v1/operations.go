@@ -48,6 +48,9 @@ type Operation struct {
 	Action string `json:"action" example:"requeue"`
 	// The state of the operation. One that is Interrupted can be continued.
 	State string `json:"state" enum:"Running,Done,Interrupted" example:"Running"`
+	// What the caller may do with it in this state: actions of `POST /v1/operations/{id}/actions`. Absent if there is
+	// nothing, and in lists.
+	Actions []string `json:"actions,omitempty" example:"[\"interrupt\"]"`
 	// The jobs. Absent for doctor.
 	Filter *JobFilter `json:"filter,omitempty"`
 	// The reason.

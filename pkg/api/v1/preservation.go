@@ -73,6 +73,26 @@ type Format struct {
 	Warning string `json:"warning,omitempty" example:"extension mismatch"`
 }
 
+// FileChange is a file that differs between a version and the one before.
+type FileChange struct {
+	// Whether the file was added, changed or removed.
+	Change string `json:"change" enum:"added,changed,removed" example:"changed"`
+	// The path of the file.
+	Path string `json:"path" example:"producer/map.tif"`
+	// The file in the version before. Absent if it was added.
+	Was *FileState `json:"was,omitempty"`
+	// The file in this version. Absent if it was removed.
+	Is *FileState `json:"is,omitempty"`
+}
+
+// FileState is what a file is in a version.
+type FileState struct {
+	// The size in bytes.
+	Size int64 `json:"size" example:"1048576"`
+	// The SHA-512 of its content, in hexadecimal.
+	SHA512 string `json:"sha512"`
+}
+
 // Fixity returns the last check of an object's stored files, or of their copies: in is InStorage or InCopy.
 func (c *Client) Fixity(ctx context.Context, ark, in string) (FixityCheck, error) {
 	return get[FixityCheck](ctx, c, ObjectPath(ark)+"/fixity"+query("in", in))
@@ -82,6 +102,25 @@ func (c *Client) Fixity(ctx context.Context, ark, in string) (FixityCheck, error
 func (c *Client) Formats(ctx context.Context, ark string, version int) ([]FileFormats, error) {
 	return list[FileFormats](ctx, c, versionPath(ark, version)+"/formats", 0)
 }
+
+// VersionZip is a zip file of all files of a version.
+type VersionZip struct {
+	// The number of the version.
+	Version int `json:"version" example:"1"`
+	// The number of the depositor's files in it.
+	Files int `json:"files" example:"4"`
+	// Their bytes.
+	Bytes int64 `json:"bytes" example:"3151872"`
+}
+
+// MakeZip makes the zip file of a version, unless it is there: of at most 300 files and 128 MiB. It can be got for some
+// days, by a GET of ZipPath.
+func (c *Client) MakeZip(ctx context.Context, ark string, version int) (VersionZip, error) {
+	return post[VersionZip](ctx, c, ZipPath(ark, version), nil, "")
+}
+
+// ZipPath is where the zip file of a version is: the API redirects to the storage.
+func ZipPath(ark string, version int) string { return versionPath(ark, version) + "/zip" }
 
 // RepairRequest asks for the repair of a stored file from its copy in the second bucket, or of the copy from the
 // stored file.

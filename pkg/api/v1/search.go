@@ -10,6 +10,9 @@ type Found struct {
 	Total int `json:"total" example:"12"`
 	// How many of them are in each collection, the largest first, at most 20.
 	Collections []CollectionCount `json:"collections,omitempty"`
+	// How many of them have a date in each year, the latest year first; of more than 20 years those with most objects.
+	// Absent if they have no date, or more than 5,000 different days.
+	Years []YearCount `json:"years,omitempty"`
 	// The cursor of the next page. Absent on the last page.
 	Cursor string `json:"cursor,omitempty"`
 }
@@ -20,6 +23,14 @@ type CollectionCount struct {
 	Name string `json:"name" example:"maps"`
 	// The number of objects.
 	Objects int `json:"objects" example:"12"`
+}
+
+// YearCount is how many of the objects found have a date in a year.
+type YearCount struct {
+	// The year.
+	Year string `json:"year" example:"1851"`
+	// The number of objects.
+	Objects int `json:"objects" example:"4"`
 }
 
 // BrowseEntry is an object in a list of all objects.

@@ -93,6 +93,9 @@ type BatchRequest struct {
 	StopAfterFailures int `json:"stopAfterFailures,omitempty" minimum:"1" maximum:"99999" example:"100"`
 	// Mail addresses that receive the report, in addition to those of the collection.
 	Notification []string `json:"notification,omitempty" maxItems:"20" example:"[\"maps@example.org\"]"`
+	// An https URL that is called for each preserved job, beside that of the collection, which has to allow its host
+	// (callback.hosts of its profile). It has no user and no fragment. By default there is none.
+	Callback string `json:"callback,omitempty" maxLength:"2000" example:"https://example.org/preserved?batch=7"`
 	// The depositor's note about the batch. It is stored as the message of the version.
 	Note string `json:"note,omitempty" maxLength:"2000" example:"Scans of 2026"`
 }
@@ -129,6 +132,9 @@ type Batch struct {
 	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
 	// The state of the batch.
 	State string `json:"state"`
+	// What the caller may do with it in this state: actions of `POST /v1/batches/{id}/actions`. Each says by a dry
+	// run what it would do. Absent if there is nothing, and in lists.
+	Actions []string `json:"actions,omitempty" example:"[\"hold\"]"`
 	// The collection that its objects belong to.
 	Collection string `json:"collection" example:"maps"`
 	// The name or account of the submitter.
@@ -149,6 +155,8 @@ type Batch struct {
 	StopAfterFailures int `json:"stopAfterFailures,omitempty" example:"100"`
 	// Who cancelled it, and why.
 	Cancelled *Cancellation `json:"cancelled,omitempty"`
+	// The URL of its own that is called for each preserved job, without its query. Absent if there is none.
+	Callback string `json:"callback,omitempty" example:"https://example.org/preserved?redacted"`
 	// The upload that has its files. Absent if it has none.
 	Upload string `json:"upload,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ7"`
 	// What stops the work on it: a hold of the batch or of its collection.
@@ -215,6 +223,23 @@ type Object struct {
 	// Why no content of the object may be deleted: legal holds and retentions, its own and those of its collection.
 	// Absent if there are none. Nothing deletes content of objects without them either.
 	Kept []Kept `json:"kept,omitempty"`
+	// The path of the page of the object that everybody may read, relative to the API's URL. Absent in lists, and if
+	// the deployment has no such pages.
+	Resolves string `json:"resolves,omitempty" example:"/ark:/99999/fk4tq65d6k"`
+}
+
+// Description is how a version of an object is described. Each element can have several values.
+type Description struct {
+	// The creators.
+	Who []string `json:"who,omitempty" example:"[\"Blunt, John\"]"`
+	// The titles.
+	What []string `json:"what,omitempty" example:"[\"Map of the harbour\"]"`
+	// The dates.
+	When []string `json:"when,omitempty" example:"[\"1851\"]"`
+	// The ids of the object.
+	Where []string `json:"where,omitempty" example:"[\"ark:/99999/fk4tq65d6k\"]"`
+	// The other elements, by their names in Dublin Core.
+	More map[string][]string `json:"more,omitempty"`
 }
 
 // Kept is a reason why no content of an object may be deleted.

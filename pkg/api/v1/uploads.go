@@ -23,6 +23,9 @@ type UploadRequest struct {
 	Bytes int64 `json:"bytes" minimum:"0" example:"1048576"`
 	// A note about the upload.
 	Note string `json:"note,omitempty" maxLength:"2000" example:"Scans of 2026"`
+	// By default a request whose upload a batch has, returns that one. With true it opens another upload, which its
+	// Idempotency-Key names from then on.
+	Again bool `json:"again,omitempty"`
 }
 
 // UploadSize is a number of files and their size.
@@ -159,8 +162,8 @@ type UploadAction struct {
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"It was the wrong folder."`
 }
 
-// OpenUpload opens an upload. While the upload exists, the same key with the same request gives the same upload, also
-// one that is submitted.
+// OpenUpload opens an upload. Until the upload ends, the same key with the same request gives the same upload, also one
+// that is submitted, unless the request says Again.
 func (c *Client) OpenUpload(ctx context.Context, in UploadRequest, key string) (Upload, error) {
 	return post[Upload](ctx, c, "/v1/uploads", in, key)
 }

@@ -32,7 +32,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	awscloudwatch "github.com/aws/aws-sdk-go-v2/service/cloudwatch"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	awssecretsmanager "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -42,6 +41,7 @@ import (
 	"github.com/guregu/dynamo/v2"
 
 	"archivist/pkg/api"
+	"archivist/pkg/app/boot/authorizer"
 	"archivist/pkg/app/crash"
 	"archivist/pkg/app/stepfunctions"
 	"archivist/pkg/aws/cloudwatch"
@@ -60,6 +60,7 @@ import (
 	"archivist/pkg/ingest/provenance"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/stage"
+	"archivist/pkg/ingest/token"
 	"archivist/pkg/ingest/upload"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/bucket"
@@ -124,7 +125,7 @@ func (p Process) New() (*System, error) {
 			queue.MachineAdmin: env(EnvAdminMachine), component.Machine: env(EnvRunMachine),
 			runner.Machine: env(EnvTaskMachine)}}
 
-	t := table.New(dynamo.NewFromIface(tableClient(cfg)), env(EnvTable))
+	t := table.New(dynamo.NewFromIface(authorizer.TableClient(cfg)), env(EnvTable))
 	s.queue = &queue.Queue{Table: t, Now: time.Now, NewID: newID,
 		Executions: s.executions, Wake: s.queueAt(EnvWake).Wake, Metric: metrics.Add,
 		Names: &queue.Names{}, Rules: limits.rules(timing), Settings: limits.settings(), Log: log}
@@ -141,12 +142,6 @@ func (p Process) New() (*System, error) {
 // Close closes connections to sources that are kept for further requests. A function's process
 // just ends.
 func (s *System) Close() { s.stages.Fetch.HTTP.CloseIdleConnections() }
-
-// tableClient makes each request once: the table itself retries, and retries on two
-// levels would multiply.
-func tableClient(cfg aws.Config) *dynamodb.Client {
-	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-}
 
 // content wires the services for content: buckets, downloads, the storage root. It also makes
 // the API and the runner of components, which use these.
@@ -208,6 +203,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 	s.api = &api.API{Queue: s.queue, Inventory: objects, Collections: profiles, Root: root,
 		Work:     work,
 		Uploads:  s.uploads,
+		Tokens:   &token.Store{Table: t, Now: s.queue.Now, NewID: newID},
 		Identity: s.stages.Identity(), Log: s.log, EventLog: s.events, EventArchive: s.events,
 		Epochs:  s.events,
 		History: history.Store{Table: t}, Statistics: statistics.Store{Table: t},

@@ -1,6 +1,10 @@
 package boot
 
-import "strings"
+import (
+	"strings"
+
+	"archivist/pkg/app/boot/authorizer"
+)
 
 // Env reads a variable of the environment, "" when it is not set. os.Getenv is one; a program
 // that runs several functions in one process gives each its own.
@@ -10,7 +14,7 @@ type Env func(name string) string
 const (
 	// Names of tables and buckets are plain names, those of machines ARNs, those of queues
 	// URLs.
-	EnvTable        = "ARCHIVIST_TABLE"
+	EnvTable        = authorizer.EnvTable
 	EnvStorage      = "ARCHIVIST_STORAGE_BUCKET"
 	EnvWork         = "ARCHIVIST_WORK_BUCKET"
 	EnvWake         = "ARCHIVIST_WAKE_QUEUE"
@@ -28,6 +32,7 @@ const (
 	EnvScanner      = "ARCHIVIST_SCAN_FUNCTION"  // ARN of the virus scanner; "" = there is none
 	EnvSources      = "ARCHIVIST_SOURCE_BUCKETS" // whose objects may be submitted as s3 URLs, separated by commas
 	EnvResolver     = "ARCHIVIST_ARK_RESOLVER"   // "public": ARKs resolve for everybody
+	EnvOrigins      = "ARCHIVIST_CORS_ORIGINS"   // of pages whose scripts may call the API, separated by commas
 	EnvShoulder     = "ARCHIVIST_SHOULDER"
 	// EnvAllow is for local stacks only: private networks to download from, e.g.
 	// "127.0.0.0/8".
@@ -35,6 +40,7 @@ const (
 	EnvMailFrom = "ARCHIVIST_MAIL_FROM" // sender of mails, verified with SES
 	// EnvContact is a URL of a contact in requests to sources, for their operators.
 	EnvContact  = "ARCHIVIST_CONTACT"
+	EnvAlarms   = "ARCHIVIST_ALARMS"  // what the names of the deployment's alarms begin with; "" = it has none
 	EnvAPI      = "ARCHIVIST_API_URL" // of the API, for links in mails; "" = no links
 	EnvEvents   = "ARCHIVIST_EVENTS_BUCKET"
 	EnvDerived  = "ARCHIVIST_DERIVED_BUCKET"

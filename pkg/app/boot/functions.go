@@ -2,17 +2,22 @@ package boot
 
 import (
 	"cmp"
+	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/app/boot/authorizer"
 	"archivist/pkg/app/doctor"
 	"archivist/pkg/app/lambda"
+	"archivist/pkg/console"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
-	"archivist/pkg/kernel/access"
+	"archivist/pkg/kernel/cors"
 	"archivist/pkg/objects/formats"
 )
 
@@ -70,20 +75,17 @@ func (s *System) AdminAction(open OpenIndex) *lambda.AdminAction {
 }
 
 // API is the function of the API. Routes of the revision queue exist only if the deployment
-// has one. The error is that of the keys.
+// has one. The error is that of the issuer of tokens, or of an origin that is none.
 func (s *System) API(open OpenIndex) (h *lambda.API, err error) {
-	s.api.Keys, err = readKeys(s.env)
+	tokens, err := authorizer.Authenticator(s.env, s.web, s.api.Tokens)
 	if err != nil {
 		return nil, err
 	}
-
-	issuer, err := readIssuer(s.env, s.web, s.queue.Now)
+	s.api.Authenticator, s.api.Open = tokens, tokens.Issuer == nil
+	s.api.SignIn, s.api.Settings = readSignIn(s.env), settingsOf(s.env, s.limits)
+	s.api.Origins, err = cors.Origins(s.env(EnvOrigins))
 	if err != nil {
-		return nil, err
-	}
-	if issuer != nil { // else it would be an interface that is not nil
-		s.api.Issuer = issuer
-		s.api.SignIn = readSignIn(s.env)
+		return nil, fmt.Errorf("boot: %s: %w", EnvOrigins, err)
 	}
 
 	s.api.Index, s.api.Consumers, s.api.Components = s.index(open), s.consumerStore(),
@@ -92,94 +94,66 @@ func (s *System) API(open OpenIndex) (h *lambda.API, err error) {
 	s.api.Research, s.api.PendingWork, s.api.CompletedWork = s.research(), s.researching.queues,
 		s.sendReports
 	s.api.Feeds = s.feeds()
+	s.api.Alarms = s.alarms()
 	if s.env(EnvRevisions) != "" {
 		s.api.Revisions, s.api.Preview = s.revisionRows(), s.previewRevision
 	}
 	return &lambda.API{
-		Routes:  s.api.Handler(),
+		Routes:  s.withConsole(s.api.Handler()),
 		Now:     s.queue.Now,
 		Metrics: s.metrics,
 		Log:     s.log,
 	}, nil
 }
 
-// The issuer of tokens of the API, "" if there is none: its URL, the audiences of its tokens, and the claims that have
-// roles, both separated by commas. No claim is access.DefaultClaim.
+// withConsole serves the console beside the routes of the API, whose client it is. No script of another site reads
+// its pages.
+func (s *System) withConsole(routes http.Handler) http.Handler {
+	c := &console.Console{API: routes, Web: s.web, Client: s.env(EnvConsoleClient),
+		Local: s.env("AWS_ENDPOINT_URL") != "", Now: s.queue.Now, Log: s.log, Uploads: s.uploadsTo}
+	if c.Web == nil {
+		c.Web = http.DefaultTransport
+	}
+	pages := c.Handler()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if console.Serves(r) {
+			pages.ServeHTTP(w, r)
+			return
+		}
+		routes.ServeHTTP(w, r)
+	})
+}
+
+// uploadsTo is the origin of the requests that are signed for the work bucket. Signing asks nobody.
+func (s *System) uploadsTo(ctx context.Context) string {
+	put, err := s.stages.Work.SignPut(ctx, "uploads/none", 0, make([]byte, sha256.Size), time.Minute)
+	if err != nil {
+		s.log.Warn("the origin of uploads is not known", "error", err)
+		return ""
+	}
+	u, err := url.Parse(put.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// What people need of the issuer of tokens; authorizer has the rest.
 const (
-	EnvIssuer   = "ARCHIVIST_TOKEN_ISSUER"
-	EnvAudience = "ARCHIVIST_TOKEN_AUDIENCE"
-	EnvClaim    = "ARCHIVIST_TOKEN_CLAIM"
-	EnvClient   = "ARCHIVIST_TOKEN_CLIENT" // as which the command line signs people in; "" = it does not
-	EnvScopes   = "ARCHIVIST_TOKEN_SCOPES" // for which it asks, separated by blanks
+	EnvClient = "ARCHIVIST_TOKEN_CLIENT" // as which the command line signs people in; "" = it does not
+	EnvScopes = "ARCHIVIST_TOKEN_SCOPES" // for which it asks, separated by blanks
+	// EnvConsoleClient is the client as which the console signs people in; "" = that of the command line.
+	EnvConsoleClient = "ARCHIVIST_CONSOLE_CLIENT"
 )
 
 // readSignIn is where people sign in, the zero value if the issuer has no client for them.
 func readSignIn(env Env) v1.SignIn {
-	if env(EnvClient) == "" {
+	if env(authorizer.EnvIssuer) == "" || env(EnvClient) == "" {
 		return v1.SignIn{}
 	}
 	return v1.SignIn{
-		Issuer:   env(EnvIssuer),
+		Issuer:   env(authorizer.EnvIssuer),
 		ClientID: env(EnvClient),
 		Scopes:   strings.Fields(cmp.Or(env(EnvScopes), "openid profile offline_access")),
 	}
-}
-
-// readIssuer is what verifies tokens of the issuer of an environment, nil if there is none. Nothing is asked of the
-// issuer before the first token comes.
-func readIssuer(env Env, web http.RoundTripper, now func() time.Time) (*access.Verifier, error) {
-	issuer := env(EnvIssuer)
-	if issuer == "" {
-		return nil, nil
-	}
-	if err := access.CheckIssuer(issuer); err != nil {
-		return nil, fmt.Errorf("boot: %s: %w", EnvIssuer, err)
-	}
-
-	audiences := list(env(EnvAudience))
-	if len(audiences) == 0 {
-		return nil, fmt.Errorf("boot: %s: tokens of everybody's programs would be accepted; expected an audience",
-			EnvAudience)
-	}
-	if web == nil {
-		web = http.DefaultTransport
-	}
-	return &access.Verifier{Issuer: issuer, Audiences: audiences, Claims: list(env(EnvClaim)),
-		Now:  now,
-		Keys: &access.Keys{Issuer: issuer, HTTP: web, Now: now}}, nil
-}
-
-// EnvKeys has the ids and names of the keys of the API by what they allow, as access.Parse reads it:
-// ACCESS=ID/NAME+ID/NAME, comma-separated.
-const EnvKeys = "ARCHIVIST_API_KEYS"
-
-// readKeys reads EnvKeys. Only a local stack can be without keys: there, nil, calls need
-// none. API Gateway has verified the key before; here its id is looked up. On AWS a
-// deployment without keys would let everybody do everything, so the function does not start.
-func readKeys(env Env) (map[string]access.Identity, error) {
-	keys := map[string]access.Identity{}
-	for _, pair := range list(env(EnvKeys)) {
-		text, ids, _ := strings.Cut(pair, "=")
-		grant, err := access.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("boot: %s: %w", EnvKeys, err)
-		}
-
-		for one := range strings.SplitSeq(ids, "+") {
-			id, name, _ := strings.Cut(one, "/")
-			if id == "" { // a call without a key would have it
-				return nil, fmt.Errorf("boot: %s: found %q; expected ACCESS=ID/NAME+ID/NAME", EnvKeys, pair)
-			}
-			keys[id] = access.Identity{Name: name, Grants: []access.Grant{grant}}
-		}
-	}
-
-	switch {
-	case len(keys) > 0:
-		return keys, nil
-	case env("AWS_ENDPOINT_URL") == "" && env(EnvIssuer) == "":
-		return nil, fmt.Errorf("boot: %s: there is no key and no issuer of tokens; "+
-			"only a local stack can be without", EnvKeys)
-	}
-	return nil, nil
 }

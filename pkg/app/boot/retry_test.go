@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/guregu/dynamo/v2"
 
+	"archivist/pkg/app/boot/authorizer"
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
@@ -51,7 +52,7 @@ func TestCommitEndsInTime(t *testing.T) {
 			})
 			cfg := aws.Config{Region: "us-east-1", HTTPClient: counted,
 				Credentials: credentials.NewStaticCredentialsProvider("a", "b", "")}
-			tb := table.New(dynamo.NewFromIface(tableClient(cfg)), "t")
+			tb := table.New(dynamo.NewFromIface(authorizer.TableClient(cfg)), "t")
 			for n := range 5 {
 				began, before := time.Now(), asked
 				tx := tb.Begin(fmt.Sprint(n))

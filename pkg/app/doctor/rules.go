@@ -7,6 +7,7 @@ import (
 	"archivist/pkg/events/eventlog"
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/ingest/ezid"
+	"archivist/pkg/ingest/token"
 	"archivist/pkg/ingest/upload"
 	"archivist/pkg/research"
 	"archivist/pkg/revisions/revision"
@@ -33,7 +34,8 @@ func (d Doctor) rules(pg *check.Page) []check.Rules {
 		d.Queue.RowRules(),
 		d.Reindexer.Rules(pg),
 		collection.Rules,
-		upload.Rules,
+		upload.Rules(d.Work.Bucket),
+		token.Rules,
 		ezid.Rules(d.Registry),
 		eventlog.Rules(pg),
 		consumers.Rules(),

@@ -140,12 +140,12 @@ func (w *world) jobs(n int, how ...func(*ingest.Batch)) (ids []string) {
 		w.Fatal(err)
 	}
 	for b.Unpacked < n {
-		jobs := make([]ingest.Job, min(n-b.Unpacked, 40))
+		jobs := make([]ingest.Job, min(n-b.Unpacked, 30))
 		for i := range jobs {
 			jobs[i] = ingest.Job{Collection: in.Collection, Mode: "add", Payload: in.Payload, Primary: in.Primary,
 				LocalIDs: in.LocalIDs}
 		}
-		if err := q.Unpack(w.Context(), b, jobs, n); err != nil {
+		if err := q.Unpack(w.Context(), b, jobs[:queue.Chunk(jobs)], n); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -191,6 +191,10 @@ func (w *world) finds(repair bool, want ...string) []queue.Finding {
 	if err != nil {
 		w.Fatal(err)
 	}
+	// Another state is also another list: that is found where it is expected, and follows from it elsewhere.
+	if !slices.ContainsFunc(want, ofLists) {
+		found = slices.DeleteFunc(found, func(f queue.Finding) bool { return ofLists(f.Invariant + " " + f.Subject) })
+	}
 	got := []string{}
 	for _, f := range found {
 		got = append(got, f.Invariant+" "+f.Subject)
@@ -204,6 +208,11 @@ func (w *world) finds(repair bool, want ...string) []queue.Finding {
 		w.Errorf("found:\n%s\nwant:\n%s", text(found), strings.Join(want, "\n"))
 	}
 	return found
+}
+
+// ofLists reports whether a finding is about a row that lists a job or batch.
+func ofLists(finding string) bool {
+	return strings.HasPrefix(finding, "job-named ") || strings.Contains(finding, " NAMED#")
 }
 
 func text(found []queue.Finding) string {
@@ -313,3 +322,15 @@ func (w *world) BatchRow(id string) *queue.Batch {
 
 // waiting is the batch of the waiting jobs.
 func (w *world) waiting() string { return "batch:" + batchOf(w.waits[0]) }
+
+// listOfAll is the place of a job in the list of all jobs.
+func listOfAll(w *world, id string) table.Key {
+	j := w.Job(id)
+	for _, r := range queue.Listed(&j.Job) {
+		if k := r.Key(); strings.HasPrefix(k.PK, "NAMED#all#") && strings.Count(k.PK, "#") == 2 {
+			return k
+		}
+	}
+	w.Fatal("a job is not in the list of all")
+	return table.Key{}
+}

@@ -111,6 +111,38 @@ func (s *System) KillAt(p Point) (met func() int, off func()) {
 	}
 }
 
+// ofTable are the operations of the table.
+var ofTable = []string{"GetItem", "BatchGetItem", "Query", "Scan", "PutItem", "UpdateItem", "DeleteItem",
+	"BatchWriteItem", "TransactGetItems", "TransactWriteItems"}
+
+// TableUse is what calls of the table were.
+type TableUse struct {
+	Calls int
+	Units float64        // read units, as they are billed
+	Kinds map[string]int // how many there were of each kind
+}
+
+// UseOfTable counts the calls of the table that a function makes from now on. used says what they were so far.
+func (s *System) UseOfTable(function string) (used func() TableUse) {
+	counts := &counter{function: function, used: TableUse{Kinds: map[string]int{}}}
+	s.points.mu.Lock()
+	defer s.points.mu.Unlock()
+	s.points.counts = append(s.points.counts, counts)
+	return func() TableUse {
+		s.points.mu.Lock()
+		defer s.points.mu.Unlock()
+		now := counts.used
+		now.Kinds = maps.Clone(now.Kinds)
+		return now
+	}
+}
+
+// TableCalls is how many calls UseOfTable has counted.
+func (s *System) TableCalls(function string) (calls func() int) {
+	used := s.UseOfTable(function)
+	return func() int { return used().Calls }
+}
+
 // Mails are the mails that were sent. They are in the order in which they were sent.
 func (s *System) Mails() []Mail {
 	s.services.mu.Lock()

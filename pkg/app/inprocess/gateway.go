@@ -1,6 +1,7 @@
 package inprocess
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,12 +20,13 @@ import (
 	"archivist/pkg/api"
 )
 
-// gateway is the API Gateway in front of the function of the API: it checks keys and calls
+// gateway is the API Gateway in front of the function of the API: it asks the authorizer, and calls
 // the function with a proxy event ("Lambda proxy integrations in API Gateway"). It has no
-// usage plans and no throttling.
+// throttling, and keeps no answers of the authorizer.
 type gateway struct {
 	functions *functions
-	keys      map[string]string // ids by values; nil: none is needed
+	tokens    bool     // calls need one
+	origins   []string // of pages whose scripts may call the API
 	calls     atomic.Int64
 }
 
@@ -36,9 +39,8 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The id is returned also by a refusal, as API Gateway does.
 	id := strconv.FormatInt(g.calls.Add(1), 10)
 	w.Header().Set("x-amzn-RequestId", id)
-	key, valid := g.keys[r.Header.Get("x-api-key")]
-	if g.keys != nil && !valid && !isOpen(r.URL.Path) {
-		g.refuse(w, "INVALID_API_KEY", "Forbidden")
+	if refusal := g.refusal(r); refusal != "" {
+		g.refuse(w, refusal, "")
 		return
 	}
 
@@ -53,7 +55,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 
 	in := proxyRequest(r, body)
-	in.RequestContext.RequestID, in.RequestContext.Identity.APIKeyID = id, key
+	in.RequestContext.RequestID = id
 	payload, err := json.Marshal(in)
 	if err != nil {
 		g.refuse(w, "DEFAULT_5XX", err.Error())
@@ -72,6 +74,35 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answerWith(w, out)
+}
+
+// refusal is as what the gateway refuses a request because of its token, "" if it does not ("Use API Gateway Lambda
+// authorizers").
+func (g *gateway) refusal(r *http.Request) string {
+	token := r.Header.Get("Authorization")
+	switch {
+	case !g.tokens || isOpen(r.Method, r.URL.Path) || g.isPreflight(r):
+		return ""
+	case token == "":
+		return "UNAUTHORIZED"
+	}
+
+	payload, err := json.Marshal(events.APIGatewayCustomAuthorizerRequest{
+		Type:               "TOKEN",
+		AuthorizationToken: token,
+		MethodArn:          arn("execute-api", "process/prod/"+r.Method+r.URL.EscapedPath()),
+	})
+	if err != nil {
+		return "AUTHORIZER_FAILURE"
+	}
+	a, err := g.functions.invoke(r.Context(), fnAuthorizer, payload)
+	switch {
+	case err == nil && a.failed == nil:
+		return ""
+	case err == nil && a.failed.Message == "Unauthorized":
+		return "UNAUTHORIZED"
+	}
+	return "AUTHORIZER_FAILURE"
 }
 
 // errTimedOut is the error of an invocation that lasted too long.
@@ -132,18 +163,39 @@ func answerWith(w http.ResponseWriter, out events.APIGatewayProxyResponse) {
 	_, _ = w.Write(body) // the client may be gone
 }
 
-// refuse writes an answer of the gateway itself.
+// refuse writes an answer of the gateway itself. detail is that of a problem that has none of its own.
 func (g *gateway) refuse(w http.ResponseWriter, name, detail string) {
 	p := api.Gateway[name]
-	p.Detail = detail
+	p.Detail = cmp.Or(p.Detail, detail)
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	if len(g.origins) == 1 {
+		w.Header().Set("Access-Control-Allow-Origin", g.origins[0])
+	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// isOpen reports whether a path needs no key, as infra has it. They are the description of
-// the API, and where one signs in.
-func isOpen(path string) bool {
-	return path == "/v1/sign-in" || path == "/openapi.json" || path == "/openapi.yaml" || path == "/docs" ||
-		strings.HasPrefix(path, "/docs/")
+// isPreflight reports whether the function answers a request without a token, as one that asks for what scripts may do.
+func (g *gateway) isPreflight(r *http.Request) bool {
+	return len(g.origins) > 0 && r.Method == http.MethodOptions && !isOfConsole(r.URL.Path)
+}
+
+// isOfConsole reports whether a path is one of the console.
+func isOfConsole(path string) bool { return path == "/console" || strings.HasPrefix(path, "/console/") }
+
+// isOpen reports whether a path needs no token, as infra has it. They are the description of
+// the API, where one signs in, ARKs, and the console, which has sessions, with what leads to it.
+func isOpen(method, path string) bool {
+	exact := []string{"/", "/v1/sign-in", "/openapi.json", "/openapi.yaml", "/docs"}
+	switch {
+	case isOfConsole(path):
+		return method == http.MethodGet || method == http.MethodPost
+	case method != http.MethodGet:
+		return false
+	}
+	return slices.Contains(exact, path) || strings.HasPrefix(path, "/docs/") ||
+		strings.HasPrefix(path, api.ARKPath)
 }

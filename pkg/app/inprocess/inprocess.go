@@ -115,7 +115,7 @@ func (s *System) start(ctx context.Context) (err error) {
 		return err
 	}
 
-	s.gateway = &gateway{functions: s.functions, keys: s.keyIDs()}
+	s.gateway = &gateway{functions: s.functions, tokens: s.settings.Issuer.URL != "", origins: s.settings.Origins}
 	s.answer()
 	dead, err := s.queues.named(queueWakeDead)
 	if err != nil {
@@ -130,7 +130,9 @@ func (s *System) start(ctx context.Context) (err error) {
 	}
 
 	for _, name := range s.rules.named(ruleMinute).targets {
-		s.running.Go(func() { s.rules.tick(ctx, name, s.settings.Each) })
+		if s.settings.Each > 0 {
+			s.running.Go(func() { s.rules.tick(ctx, name, s.settings.Each) })
+		}
 	}
 	return nil
 }
@@ -224,11 +226,11 @@ const APIURL = "http://api.process.invalid"
 // and the network. All other hosts are reached by the network.
 func (s *System) HTTP() *http.Client {
 	hosts := map[string]http.Handler{strings.TrimPrefix(APIURL, "http://"): s.gateway,
-		strings.TrimPrefix(s.endpoint, "http://"): s.buckets}
+		strings.TrimPrefix(s.endpoint, "http://"): s.sharing(s.buckets)}
 	return &http.Client{Transport: &Web{Hosts: hosts, Next: http.DefaultTransport}}
 }
 
-// API is the API behind its gateway. A key is in the header x-api-key.
+// API is the API behind its gateway.
 func (s *System) API() http.Handler { return s.gateway }
 
 // Outputs are the outputs of the stack, with the names of infra.

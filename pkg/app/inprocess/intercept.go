@@ -55,6 +55,10 @@ func (s *System) config(p *process) aws.Config {
 		}
 
 		out.Result, err = do(ctx, in.Parameters)
+		if err != nil { // it may be a nil of its type
+			out.Result = nil
+		}
+		s.points.answered(p, middleware.GetOperationName(ctx), in.Parameters, out.Result)
 		return out, middleware.Metadata{}, err
 	}
 

@@ -10,6 +10,7 @@ import (
 // The functions, by their names in infra. Those of the stages are fnStage and the stage's name.
 const (
 	fnAPI           = "api"
+	fnAuthorizer    = "authorizer"
 	fnScheduler     = "scheduler"
 	fnRelay         = "relay"
 	fnConsumer      = "consumer"

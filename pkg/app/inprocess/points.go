@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // Point is a call of AWS at which a function's process ends, as if its machine failed. Calls
@@ -15,16 +17,23 @@ type Point struct {
 	After     bool   // the call has its effect, but its answer is lost
 }
 
-// points are those that were not met yet.
+// points are those that were not met yet, and what is counted.
 type points struct {
-	mu  sync.Mutex
-	all []*point
+	mu     sync.Mutex
+	all    []*point
+	counts []*counter
 }
 
-// calls are those that fit, met those at which a process has ended.
+// point: calls are those that fit, met those at which a process has ended.
 type point struct {
 	Point
 	calls, met int
+}
+
+// counter has the calls of the table that a function has made.
+type counter struct {
+	function string
+	used     TableUse
 }
 
 // reads are what names of operations begin with that change nothing. A read has no effect, so
@@ -55,4 +64,18 @@ func (a *points) meet(p *process, operation string) (before, after bool) {
 		}
 	}
 	return before, after
+}
+
+// answered counts a call, if it is of the table. out is nil if it failed.
+func (a *points) answered(p *process, operation string, in, out any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, x := range a.counts {
+		if p == nil || x.function != p.function || !slices.Contains(ofTable, operation) {
+			continue
+		}
+		x.used.Calls++
+		x.used.Units += tabletest.ReadUnits(in, out)
+		x.used.Kinds[tabletest.Kind(operation, in)]++
+	}
 }

@@ -9,22 +9,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/kernel/access"
 )
 
 // TestResearch: in a bubble, an episode from the curators' queue and a clip from the API become a work item. A
-// researcher with a key for this project only gets it and reports, and the pair is researched.
+// researcher with a token for this project only gets it and reports, and the pair is researched.
 func TestResearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := begin(t, Settings{Projects: []string{"jingles"}, Keys: map[string]access.Grant{
-			"secret-1": {Role: access.Administrator}, "secret-2": {Role: access.Researcher,
-				Of: "jingles"}}})
+		settings := Settings{Projects: []string{"jingles"}}
+		tokens := demanding(t, &settings, map[string]string{"ann": "administrator", "bench": "researcher:jingles"})
+		w := begin(t, settings)
 		if _, err := w.api.Queue(t.Context()); err == nil {
-			t.Error("a call without a key is answered")
+			t.Error("a call without a token is answered")
 		}
-		w.api.Key = "secret-1"
-		researcher := *w.api
-		researcher.Key = "secret-2"
+		w.api = w.with(tokens["ann"])
+		researcher := w.with(tokens["bench"])
 		_, err := w.api.ApplyResearch(t.Context(), v1.ResearchDefinition{Name: "jingles",
 			Analysis: v1.ResearchAnalysis{Name: "correlation", Version: "1"}}, "a test")
 		w.must(err)

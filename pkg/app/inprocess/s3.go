@@ -59,7 +59,7 @@ func (s *System) listen(address string) (string, error) {
 		return "", err
 	}
 
-	s.server = &http.Server{Handler: s.buckets, ReadHeaderTimeout: time.Minute}
+	s.server = &http.Server{Handler: s.sharing(s.buckets), ReadHeaderTimeout: time.Minute}
 	s.running.Go(func() {
 		if err := s.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("S3 is not served any more", "error", err)

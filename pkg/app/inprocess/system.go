@@ -10,7 +10,6 @@ import (
 
 	"archivist/pkg/app/boot"
 	"archivist/pkg/app/inprocess/states"
-	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/bucket/buckettest"
 	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/views/search"
@@ -35,13 +34,14 @@ type Settings struct {
 	Sources       []string // sourceBuckets
 	EZID          string
 	EZIDTarget    string
-	Scanner       string                  // scanFunction
-	Keys          map[string]access.Grant // of the API, by their values; nil = calls need none
-	Issuer        Issuer                  // of tokens; the zero value: none
+	Scanner       string   // scanFunction
+	Issuer        Issuer   // of tokens; the zero value: none, and calls need no token
+	Origins       []string // corsOrigins: of pages whose scripts may call the API, and send files
+	Console       []string // the origins of the console, whose scripts may send files
 
 	// A test makes both small, so that it does not wait, or works in a bubble, where waiting
 	// costs nothing.
-	Each time.Duration // the interval of the rules; 0 = a minute
+	Each time.Duration // the interval of the rules; 0 = a minute, less = they never fire: nothing moves by itself
 	// Window is the time in which the stream's records are collected for an invocation; 0 = a
 	// second.
 	Window time.Duration

@@ -1,6 +1,7 @@
 package inprocess
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,6 +39,7 @@ func serve(h http.Handler, r *http.Request) (*http.Response, error) {
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}
+	in.Host = cmp.Or(r.Host, r.URL.Host) // a server always has it
 
 	body, out := io.Pipe()
 	w := &writer{

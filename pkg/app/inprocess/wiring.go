@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +15,10 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"archivist/pkg/app/boot"
+	"archivist/pkg/app/boot/authorizer"
 	"archivist/pkg/components/component"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/cors"
 	"archivist/pkg/objects/formats/pronom"
 	"archivist/pkg/research/feed"
 	"archivist/pkg/revisions/archive/kinds"
@@ -90,7 +91,7 @@ func runStage(s *boot.System, _ boot.OpenIndex) (any, error) {
 func (s *System) newFunction(name string, timeout time.Duration, make maker,
 	env map[string]string) *function {
 	all := map[string]string{boot.EnvWork: workBucket}
-	bare := name == fnTaskRunner || name == fnTaskRouter
+	bare := name == fnTaskRunner || name == fnTaskRouter || name == fnAuthorizer
 	if !bare { // what runs what is in archives knows nothing of the deployment, and who calls it needs nothing
 		maps.Copy(all, s.deployment())
 	}
@@ -106,6 +107,9 @@ func (s *System) newFunction(name string, timeout time.Duration, make maker,
 			return onLambda(own.TaskRunner().Handle), func() {}, mkdir(dir)
 		case fnTaskRouter:
 			return onLambda(own.TaskRouter().Handle), func() {}, mkdir(dir)
+		case fnAuthorizer:
+			tokens, err := authorizer.New(own.Config, own.Env, own.Web, own.Log)
+			return onLambda(tokens.Handle), func() {}, err
 		}
 
 		system, err := own.New()
@@ -213,11 +217,20 @@ func (s *System) newFunctions(timing ingest.Timing) {
 
 	env := s.newResearch(timing)
 	maps.Copy(env, s.newRevisions(timing))
-	env[boot.EnvKeys], env[boot.EnvResolver] = s.keys(), "public"
+	env[boot.EnvResolver] = "public"
 	if is := s.settings.Issuer; is.URL != "" {
-		env[boot.EnvIssuer], env[boot.EnvAudience] = is.URL, is.Audience
-		env[boot.EnvClaim] = strings.Join(is.Claims, ",")
+		verifying := map[string]string{
+			authorizer.EnvIssuer:   is.URL,
+			authorizer.EnvAudience: is.Audience,
+			authorizer.EnvClaim:    strings.Join(is.Claims, ","),
+		}
+		maps.Copy(env, verifying)
 		env[boot.EnvClient], env[boot.EnvScopes] = is.Client, strings.Join(is.Scopes, " ")
+		verifying[authorizer.EnvTable] = tableName
+		s.newFunction(fnAuthorizer, 15*time.Second, nil, verifying)
+	}
+	if len(s.settings.Origins) > 0 {
+		env[boot.EnvOrigins] = strings.Join(s.settings.Origins, ",")
 	}
 	if len(s.settings.Sources) > 0 {
 		env[boot.EnvSources] = strings.Join(s.settings.Sources, ",")
@@ -279,32 +292,6 @@ func (s *System) newRevisions(timing ingest.Timing) map[string]string {
 	return env
 }
 
-// keys are the keys of the API as its function reads them. The id of a key is "key-" and its
-// place in the order of their values.
-func (s *System) keys() string {
-	var pairs []string
-	for i, value := range slices.Sorted(maps.Keys(s.settings.Keys)) {
-		pairs = append(pairs, s.settings.Keys[value].String()+"="+keyID(i))
-	}
-	return strings.Join(pairs, ",")
-}
-
-// keyID is the id of a key.
-func keyID(i int) string { return "key-" + strconv.Itoa(i) }
-
-// keyIDs are the ids of the keys, by their values; nil if calls need none. They are in the
-// same order as in keys.
-func (s *System) keyIDs() map[string]string {
-	if s.settings.Keys == nil {
-		return nil
-	}
-	ids := map[string]string{}
-	for i, value := range slices.Sorted(maps.Keys(s.settings.Keys)) {
-		ids[value] = keyID(i)
-	}
-	return ids
-}
-
 // feed lets queues invoke a function. batch is the most messages of one invocation, at the
 // most invocations at once. A queue that does not exist is a mistake of this package.
 func (s *System) feed(function string, batch, at int, from string) {
@@ -346,6 +333,9 @@ func (s Settings) complete() (Settings, error) {
 	s.Each, s.Window = cmp.Or(s.Each, time.Minute), cmp.Or(s.Window, streamWindow)
 	if _, known := ingest.Timings[s.Timing]; !known {
 		return s, fmt.Errorf("inprocess: there is no timing %q", s.Timing)
+	}
+	if _, err := cors.Origins(strings.Join(s.Origins, ",")); err != nil {
+		return s, fmt.Errorf("inprocess: origins: %w", err)
 	}
 	return s, s.Limits.Check()
 }

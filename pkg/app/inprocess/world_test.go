@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -128,6 +129,8 @@ type world struct {
 	api *v1.Client
 	src *source
 
+	tokens map[string]string // by the names of callers, where the API demands them
+
 	each, limit time.Duration // how often, and how long, something is waited for
 }
 
@@ -143,7 +146,11 @@ func begin(t *testing.T, settings Settings) *world {
 		settings.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
 	settings.Dir, settings.MailFrom = t.TempDir(), "archive@example.org"
-	settings.Web = &Web{Hosts: map[string]http.Handler{strings.TrimPrefix(sourceURL, "http://"): w.src}}
+	hosts := map[string]http.Handler{strings.TrimPrefix(sourceURL, "http://"): w.src}
+	if more, is := settings.Web.(*Web); is { // the issuer of tokens
+		maps.Copy(hosts, more.Hosts)
+	}
+	settings.Web = &Web{Hosts: hosts}
 	var err error
 	w.System, err = Start(settings)
 	if err != nil {

@@ -4,12 +4,13 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"archivist/pkg/api"
 	"archivist/pkg/aws/cloudwatch"
+	"archivist/pkg/console"
 	"archivist/pkg/events/event"
 )
 
@@ -27,7 +28,8 @@ type API struct {
 func (a *API) Handle(ctx context.Context,
 	in events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 	started := a.Now()
-	r, err := newRequest(requested(ctx, in.RequestContext), in)
+	ctx = console.WithBase(requested(ctx, in.RequestContext), baseOf(in))
+	r, err := newRequest(ctx, in)
 	if err != nil {
 		return events.APIGatewayProxyResponse{}, err
 	}
@@ -40,12 +42,22 @@ func (a *API) Handle(ctx context.Context,
 	return w.response(), nil
 }
 
-// requested is the context of a request, with its id, which the events of its changes name, and
-// with the id of its API key. The first is the id that API Gateway returns in the header
-// x-amzn-RequestId. The second is there where a method requires a key; API Gateway has verified
-// it ("API Gateway mapping template and access logging variable reference").
+// requested is the context of a request, with its id, which the events of its changes name. It is
+// the id that API Gateway returns in the header x-amzn-RequestId. What the authorizer has said is
+// not used: the API verifies each token itself.
 func requested(ctx context.Context, gateway events.APIGatewayProxyRequestContext) context.Context {
 	o := event.OriginOf(ctx)
 	o.Request = gateway.RequestID
-	return api.WithKey(event.From(ctx, o), gateway.Identity.APIKeyID)
+	return event.From(ctx, o)
+}
+
+// baseOf is the path under which the gateway serves a request, e.g. "/prod": what the path that the client sent has
+// before that of the request. Under a domain of one's own, both have it. A slash at the end of only one of them
+// makes no difference.
+func baseOf(in events.APIGatewayProxyRequest) string {
+	base, served := strings.CutSuffix(strings.TrimSuffix(in.RequestContext.Path, "/"), strings.TrimSuffix(in.Path, "/"))
+	if !served {
+		return ""
+	}
+	return base
 }

@@ -54,7 +54,7 @@ func TestSamplePayloads(t *testing.T) {
 	var request lambdaevents.APIGatewayProxyRequest
 	sample(t, "api.request.json", &request)
 	if request.HTTPMethod != "GET" || request.PathParameters["proxy"] == "" ||
-		request.RequestContext.Identity.APIKeyID == "" {
+		request.RequestContext.Identity.SourceIP == "" {
 		t.Errorf("the request is %+v", request)
 	}
 	var step AdminRequest

@@ -45,6 +45,9 @@ func newRequest(ctx context.Context, in events.APIGatewayProxyRequest) (*http.Re
 		}
 	}
 
+	if r.Host == "" { // an emulator leaves the domain out; API Gateway never does
+		r.Host = r.Header.Get("Host")
+	}
 	r.RemoteAddr, r.RequestURI = in.RequestContext.Identity.SourceIP, r.URL.RequestURI()
 	return r, nil
 }

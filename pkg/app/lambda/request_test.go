@@ -1,9 +1,9 @@
 package lambda
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,25 +35,48 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// TestKeyOfRequest: with which key a call came is what the gateway says. What the request says does not count.
-func TestKeyOfRequest(t *testing.T) {
-	key := access.Identity{Grants: []access.Grant{{Role: access.Researcher, Of: "jingles"}}}
-	function := served((&api.API{Keys: map[string]access.Identity{"a1b2c3d4e5": key},
-		Log: slog.New(slog.DiscardHandler)}).Handler())
-	for id, says := range map[string]string{"a1b2c3d4e5": "the caller has researcher:jingles",
-		"other": "the API key has no role", "": "the call does not say who makes it"} {
-		status := http.StatusForbidden
-		if id == "" {
-			status = http.StatusUnauthorized
-		}
+// verified takes the token "good" only.
+type verified struct{}
+
+// Verify returns whose token it is.
+func (verified) Verify(_ context.Context, token string) (access.Identity, error) {
+	if token != "good" {
+		return access.Identity{}, access.Refused("the token has expired; get a new one")
+	}
+	return access.Identity{Subject: "4711"}, nil
+}
+
+// TestTokenIsVerifiedAgain: the API verifies the token of each call, whatever the authorizer has said before: its
+// answer may be minutes old.
+func TestTokenIsVerifiedAgain(t *testing.T) {
+	function := served((&api.API{Authenticator: verified{}, Log: slog.New(slog.DiscardHandler)}).Handler())
+	for token, status := range map[string]int{"good": http.StatusForbidden, "bad": http.StatusUnauthorized,
+		"": http.StatusUnauthorized} {
 		var in lambdaevents.APIGatewayProxyRequest
 		sample(t, "api.request.json", &in)
-		in.RequestContext.Identity.APIKeyID = id
-		in.Headers["x-api-key"] = "a1b2c3d4e5"
-		in.MultiValueHeaders["x-api-key"] = []string{"a1b2c3d4e5"}
+		in.RequestContext.Authorizer = map[string]any{"principalId": "4711"}
+		in.MultiValueHeaders = map[string][]string{"Host": {"api.example.org"}}
+		if token != "" {
+			in.MultiValueHeaders["Authorization"] = []string{"Bearer " + token}
+		}
 		out, err := function.Handle(t.Context(), in)
-		if err != nil || out.StatusCode != status || !strings.Contains(out.Body, says) {
-			t.Errorf("the key %q: %d %s, %v", id, out.StatusCode, out.Body, err)
+		if err != nil || out.StatusCode != status {
+			t.Errorf("the token %q: %d %s, %v", token, out.StatusCode, out.Body, err)
+		}
+	}
+}
+
+// TestBaseOf: the path of the stage is what the gateway says, and nothing that the request says.
+func TestBaseOf(t *testing.T) {
+	for _, row := range []struct{ path, whole, want string }{{"/console/", "/prod/console/", "/prod"}, {"/x", "/x", ""},
+		{"/base/x", "/base/x", ""}, {"/x", "", ""}, {"/x", "/other", ""},
+		{"/console", "/prod/console/", "/prod"}, {"/", "/prod", "/prod"}, {"/", "/prod/", "/prod"}, {"/", "/", ""},
+		{"/", "", ""}} {
+		in := lambdaevents.APIGatewayProxyRequest{Path: row.path,
+			Headers: map[string]string{"X-Forwarded-Prefix": "/evil"}}
+		in.RequestContext.Path = row.whole
+		if got := baseOf(in); got != row.want {
+			t.Errorf("%+v: %q", row, got)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type DefinitionChange struct {
 // conditions did not change since it was complete has none.
 func (r *definitionRow) component(f *backfillRow) (Component, error) {
 	d, err := r.definition()
-	c := Component{Definition: d, Created: r.Created, Changed: r.Changed}
+	c := Component{Definition: d, Created: r.Created, Changed: r.Changed, born: r.Born}
 	if r.BackfillEpoch > f.Done {
 		c.Backfill = &BackfillProgress{
 			Shard:  f.parts(),

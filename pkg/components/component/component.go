@@ -374,6 +374,8 @@ type Component struct {
 
 	// Backfill nil: the places of all items are as the definition says.
 	Backfill *BackfillProgress `json:"fill,omitempty"`
+
+	born int64 // of its rows of counts
 }
 
 // BackfillProgress is how far a back-fill is, which decides the places of all items again. One is for all

@@ -3,8 +3,11 @@ package component
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
@@ -25,47 +28,90 @@ func (s *Store) active(ctx context.Context, name string) (*compiled, error) {
 	return &c, err
 }
 
-// Counts counts the items of a component's line. It costs 2 to 11 calls, however many there are:
-// the definition, the rows of counts, and, if items are ready, the head of each priority. A
-// NotFound means that there is no such component.
+// Counts counts the items of a component's line: CountsOf, by its name. A NotFound means that there is no such
+// component.
 func (s *Store) Counts(ctx context.Context, name string) (all Counts, err error) {
 	c, err := s.active(ctx, name)
 	if err != nil {
 		return all, err
 	}
+	return s.CountsOf(ctx, Component{Definition: c.Definition, born: c.born})
+}
 
-	var rows []countRow
-	q := table.Query{PK: linePK(name), Prefix: countPrefix(c.born)}
-	if _, err := s.Table.Page(ctx, q, &rows); err != nil {
-		return all, err
-	}
-
-	for i := range rows {
-		all.addRow(&rows[i])
-	}
-
-	if all.Ready > 0 {
-		all.Oldest, err = s.oldest(ctx, name)
+// CountsOf counts the items of a component that was read. It costs one call, and if items are ready those of Oldest.
+func (s *Store) CountsOf(ctx context.Context, c Component) (all Counts, err error) {
+	all, err = s.counts(ctx, c.Name, c.born)
+	if err == nil && all.Ready > 0 {
+		all.Oldest, err = s.Oldest(ctx, c.Name)
 	}
 	return all, err
 }
 
-// oldest is the time of the first event of the oldest ready item, of any priority.
-func (s *Store) oldest(ctx context.Context, name string) (oldest int64, err error) {
-	for rank := range 9 {
+// counts adds up the rows of counts. The oldest item is not in them.
+func (s *Store) counts(ctx context.Context, name string, born int64) (all Counts, err error) {
+	var rows []countRow
+	q := table.Query{PK: linePK(name), Prefix: countPrefix(born)}
+	_, err = s.Table.Page(ctx, q, &rows)
+	for i := range rows {
+		all.addRow(&rows[i])
+	}
+	return all, err
+}
+
+// Counted is a component with its counts, but the time of its oldest item: see Store.Oldest.
+type Counted struct {
+	Name   string
+	Paused bool
+	Counts Counts
+}
+
+// Tally counts the items of all components, by name. It costs one call, and one for each component.
+func (s *Store) Tally(ctx context.Context) ([]Counted, error) {
+	rows, err := s.definitionRows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(r definitionRow) bool { return r.State != active })
+
+	all := make([]Counted, len(rows))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(talliers)
+	for i := range rows {
+		g.Go(func() error {
+			c, err := rows[i].compiled()
+			if err != nil {
+				return err
+			}
+			all[i] = Counted{Name: c.Name, Paused: c.Paused}
+			all[i].Counts, err = s.counts(ctx, c.Name, c.born)
+			return err
+		})
+	}
+	return all, g.Wait()
+}
+
+// talliers is how many components are counted at once.
+const talliers = 8
+
+// Oldest is the time of the first event of the oldest ready item, of any priority, in milliseconds since 1970; 0:
+// none is ready. It costs one call for each priority that items have, and one more.
+func (s *Store) Oldest(ctx context.Context, name string) (oldest int64, err error) {
+	for rank := 0; rank < 9; rank++ {
 		var page []placeRow
-		q := table.Query{PK: linePK(name), Prefix: fmt.Sprintf("%s#%d#", Ready, rank), Limit: 1}
+		q := table.Query{PK: linePK(name), From: fmt.Sprintf("%s#%d#", Ready, rank), To: Ready + "#~", Limit: 1}
 		if _, err := s.Table.Page(ctx, q, &page); err != nil {
 			return 0, err
 		}
 
 		if len(page) == 0 {
-			continue
+			break
 		}
 
-		if p := placed(page[0].SK); oldest == 0 || p.First < oldest {
+		p := placed(page[0].SK)
+		if oldest == 0 || p.First < oldest {
 			oldest = p.First
 		}
+		rank = 9 - p.Priority
 	}
 	return oldest, nil
 }

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
@@ -104,5 +105,35 @@ func TestDryRun(t *testing.T) {
 	d.Types = []string{"box"}
 	if ready, next, err := s.DryRun(t.Context(), d, "", 70); err != nil || len(ready) > 0 || next == "" {
 		t.Errorf("%v, %q, %v: it looks at most at %d items", ready, next, err, MaxDryRun)
+	}
+}
+
+// TestOldest: the oldest item that is ready is found in whichever priority it is.
+func TestOldest(t *testing.T) {
+	s := newStore(t)
+	now := int64(1_000_000)
+	s.Now = func() time.Time { return time.UnixMilli(now) }
+	define(t, s, checker("check", "Checked"))
+	for i, priority := range []int{9, 0, 3} {
+		now += 1000
+		for _, id := range received(t, s, i+1)[i:] {
+			if _, err := s.change(t.Context(), id, func(c *change) error {
+				return c.append("item.prioritize", "", "items", By{}, Prioritized{Priority: priority})
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if at, err := s.Oldest(t.Context(), "check"); err != nil || at != 1_001_000 {
+			t.Errorf("%d items: %d, %v", i+1, at, err)
+		}
+	}
+	// The first is done: now the oldest is the one of the least priority.
+	if _, err := s.change(t.Context(), "item:d0000", func(c *change) error {
+		return c.append("component.ran", event.Success, "check", By{}, Ran{Component: "check", Event: "Checked"})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := s.Oldest(t.Context(), "check"); err != nil || at != 1_002_000 {
+		t.Errorf("%d, %v", at, err)
 	}
 }

@@ -203,7 +203,7 @@ func (x *Row) Owns(ctx context.Context, rule string, of *table.Head, owner strin
 	case err != nil || there.Owner == owner:
 		return err
 	case found:
-		x.Add(rule, Restore, nil, "its row in the line, %s, is of %s", place, there.Owner)
+		x.Add(rule, Restore, nil, "its row %s is of %s", place, there.Owner)
 		return nil
 	}
 
@@ -212,6 +212,6 @@ func (x *Row) Owns(ctx context.Context, rule string, of *table.Head, owner strin
 		if also != nil {
 			also(tx)
 		}
-	}), "its row in the line, %s, is missing", place)
+	}), "its row %s is missing", place)
 	return nil
 }

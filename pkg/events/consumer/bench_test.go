@@ -71,6 +71,20 @@ func (m *memory) Read(_ context.Context, partition string, after int64, limit in
 	return page, nil
 }
 
+func (m *memory) At(_ context.Context, places []envelope.Place) (map[envelope.Place]envelope.Event, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := map[envelope.Place]envelope.Event{}
+	for _, p := range places {
+		for _, e := range m.events[p.Partition] {
+			if e.Seq == p.Seq {
+				at[p] = e.Facts()
+			}
+		}
+	}
+	return at, nil
+}
+
 func (m *memory) Events(_ context.Context, facts []envelope.Event) ([]envelope.Event, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -73,12 +74,28 @@ func (b *bench) once() string {
 // state is how far the consumer "c" has come in a partition, and what it has parked.
 func (b *bench) state(partition string) string { return b.stateOf("c", partition) }
 
+// amongAll fails unless a consumer is among all as it is by itself.
+func (b *bench) amongAll(st consumer.Status) {
+	b.Helper()
+	all, unread, err := b.store.ShowAll(b.Context())
+	if err != nil || unread > 0 {
+		b.Fatalf("%d partitions were not read, %v", unread, err)
+	}
+	st.NextRun = 0
+	for _, one := range all {
+		if one.Name == st.Name && !reflect.DeepEqual(one, st) {
+			b.Errorf("%s by itself:\n%+v\namong all:\n%+v", st.Name, st, one)
+		}
+	}
+}
+
 func (b *bench) stateOf(name, partition string) string {
 	b.Helper()
 	st, err := b.store.Show(b.Context(), name)
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.amongAll(st)
 	parked, _, err := b.store.Parked(b.Context(), name, partition, "")
 	if err != nil {
 		b.Fatal(err)

@@ -19,8 +19,10 @@ type Status struct {
 	// this was looked at (statusRead); nor do those that are not kept any more.
 	Behind int64 `json:"behind"`
 
-	// LagSeconds is for how long the oldest of these waits.
+	// LagSeconds is for how long the oldest of these waits. Since is when it happened, in milliseconds since 1970; 0:
+	// there is none.
 	LagSeconds int64 `json:"lagSeconds"`
+	Since      int64 `json:"since,omitempty"`
 
 	// Parked counts rows of parked events: several that were coalesced are one.
 	Parked int64 `json:"parked"`
@@ -42,6 +44,7 @@ type Place struct {
 	Seq        int64 `json:"seq"`
 	Head       int64 `json:"head"`
 	LagSeconds int64 `json:"lagSeconds"`
+	Since      int64 `json:"since,omitempty"`
 	Parked     int64 `json:"parked"`
 	Waiting    int64 `json:"waiting,omitempty"`
 	Redrives   int   `json:"redrives,omitempty"` // that are not finished
@@ -68,24 +71,42 @@ func (s *Store) Show(ctx context.Context, name string) (Status, error) {
 		return Status{}, err
 	}
 
-	st, err := s.status(ctx, c, partitions, at)
-	if err != nil || c.Mode != Scheduled {
+	st, err := s.status(ctx, c, partitions, at, s.readAfter)
+	if err != nil {
 		return st, err
 	}
+	st.NextRun, err = s.nextRun(ctx, c)
+	return st, err
+}
 
+// nextRun is that of a scheduled consumer, in milliseconds since 1970; 0: it is not known yet, or there is none.
+func (s *Store) nextRun(ctx context.Context, c Consumer) (int64, error) {
+	if c.Mode != Scheduled {
+		return 0, nil
+	}
 	var t timer
-	err = s.Table.Get(ctx, table.Key{PK: own(name), SK: scheduleSK}, &t)
-	if err != nil && !fault.Is(err, fault.NotFound) {
-		return st, err
+	err := s.Table.Get(ctx, table.Key{PK: own(c.Name), SK: scheduleSK}, &t)
+	if fault.Is(err, fault.NotFound) {
+		return 0, nil
 	}
+	return t.Next, err
+}
 
-	st.NextRun = t.Next
-	return st, nil
+// eventsAfter reads the events of a partition after a seq, as far as owes needs them.
+type eventsAfter func(ctx context.Context, p envelope.Partition,
+	seq int64) ([]envelope.Event, error)
+
+func (s *Store) readAfter(ctx context.Context, p envelope.Partition,
+	seq int64) ([]envelope.Event, error) {
+	if far(p, seq) {
+		return s.Log.Read(ctx, p.Name, seq, 1)
+	}
+	return s.Log.Read(ctx, p.Name, seq, statusRead)
 }
 
 // status sums up the places of a consumer.
 func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Partition,
-	at map[string]cursor) (Status, error) {
+	at map[string]cursor, read eventsAfter) (Status, error) {
 	st := Status{Consumer: c}
 	now := s.Now()
 	f, err := filter.Compile(c.Filter)
@@ -95,7 +116,7 @@ func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Pa
 
 	for _, p := range partitions {
 		cur := at[p.Name]
-		behind, lag, err := s.owes(ctx, c, f, p, cur)
+		behind, since, err := s.owes(ctx, c, f, p, cur, read)
 		if err != nil {
 			return st, err
 		}
@@ -104,7 +125,8 @@ func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Pa
 			Partition:  p.Name,
 			Seq:        cur.Seq,
 			Head:       p.Head,
-			LagSeconds: lag,
+			LagSeconds: lagOf(since, now),
+			Since:      since,
 			Parked:     cur.Parked,
 			Waiting:    cur.Pending,
 			Redrives:   len(cur.Orders),
@@ -114,33 +136,47 @@ func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Pa
 		})
 
 		st.Behind += behind
-		st.LagSeconds = max(st.LagSeconds, lag)
+		if since > 0 && (st.Since == 0 || since < st.Since) {
+			st.LagSeconds, st.Since = lagOf(since, now), since
+		}
 		st.Parked += cur.Parked
 		st.Waiting += cur.Pending
 	}
 	return st, nil
 }
 
-// statusRead is how many events of a partition are looked at to tell which a consumer has still to handle.
-const statusRead = 200
+// statusRead is how many events of a partition are looked at, at most, to tell which a consumer has still to handle.
+const statusRead = 50
 
-// owes counts the events of a partition that a consumer has still to handle, and says for how many seconds the first of
-// them has been waiting. A cursor moves past what its filter does not select only some minutes later, so a number is no
-// event to handle by itself. Of more than statusRead, the rest counts as it is.
+// lagOf is for how many seconds an event has been waiting that happened at a time, in milliseconds since 1970; 0 for
+// none.
+func lagOf(since int64, now time.Time) int64 {
+	if since == 0 {
+		return 0
+	}
+	return max(0, (now.UnixMilli()-since)/1000)
+}
+
+// far reports whether there are too many events after a seq to look at each.
+func far(p envelope.Partition, seq int64) bool { return p.Head-seq > statusRead }
+
+// owes counts the events of a partition that a consumer has still to handle, and says when the first of them happened.
+// A cursor moves past what its filter does not select only some minutes later, so a number is no event to handle by
+// itself. More than statusRead count as they are.
 func (s *Store) owes(ctx context.Context, c Consumer, f *filter.Filter, p envelope.Partition,
-	cur cursor) (events, seconds int64, err error) {
+	cur cursor, read eventsAfter) (events, since int64, err error) {
 	if cur.Seq >= p.Head {
 		return 0, 0, nil
 	}
 
-	facts, err := s.Log.Read(ctx, p.Name, cur.Seq, statusRead)
+	facts, err := read(ctx, p, cur.Seq)
 	if err != nil || len(facts) == 0 {
 		return 0, 0, err
 	}
+	if far(p, cur.Seq) {
+		return p.Head - cur.Seq, facts[0].Time, nil
+	}
 
-	last := facts[len(facts)-1]
-	rest := max(0, p.Head-last.Seq)
-	since := int64(0)
 	for _, e := range facts {
 		if why := decide(c, f, e, cur.From); why != "" && why != skipDepth {
 			continue
@@ -150,14 +186,7 @@ func (s *Store) owes(ctx context.Context, c Consumer, f *filter.Filter, p envelo
 		}
 		events++
 	}
-
-	if events == 0 && rest > 0 {
-		since = last.Time
-	}
-	if events+rest == 0 {
-		return 0, 0, nil
-	}
-	return events + rest, max(0, (s.Now().UnixMilli()-since)/1000), nil
+	return events, since, nil
 }
 
 // lag is for how many seconds the next event of a cursor has been waiting, since it happened; 0 if

@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 )
 
 // TestBehind: a consumer is behind by the events that it has still to handle, since the first of them. Those that its
-// filter does not select do not count, also before a run has moved past them; of very many, the rest counts as it is.
+// filter does not select do not count, also before a run has moved past them; very many count as they are.
 func TestBehind(t *testing.T) {
 	b := newBench(t)
 	b.apply(define("c", func(d *consumer.Definition) { d.Filter = "Job+Create" }))
@@ -34,5 +35,84 @@ func TestBehind(t *testing.T) {
 	for range 250 {
 		b.add("maps", "a")
 	}
-	want("many", 50, 0)
+	want("many", 250, 0)
+}
+
+// TestLate: who asks only for consumers that are late or paused reads no events while all is well; of many partitions
+// where events are late, only some are read, the latest first, and the number of the others is returned.
+func TestLate(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c"))
+	b.apply(define("night", func(d *consumer.Definition) { d.Mode, d.Schedule = consumer.Scheduled, "0 3 * * *" }))
+	want := func(what string, behind, lag int64, reads, unread int) {
+		t.Helper()
+		b.log.reads = 0
+		all, n, err := b.store.ShowLate(t.Context(), time.Hour)
+		if err != nil || all[0].Behind != behind || all[0].LagSeconds != lag || b.log.reads != reads || n != unread {
+			t.Errorf("%s: %d behind, %d s, %d reads, %d not read, %v; want %d, %d s, %d reads, %d", what, all[0].Behind,
+				all[0].LagSeconds, b.log.reads, n, err, behind, lag, reads, unread)
+		}
+		if all[1].Behind != 0 {
+			t.Errorf("%s: one that waits for its hour is behind", what)
+		}
+	}
+
+	b.add("maps", "a")
+	b.now = b.now.Add(29 * time.Minute)
+	want("waits shortly", 0, 0, 0, 0)
+	b.now = b.now.Add(2 * time.Hour)
+	b.add("plans", "b")
+	want("one waits long, one shortly", 1, 149*60, 1, 0)
+
+	if err := b.store.Pause(t.Context(), "c", consumer.By{Actor: "ann", Reason: "so"}); err != nil {
+		t.Fatal(err)
+	}
+	want("paused", 2, 149*60, 2, 0)
+	if err := b.store.Resume(t.Context(), "c", consumer.By{Actor: "ann", Reason: "so"}); err != nil {
+		t.Fatal(err)
+	}
+
+	for n := range 10 {
+		b.add(fmt.Sprint("more-", n), "c")
+	}
+	b.now = b.now.Add(2 * time.Hour)
+	want("many wait long", 8, 269*60, 8, 4)
+	st, err := b.store.Show(t.Context(), "c")
+	if err != nil || st.Behind != 12 {
+		t.Errorf("%d behind, %v", st.Behind, err)
+	}
+}
+
+// TestShowAll: among all, each consumer is as it is by itself, whether it is near or far behind, or not at all.
+func TestShowAll(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c"))
+	b.apply(define("d"))
+	same := func(what string, c, d int64) {
+		t.Helper()
+		for name, behind := range map[string]int64{"c": c, "d": d} {
+			st, err := b.store.Show(t.Context(), name)
+			if err != nil || st.Behind != behind {
+				t.Errorf("%s: %s is %d behind, %v; want %d", what, name, st.Behind, err, behind)
+			}
+			b.amongAll(st)
+		}
+	}
+	for range 3 {
+		b.add("maps", "a")
+	}
+	b.run("c", "maps")
+	same("one is not behind", 0, 3)
+	b.now = b.now.Add(time.Minute)
+	b.add("maps", "a")
+	b.add("plans", "b")
+	same("both are near", 2, 5)
+	for range 47 {
+		b.add("maps", "a")
+	}
+	same("one is far", 49, 52)
+	for range 47 {
+		b.add("maps", "a")
+	}
+	same("both are far", 96, 99)
 }

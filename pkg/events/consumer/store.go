@@ -24,6 +24,9 @@ type Log interface {
 	// Read returns the facts of at most limit events whose seq is greater than after, in order.
 	Read(ctx context.Context, partition string, after int64, limit int) ([]envelope.Event, error)
 
+	// At returns the facts of the events at some places, without those that it cannot read at once.
+	At(ctx context.Context, places []envelope.Place) (map[envelope.Place]envelope.Event, error)
+
 	// Events returns the events with their payload, in the order of facts. Of the facts it uses
 	// the subject, its version, and the place in the log. An event that is not kept is a NotFound.
 	Events(ctx context.Context, facts []envelope.Event) ([]envelope.Event, error)

@@ -67,6 +67,9 @@ var Kinds = []Kind{
 	{"upload.discarded", "Upload", Modify, "", Expiring, true, 1},
 	{"upload.removed", "Upload", Delete, "", Expiring, true, 1},
 
+	{"token.created", "Token", Create, "", Permanent, true, 1},
+	{"token.revoked", "Token", Modify, "", Permanent, true, 1},
+
 	{"queue.paused", "Queue", Modify, "", Expiring, true, 1},
 	{"queue.resumed", "Queue", Modify, "", Expiring, true, 1},
 	{"storage.paused", "Queue", Modify, "", Expiring, true, 1},

@@ -15,4 +15,11 @@ type Partition struct {
 	Horizon int64 `json:"horizon"`          // the oldest seq that is kept
 	Closed  bool  `json:"closed,omitempty"` // nothing is added: a later generation has begun
 	Epoch   int64 `json:"epoch"`            // raised when the log is restored from a backup
+	Placed  int64 `json:"-"`                // when the newest event got its place, in milliseconds since 1970
+}
+
+// Place is where an event is: the seq is its number in the partition, from 1 on.
+type Place struct {
+	Partition string
+	Seq       int64
 }

@@ -45,13 +45,14 @@ var (
 	Task     = Type{"Task"}
 
 	Upload = Type{"Upload"}
+	Token  = Type{"Token"}
 )
 
 // Types lists every type.
 var Types = []Type{Batch, Job, Object, Collection, Queue, Operation, Version, File, User, Consumer,
 	Item,
 	Component, ResearchProject, Episode, Clip, ResearchLease, Archive, Revision, Task,
-	Upload}
+	Upload, Token}
 
 // String returns the type's name, e.g. "Job".
 func (t Type) String() string { return t.name }

@@ -328,6 +328,7 @@ func (h head) partition(epoch int64) envelope.Partition {
 		Closed:     h.Closed > 0,
 		Horizon:    1,
 		Epoch:      epoch,
+		Placed:     h.Placed,
 	}
 }
 

@@ -41,6 +41,40 @@ func (l *Log) Read(ctx context.Context, partition string, after int64,
 	return l.readArchive(ctx, partition, after, limit)
 }
 
+// At returns the facts of the events at some places, which it reads at once. Those that are not in the table are left
+// out: they are in the archive, or not readable yet.
+func (l *Log) At(ctx context.Context, places []envelope.Place) (map[envelope.Place]envelope.Event, error) {
+	key := func(p envelope.Place) table.Key {
+		return table.Key{PK: partitionKey(p.Partition), SK: seqSK(p.Seq)}
+	}
+	keys := make([]table.Key, len(places))
+	for i, p := range places {
+		keys[i] = key(p)
+	}
+	found, err := l.Table.Many(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+
+	at := map[envelope.Place]envelope.Event{}
+	for _, p := range places {
+		raw, there := found[key(p)]
+		if !there {
+			continue
+		}
+		var r reference
+		if err := raw.Decode(&r); err != nil {
+			return nil, err
+		}
+		e, err := l.factsOf(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		at[p] = facts(e, p.Partition, p.Seq)
+	}
+	return at, nil
+}
+
 // follow are the facts at references that follow a place. The rows of one transaction become
 // readable one by one: what is behind a gap waits, since a cursor that has passed a gap would never
 // come back to it.

@@ -23,7 +23,7 @@ var subjects = []name{
 	{"Job", []string{"WorkflowItem"}}, {"Batch", nil}, {"Operation", nil}, {"Queue", nil},
 	{"User", []string{"EPerson"}}, {"Consumer", nil}, {"Component", nil}, {"ComponentItem", nil},
 	{"ResearchProject", nil}, {"Episode", nil}, {"Clip", nil}, {"ResearchLease", nil},
-	{"Archive", nil}, {"Revision", nil}, {"Task", nil}, {"Upload", nil},
+	{"Archive", nil}, {"Revision", nil}, {"Task", nil}, {"Upload", nil}, {"Token", nil},
 	{"Site", nil}, {"Community", nil}, {"Bundle", nil}, {"Group", nil}, {"WorkspaceItem", nil},
 	{"MetadataSchema", nil}, {"MetadataField", nil}, {"BitstreamFormat", nil}, {"LDN_MESSAGE", nil},
 }

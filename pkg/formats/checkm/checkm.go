@@ -113,6 +113,9 @@ type Options struct {
 	RequireDigest bool // a row without a digest is an Error
 	Stored        bool // the manifest was written by NewStored
 	Inside        bool // it is beside its files: their URLs do not count
+	// InOrder: a declared order of columns that is not the profile's is an Error. Merritt reads columns by their
+	// position, whatever is declared; so both readings are the same.
+	InOrder bool
 	// Check, if set, makes additional checks of each row. It returns the column ("title")
 	// and the problem.
 	Check func(r Row, wrong func(column, why string))

@@ -93,6 +93,7 @@ func (r *reader) setProfile(value string, at int) {
 	}
 
 	r.m.Kind = kind
+	r.ordered(at)
 }
 
 // fields reads the names of the columns.
@@ -107,9 +108,19 @@ func (r *reader) fields(rest string, at int) {
 		r.declared = append(r.declared, name)
 	}
 
-	// Fewer columns than the profile's are right, if they are its first ones.
+	r.ordered(at)
+}
+
+// ordered compares the declared columns with the profile's, once both are known. Fewer columns than the profile's are
+// right, if they are its first ones.
+func (r *reader) ordered(at int) {
 	want := r.m.Kind.columns()
-	if r.profile && !slices.Equal(r.declared, want[:min(len(want), len(r.declared))]) {
+	switch right := slices.Equal(r.declared, want[:min(len(want), len(r.declared))]); {
+	case !r.profile || right:
+	case r.options.InOrder:
+		r.add(Error, at, "#%%fields declares another order than the profile's, and Merritt reads columns by their "+
+			"position; declare and write them in this order: %s", strings.Join(want, ", "))
+	default:
 		r.add(Warning, at,
 			"the columns are in another order than the profile's; the declared order is used")
 	}

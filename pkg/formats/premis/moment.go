@@ -28,19 +28,8 @@ var imprecise = []struct {
 // possible. Of a period, it is the end. The reason is a part of a sentence, "names no day". A
 // local time that comes twice, when a clock is put back, is one of the two.
 func moment(text string, zone *time.Location) (at time.Time, why string) {
-	if from, to, period := strings.Cut(text, "/"); period {
-		begin, why := moment(from, zone)
-		if why != "" {
-			return begin, "begins at a time that " + why
-		}
-		end, why := moment(to, zone)
-		if why != "" {
-			return end, "ends at a time that " + why
-		}
-		if end.Before(begin) {
-			return end, "ends before it begins"
-		}
-		return end, ""
+	if from, to, is := strings.Cut(text, "/"); is {
+		return period(from, to, zone)
 	}
 
 	// A time zone in the text wins over the one that the caller names.
@@ -70,4 +59,20 @@ func moment(text string, zone *time.Location) (at time.Time, why string) {
 		}
 	}
 	return at, "is not a date and time, e.g. 2013-10-25T13:06:00.000+02:00"
+}
+
+// period reads the end of a period. It may not be before its begin.
+func period(from, to string, zone *time.Location) (end time.Time, why string) {
+	begin, why := moment(from, zone)
+	if why != "" {
+		return begin, "begins at a time that " + why
+	}
+	end, why = moment(to, zone)
+	if why != "" {
+		return end, "ends at a time that " + why
+	}
+	if end.Before(begin) {
+		return end, "ends before it begins"
+	}
+	return end, ""
 }

@@ -1,5 +1,5 @@
 // Package callback notifies a depositor's server with a signed POST that a version is
-// preserved.
+// preserved. Without a key it is not signed.
 //
 // A callback is delivered at least once: it is sent again after a failure, and also
 // if only the response was lost. The field id is the same each time. The receiver
@@ -22,6 +22,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"archivist/pkg/kernel/fault"
@@ -71,25 +73,47 @@ const timeout = 8 * time.Second
 // maxAnswer is how much of a response is read, so that the connection can be reused.
 const maxAnswer = 64 << 10
 
-// Send posts p to a URL, signed with a key at each try, and expects a success.
+// Same reports whether two URLs name the same receiver, however they are written.
+func Same(a, b string) bool { return canonical(a) == canonical(b) }
+
+// canonical is the one form of a URL: host in lower case, no default port of https, no empty path, no fragment. A URL
+// that cannot be parsed is its own.
+func canonical(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return raw
+	}
+	u.Host, u.Fragment, u.RawFragment = strings.ToLower(u.Host), "", ""
+	if u.Scheme == "https" {
+		u.Host = strings.TrimSuffix(u.Host, ":443")
+	}
+	if u.Path == "" {
+		u.Path = "/"
+	}
+	return u.String()
+}
+
+// Send posts p to a URL, signed with a key at each try, "" for none, and expects a success.
 // The error is Invalid when another try cannot help, else Unavailable. It names the
 // host only: the path of such a URL is often a secret.
-func (s Sender) Send(ctx context.Context, url, key string, p Preserved) error {
+func (s Sender) Send(ctx context.Context, to, key string, p Preserved) error {
 	body, err := json.Marshal(p)
 	if err != nil {
 		return fmt.Errorf("callback: %w", err)
 	}
 
-	site := fetch.Site(url)
+	site := fetch.Site(to)
 	return s.Fetch.Retry(ctx, site, func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 		if err != nil {
 			return fault.New(fault.Invalid, "the URL of the callback cannot be parsed")
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("User-Agent", s.Fetch.UserAgent)
-		// At each try, since receivers refuse an old time.
-		req.Header.Set(SignatureHeader, Sign(key, body, s.Now()))
+		if key != "" {
+			// At each try, since receivers refuse an old time.
+			req.Header.Set(SignatureHeader, Sign(key, body, s.Now()))
+		}
 		return s.post(site, req)
 	})
 }

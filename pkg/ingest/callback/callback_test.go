@@ -102,3 +102,33 @@ func TestPrivateAddressesAreRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestSame: two URLs are the same receiver however they are written; what the receiver sees makes another one.
+func TestSame(t *testing.T) {
+	const url = "https://example.org/a?b=c"
+	for other, want := range map[string]bool{"HTTPS://EXAMPLE.org:443/a?b=c": true, url + "#d": true,
+		"https://example.org/A?b=c": false, "https://example.org/a": false, "https://example.org:8443/a?b=c": false,
+		"https://example.net/a?b=c": false, "http://example.org:443/a?b=c": false, "https://%zz": false} {
+		if got := Same(url, other); got != want {
+			t.Errorf("%s: %v", other, got)
+		}
+	}
+	if !Same("https://example.org", "https://example.org/") || !Same("https://%zz", "https://%zz") {
+		t.Error("the same URL is another one")
+	}
+}
+
+// TestUnsigned: without a key there is no signature, which an empty key would only seem to be.
+func TestUnsigned(t *testing.T) {
+	heard := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		heard++
+		if _, signed := r.Header[SignatureHeader]; signed {
+			t.Errorf("signed %q", r.Header.Get(SignatureHeader))
+		}
+	}))
+	defer srv.Close()
+	if err := sender(1).Send(t.Context(), srv.URL, "", Preserved{}); err != nil || heard != 1 {
+		t.Errorf("heard %d, %v", heard, err)
+	}
+}

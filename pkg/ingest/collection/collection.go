@@ -8,11 +8,9 @@ package collection
 import (
 	"context"
 	"errors"
-	"net/url"
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"archivist/pkg/events/event"
@@ -78,7 +76,7 @@ func (s Store) Put(ctx context.Context, name string, p Profile, by By, now int64
 		return err
 	}
 
-	if p.Callback.URL != "" && p.Callback.Mode == "" {
+	if p.Callback.Given() && p.Callback.Mode == "" {
 		p.Callback.Mode = Required
 	}
 
@@ -249,11 +247,13 @@ func (s Store) check(name string, p Profile) error {
 func (s Store) checkDeployed(p Profile) error {
 	switch at := p.Register; {
 	case p.Scan && !s.Scanner:
-		return fault.New(fault.Invalid, "scan: this deployment has no virus scanner; it needs the setting scanFunction")
+		return fault.New(fault.Invalid,
+			"scan: this deployment has no virus scanner; it needs the setting scanFunction")
 	case at != "" && at != RegisterEZID:
 		return fault.New(fault.Invalid, "register: %q: expected %s or nothing", at, RegisterEZID)
 	case at == RegisterEZID && !s.EZID:
-		return fault.New(fault.Invalid, "register: this deployment registers no ARKs; it needs the setting ezid")
+		return fault.New(fault.Invalid,
+			"register: this deployment registers no ARKs; it needs the setting ezid")
 	}
 	return nil
 }
@@ -289,38 +289,6 @@ func (s Store) checkDeferred(ctx context.Context, names []string) error {
 func (s Store) Deferred(ctx context.Context, name string) ([]string, error) {
 	p, _, err := s.Profile(ctx, name)
 	return p.Defer, err
-}
-
-// checkCallback returns an Invalid unless a callback can be sent: to https, signed with a secret.
-func (s Store) checkCallback(c Callback) error {
-	if !slices.Contains([]Mode{"", Required, BestEffort}, c.Mode) {
-		return fault.New(fault.Invalid, "callback.mode: %q: expected required or best-effort", c.Mode)
-	}
-
-	if c.URL == "" {
-		return nil
-	}
-
-	u, err := url.Parse(c.URL)
-	if err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !s.Plain) {
-		return fault.New(fault.Invalid, "callback.url: %q: expected an https URL", c.URL)
-	}
-
-	if key, ours := strings.CutPrefix(c.Secret, SecretPrefix); !ours || key == "" {
-		return fault.New(fault.Invalid,
-			"callback.secret: %q: expected the name of a secret in Secrets Manager that "+
-				"begins with %q; the secret is the key that signs the request", c.Secret,
-			SecretPrefix)
-	}
-
-	for prefix, of := range map[string]string{TaskSecretPrefix: "tasks of archives", SourceSecretPrefix: "sources",
-		EZIDSecret: "EZID"} {
-		if strings.HasPrefix(c.Secret, prefix) {
-			return fault.New(fault.Invalid, "callback.secret: %q: the secrets whose names begin with %s are those of "+
-				"%s; use another name below %s", c.Secret, prefix, of, SecretPrefix)
-		}
-	}
-	return nil
 }
 
 // Policies are what the profiles of some collections say of the content of their objects, by their names. They are read

@@ -2,6 +2,7 @@ package collection_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,15 @@ func TestRefuses(t *testing.T) {
 		"plain":    {Callback: collection.Callback{URL: "http://example.org", Secret: "archivist/x"}},
 		"of tasks": {Callback: collection.Callback{URL: "https://example.org", Secret: "archivist/tasks/maps/x"}},
 		"secret":   {Callback: collection.Callback{URL: "https://example.org", Secret: "other"}},
+		"unsigned": {Callback: collection.Callback{URL: "https://example.org", Hosts: []string{"example.org"}}},
+		"nothing":  {Callback: collection.Callback{Secret: "archivist/x"}},
+		"mode of":  {Callback: collection.Callback{Mode: collection.BestEffort}},
+		"other":    {Callback: collection.Callback{Hosts: []string{"example.org"}, Secret: "archivist/ezid"}},
+		"wildcard": {Callback: collection.Callback{Hosts: []string{"*.example.org"}}},
+		"a URL":    {Callback: collection.Callback{Hosts: []string{"https://example.org"}}},
+		"blank":    {Callback: collection.Callback{Hosts: []string{""}}},
+		"too many": {Callback: collection.Callback{Hosts: slices.Repeat([]string{"example.org"},
+			collection.MaxCallbackHosts+1)}},
 	} {
 		if err := s.Put(t.Context(), name, p, collection.By{Actor: "me"}, 1); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v", name, err)

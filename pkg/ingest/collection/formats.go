@@ -42,18 +42,21 @@ func (f *Formats) check() error {
 
 	for name, list := range map[string][]string{"refuse": f.Refuse, "accept": f.Accept, "warn": f.Warn} {
 		if len(list) > MaxFormats {
-			return fault.New(fault.Invalid, "formats.%s: %d entries; at most %d are accepted", name, len(list),
+			return fault.New(fault.Invalid,
+				"formats.%s: %d entries; at most %d are accepted", name, len(list),
 				MaxFormats)
 		}
 		for _, entry := range list {
 			if entry != formats.Unknown && !formatEntry.MatchString(entry) {
-				return fault.New(fault.Invalid, "formats.%s: %q: expected an id of PRONOM such as fmt/353, %s, a "+
-					"media type such as image/tiff, or image/*", name, entry, formats.Unknown)
+				return fault.New(fault.Invalid,
+					"formats.%s: %q: expected an id of PRONOM such as fmt/353, %s, a "+
+						"media type such as image/tiff, or image/*", name, entry, formats.Unknown)
 			}
 		}
 	}
 	if !slices.Contains([]Verdict{"", Accepted, Warned, Refused}, f.Others) {
-		return fault.New(fault.Invalid, "formats.others: %q: expected accept, warn or refuse", f.Others)
+		return fault.New(fault.Invalid,
+			"formats.others: %q: expected accept, warn or refuse", f.Others)
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ func (p Profile) checkHold(before Profile, name string) error {
 		return fault.New(fault.Conflict, `legalHold: collection %s is under a legal hold: %s. Repeat it in the profile, `+
 			`or lift it with "legalHold": ""`, name, inForce)
 	case given != "" && given != inForce:
-		return fault.New(fault.Conflict, "legalHold: collection %s is under a legal hold already: %s. %s", name,
+		return fault.New(fault.Conflict,
+			"legalHold: collection %s is under a legal hold already: %s. %s", name,
 			inForce, policy.OneHold)
 	}
 	return nil
@@ -61,7 +62,8 @@ func (p Profile) checkRetention(before Profile, name string, now time.Time) erro
 	}
 
 	if p.RetainUntil < before.RetainUntil && inventory.Lasts(before.RetainUntil, now) {
-		return fault.New(fault.Conflict, "retainUntil: collection %s is retained until %s. %s", name,
+		return fault.New(fault.Conflict,
+			"retainUntil: collection %s is retained until %s. %s", name,
 			before.RetainUntil, policy.NotEarlier)
 	}
 	return nil

@@ -77,9 +77,29 @@ const (
 type Callback struct {
 	URL string `dynamo:"callback_url,omitempty" json:"url,omitempty"`
 
-	// Secret is the name in Secrets Manager of the key that signs the request.
+	// Secret is the name in Secrets Manager of the key that signs the requests; "" only without a URL: then those to
+	// Hosts are not signed.
 	Secret string `dynamo:"secret_name,omitempty" json:"secret,omitempty"`
 	Mode   Mode   `dynamo:"callback_mode,omitempty" json:"mode,omitempty"`
+
+	// Hosts are those that a submission may name in a callback of its own, with or without a port.
+	Hosts []string `dynamo:"callback_hosts,omitempty" json:"hosts,omitempty"`
+}
+
+// MaxCallbackHosts is how many Hosts a Callback may have.
+const MaxCallbackHosts = 20
+
+// Given reports whether anything can be called.
+func (c Callback) Given() bool { return c.URL != "" || len(c.Hosts) > 0 }
+
+// Refuses returns why a submission to a collection may not have its callback sent to a URL, or "".
+func (c Callback) Refuses(collection, raw string) string {
+	u, err := url.Parse(raw)
+	if err == nil && slices.ContainsFunc(c.Hosts, func(host string) bool { return fetch.Matches(host, u) }) {
+		return ""
+	}
+	return "the profile of the collection " + collection + " does not allow submissions callbacks to " +
+		fetch.Site(raw) + "; who may change the profile can add the host to callback.hosts"
 }
 
 // Mode says what happens to a job whose callback cannot be delivered.
@@ -119,7 +139,8 @@ func (c *Containers) check() error {
 	}{{"maxFiles", int64(c.MaxFiles), MaxFiles}, {"maxBytes", c.MaxBytes, MaxBytes}, {"maxRatio", c.MaxRatio,
 		MaxRatio}} {
 		if limit.given < 0 || limit.given > limit.to {
-			return fault.New(fault.Invalid, "containers.%s: %d: expected 1 to %d, or 0 for the default", limit.name,
+			return fault.New(fault.Invalid,
+				"containers.%s: %d: expected 1 to %d, or 0 for the default", limit.name,
 				limit.given, limit.to)
 		}
 	}

@@ -44,7 +44,8 @@ func (s *Sources) check(readable []string) error {
 	for name, n := range map[string]int{"allow": len(s.Allow), "deny": len(s.Deny), "credentials": len(s.Credentials),
 		"buckets": len(s.Buckets)} {
 		if n > MaxSources {
-			return fault.New(fault.Invalid, "sources.%s: %d entries; at most %d are accepted", name, n, MaxSources)
+			return fault.New(fault.Invalid,
+				"sources.%s: %d entries; at most %d are accepted", name, n, MaxSources)
 		}
 	}
 
@@ -60,8 +61,9 @@ func (s *Sources) check(readable []string) error {
 
 	for _, name := range s.Buckets {
 		if !slices.Contains(readable, name) {
-			return fault.New(fault.Invalid, "sources.buckets: %q: this deployment may not read this bucket; add it to "+
-				"the setting sourceBuckets", name)
+			return fault.New(fault.Invalid,
+				"sources.buckets: %q: this deployment may not read this bucket; add it to "+
+					"the setting sourceBuckets", name)
 		}
 	}
 	return nil
@@ -90,12 +92,14 @@ func (s *Sources) checkCredentials() error {
 		}
 
 		if name, is := strings.CutPrefix(c.Secret, SourceSecretPrefix); !is || name == "" {
-			return fault.New(fault.Invalid, "sources.credentials: %q: expected the name of a secret in Secrets "+
-				"Manager that begins with %q", c.Secret, SourceSecretPrefix)
+			return fault.New(fault.Invalid,
+				"sources.credentials: %q: expected the name of a secret in Secrets "+
+					"Manager that begins with %q", c.Secret, SourceSecretPrefix)
 		}
 
 		if h := strings.ToLower(c.Host); hosts[h] {
-			return fault.New(fault.Invalid, "sources.credentials: %q has two secrets; keep one", c.Host)
+			return fault.New(fault.Invalid,
+				"sources.credentials: %q has two secrets; keep one", c.Host)
 		} else {
 			hosts[h] = true
 		}

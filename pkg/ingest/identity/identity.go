@@ -104,7 +104,7 @@ func (r Resolver) allowed(ctx context.Context, j *ingest.Job,
 	object, err := r.Inventory.Object(ctx, given.String())
 	switch {
 	case err == nil && object.Collection != j.Collection:
-		return Foreign(given.String()), nil
+		return r.foreign(ctx, j.Collection, given)
 	case err == nil:
 		return "", nil
 	case !fault.Is(err, fault.NotFound):
@@ -126,7 +126,7 @@ func (r Resolver) allowed(ctx context.Context, j *ingest.Job,
 
 	id, err := aip.Head(r.Root, v.Object).Identity(ctx)
 	if err == nil && !id.In(j.Collection) {
-		return Foreign(given.String()), nil
+		return r.foreign(ctx, j.Collection, given)
 	}
 	return "", err // its rows are brought back in Processing
 }
@@ -140,10 +140,17 @@ func (r Resolver) unused(ctx context.Context, j *ingest.Job,
 	}
 	// The job's own reservation is of an earlier try.
 	if reserved != nil && reserved.Collection != j.Collection && reserved.Job != j.ID {
-		return Foreign(given.String()), nil
+		return r.foreign(ctx, j.Collection, given)
 	}
 	shoulder, err := r.shoulder(ctx, j.Collection)
 	return mistaken(given, ark.ARK{NAAN: r.NAAN, Name: shoulder}), err
+}
+
+// foreign is why a submission to a collection cannot have the ARK of another one's object. If no new object of the
+// collection can have the ARK, that is why: so the answer does not say whether there is such an object.
+func (r Resolver) foreign(ctx context.Context, collection string, given ark.ARK) (refused string, err error) {
+	shoulder, err := r.shoulder(ctx, collection)
+	return cmp.Or(mistaken(given, ark.ARK{NAAN: r.NAAN, Name: shoulder}), Foreign(given.String())), err
 }
 
 // mistaken returns why a given ARK cannot be that of a new object on a shoulder, or "".
@@ -151,7 +158,8 @@ func mistaken(given, shoulder ark.ARK) string {
 	const instead = "omit it to have one minted"
 	switch {
 	case given.NAAN != shoulder.NAAN || !strings.HasPrefix(given.Name, shoulder.Name):
-		return fmt.Sprintf("%s is not on the shoulder %s of this collection; %s", given, shoulder, instead)
+		return fmt.Sprintf("%s, and a new one cannot have it, since it is not on the "+
+			"shoulder %s of this collection; %s", Foreign(given.String()), shoulder, instead)
 	case given == shoulder:
 		return fmt.Sprintf("%s is the shoulder of this collection, not an object's ARK; %s", given, instead)
 	// NOID's check character finds a wrong character, and two neighbours that are interchanged.
@@ -173,7 +181,7 @@ func (r Resolver) Unusable(ctx context.Context, collection, text string) (string
 	object, err := r.Inventory.Object(ctx, given.String())
 	switch {
 	case err == nil && object.Collection != collection:
-		return Foreign(given.String()), nil
+		return r.foreign(ctx, collection, given)
 	case err == nil || !fault.Is(err, fault.NotFound):
 		return "", err
 	}

@@ -132,7 +132,7 @@ func TestSuppliedARKs(t *testing.T) {
 	}
 	w.Refused(w.Submit("b.txt", stagetest.Of(wrong)), "the check character of "+wrong+" is wrong")
 	w.Refused(w.Submit("b.txt", stagetest.Of("ark:/99999/fk4")), "is the shoulder of this collection")
-	w.Refused(w.Submit("b.txt", stagetest.Of("ark:/12345/fk4abc")), "is not on the shoulder ark:/99999/fk4")
+	w.Refused(w.Submit("b.txt", stagetest.Of("ark:/12345/fk4abc")), "it is not on the shoulder ark:/99999/fk4")
 }
 
 // TestMintedOnce: an ark whose rows are lost is not minted again.

@@ -32,6 +32,7 @@ type Report struct {
 	// Incomplete is why not everything of the submission was ingested, although it has jobs.
 	Incomplete string `json:"incomplete,omitempty"`
 
+	Callback string   `json:"callback,omitempty"` // of the submission, without its secrets
 	Warnings []string `json:"warnings,omitempty"` // of the batch's manifest
 	Counts   Counts   `json:"counts"`
 	Failed   []Job    `json:"failed"`
@@ -152,7 +153,7 @@ type Job struct {
 	State           string   `json:"state"`
 	Cancelled       bool     `json:"cancelled,omitempty"` // it ended because its batch was cancelled
 	Change          Change   `json:"change,omitempty"`    // since an earlier report
-	Source          string   `json:"source,omitempty"`    // redacted
+	Source          string   `json:"source,omitempty"`    // as Payload.Source says
 	ARK             string   `json:"ark,omitempty"`
 	Version         int      `json:"version,omitempty"`
 	NoChange        bool     `json:"noChange,omitempty"`

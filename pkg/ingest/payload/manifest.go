@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -48,6 +49,36 @@ func checkValues(r checkm.Row, wrong func(column, why string)) {
 			wrong(cell.column, err.Error())
 		}
 	}
+}
+
+// ReadList reads a manifest of objects that a batch brings: its rows, and its warnings. refused is why it cannot be the
+// payload of the batch, or "".
+func ReadList(data []byte, b *ingest.Batch, want checkm.Kind,
+	o checkm.Options) (rows []checkm.Row, warnings []string, refused string) {
+	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), o)
+	if why := Rejected(m, problems, err, want); why != "" {
+		return nil, nil, why
+	}
+	if len(rows) > ingest.MaxJobs {
+		return nil, nil, fmt.Sprintf("the manifest lists %d objects; the limit is %d. Split it into "+
+			"several submissions", len(rows), ingest.MaxJobs)
+	}
+	if _, why := Unnamed(rows, b.Mode); why != "" {
+		return nil, nil, why
+	}
+	return rows, Warnings(problems), ""
+}
+
+// Unnamed returns the line of the first row that names no object although the submission is an update, and what to do,
+// or "".
+func Unnamed(rows []checkm.Row, mode string) (line int, why string) {
+	for _, r := range rows {
+		if mode == ingest.ModeUpdate && r.Primary == "" && len(r.Local) == 0 {
+			return r.Line, fmt.Sprintf("line %d of the manifest has no primaryIdentifier and no localIdentifier, "+
+				"but an update needs one of them. Correct it, then submit it again", r.Line)
+		}
+	}
+	return 0, ""
 }
 
 // Rejected returns why a manifest that was read is rejected, or "".

@@ -119,7 +119,7 @@ func CheckPage(p ingest.Payload, start []byte) error {
 	case ingest.TypeContainer:
 		expected = "expected a container"
 	}
-	return fault.New(fault.Unavailable, "%s: received a web page (HTML); %s", fetch.Redact(p.URL), expected)
+	return fault.New(fault.Unavailable, "%s: received a web page (HTML); %s", p.Source(), expected)
 }
 
 // pageText are extensions of names that a file with the text of a web page can have, too.
@@ -165,7 +165,7 @@ func Changed(ctx context.Context, j *ingest.Job, came ocfl.Text) (why string, er
 		return err.Error(), nil
 	case kind != ingest.TypeFile:
 		return fmt.Sprintf("%s: received a payload of the type %s; it was a plain file when its type was detected",
-			fetch.Redact(j.URL), kind), nil
+			j.Payload.Source(), kind), nil
 	}
 
 	return "", nil

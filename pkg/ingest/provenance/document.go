@@ -12,6 +12,7 @@ import (
 
 	"archivist/pkg/formats/premis"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/source"
 	"archivist/pkg/objects/aip"
 )
 
@@ -200,13 +201,15 @@ func (a Archive) events(j *ingest.Job, version premis.Identifier) (events []prem
 func received(j *ingest.Job, add func(e premis.Event, at int64, detail string, args ...any)) {
 	c := j.Unpacked
 	if c == nil {
-		add(transferred(j), j.Fetched,
-			"Files downloaded from the URLs in the submission: %d (%d bytes).", j.Files, j.Bytes)
+		add(transferred(j), j.Fetched, "%s", brought(j))
 		return
 	}
 
-	add(transferred(j), j.Fetched, "The container %s was downloaded from the URL in the submission (%d bytes).",
-		c.Name, c.Bytes)
+	from := "downloaded from the URL in the submission"
+	if source.IsUpload(j.URL) {
+		from = "uploaded by " + j.UploadedBy()
+	}
+	add(transferred(j), j.Fetched, "The container %s was %s (%d bytes).", c.Name, from, c.Bytes)
 	if c.Verified != "" {
 		add(premis.Event{Type: "fixity check"}, j.Fetched, "The depositor's %s of the container was verified.",
 			c.Verified)
@@ -225,6 +228,20 @@ func received(j *ingest.Job, add func(e premis.Event, at int64, detail string, a
 			"the %d files of its payload have the digests in its manifests (%s).%s", b.Version, b.Files,
 			strings.Join(b.Algorithms, ", "), conforms)
 	}
+}
+
+// brought says how the files came that were not in a container.
+func brought(j *ingest.Job) string {
+	switch {
+	case j.Payload.Type == ingest.TypeFile && source.IsUpload(j.URL):
+		return fmt.Sprintf("The file %s was uploaded by %s (%d bytes).", j.Filename, j.UploadedBy(), j.Bytes)
+	case j.Sent == 0:
+		return fmt.Sprintf("Files downloaded from the URLs in the submission: %d (%d bytes).", j.Files, j.Bytes)
+	case j.Sent == j.Files:
+		return fmt.Sprintf("Files uploaded by %s: %d (%d bytes).", j.UploadedBy(), j.Files, j.Bytes)
+	}
+	return fmt.Sprintf("Files uploaded by %s: %d. Files downloaded from the URLs in the submission: %d. They have "+
+		"%d bytes in all.", j.UploadedBy(), j.Sent, j.Files-j.Sent, j.Bytes)
 }
 
 // unpacked says what a container was, and what became of it.

@@ -116,6 +116,44 @@ func TestTerms(t *testing.T) {
 	}
 }
 
+// TestTransfers: the event of the transfer says how the files came: who uploaded them, or that they were downloaded.
+func TestTransfers(t *testing.T) {
+	url := "upload://01M7ZBMEYHBB62YP6RY21T1GQ7/" + strings.Repeat("0", 64)
+	box := ingest.Container{Name: "box.zip", Bytes: 7}
+	uploaded := func(kind, by string) ingest.Payload {
+		return ingest.Payload{Type: kind, Uploader: by, URL: url, Filename: "a.txt"}
+	}
+	const ann = "4711 (Ada)"
+	for says, job := range map[string]ingest.Job{
+		"Files downloaded from the URLs in the submission: 2 (12 bytes).": {
+			Payload: ingest.Payload{Type: ingest.TypeObjectManifest}},
+		"Files uploaded by 4711 (Ada): 2 (12 bytes).": {Sent: 2,
+			Payload: uploaded(ingest.TypeObjectManifest, ann)},
+		"Files uploaded by 4711 (Ada): 1. Files downloaded from the URLs in the submission: 1. " +
+			"They have 12 bytes in all.": {Sent: 1,
+			Payload: uploaded(ingest.TypeObjectManifest, ann)},
+		"The file a.txt was uploaded by 4711 (Ada) (12 bytes).": {Sent: 1,
+			Payload: uploaded(ingest.TypeFile, ann)},
+		// Of an earlier release, which did not keep who that was.
+		"The file a.txt was uploaded by the depositor (12 bytes).": {Sent: 1,
+			Payload: uploaded(ingest.TypeFile, "")},
+		"The container box.zip was uploaded by 4711 (Ada) (7 bytes).": {Unpacked: &box,
+			Payload: uploaded(ingest.TypeContainer, ann)},
+		"The container box.zip was downloaded from the URL in the submission (7 bytes).": {
+			Unpacked: &box,
+			Payload:  ingest.Payload{Type: ingest.TypeContainer, URL: "https://example.org/b.zip"}},
+	} {
+		job.ID, job.Primary, job.Files, job.Bytes, job.Fetched = "B-00001", ark, 2, 12, 1_800_000_000_000
+		var doc bytes.Buffer
+		if err := archive.Document(&doc, &job, 1, files); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(doc.String(), ">"+says+"<") {
+			t.Errorf("%q is not in the document:\n%s", says, &doc)
+		}
+	}
+}
+
 // TestOriginators: who calculated each digest of a file first.
 func TestOriginators(t *testing.T) {
 	for given, want := range map[string]string{

@@ -114,6 +114,37 @@ func TestRowsAtTheCap(t *testing.T) {
 	rows("requeue from the beginning", func() { b.requeue(ingest.JobID(batch, 2)) })
 }
 
+// TestFullChunk: as many jobs as fit make a batch in one transaction with all that this adds: the batch, its counts,
+// its event, its mail, and what lists it, also under the message of a try that failed. Rows that cannot be ingested do,
+// too; each is listed under its message.
+func TestFullChunk(t *testing.T) {
+	b, rows := counting(t)
+	b.q.Compose = (&post{to: []string{"a@example.org"}}).compose
+	for ids := range ingest.MaxLocalIDs + 2 {
+		jobs := make([]ingest.Job, 60)
+		for i := range jobs {
+			jobs[i] = ingest.Job{Collection: "c", Submitter: "me", LocalIDs: many(ids)}
+		}
+		n := queue.Chunk(jobs)
+		rows(fmt.Sprintf("%d jobs with %d local ids", n, ids), func() {
+			in := ingest.Batch{Collection: "c", Submitter: "me", Mode: "add"}
+			row, err := b.q.Submit(t.Context(), in, "", nil, "me")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := b.last()
+			keep := b.handle(m, func(context.Context, *queue.Claim) (ingest.Result, error) {
+				return ingest.Result{}, errors.New("the disk is full")
+			})
+			b.now = b.now.Add(keep)
+			b.handle(m, unpackAll(jobs[:n]))
+			if c, err := b.q.Counts(t.Context(), row.Batch.ID); err != nil || c.Sum() != int64(n) {
+				t.Errorf("%d jobs with %d local ids: %+v, %v", n, ids, c, err)
+			}
+		})
+	}
+}
+
 func TestSubmitRefusesBadIdentifiers(t *testing.T) {
 	b := newBench(t)
 	for name, in := range map[string]ingest.Batch{

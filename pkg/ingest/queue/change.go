@@ -110,26 +110,29 @@ func (q *Queue) release(row common, by origin, same bool) {
 }
 
 // writeJob puts a job's row into the transaction with the content of next, at its place in
-// the indexes, on the condition that it was not written since row was read. row becomes
+// the indexes, on the condition that it was not written since row was read, and the rows that list it. row becomes
 // next after the commit has succeeded.
 func (q *Queue) writeJob(tx *table.Tx, row *Job, next Job) {
 	next.Place()
 	put(tx, &next, next.Rev)
+	var was []table.Row
+	if row.Rev > 0 {
+		was = Listed(&row.Job)
+	}
+	tx.Follow(next.Job.ID, was, Listed(&next.Job))
 	tx.OnCommit(func() { *row = next })
 }
 
 // Place puts the row at its places in the indexes.
 func (row *Job) Place() {
 	row.Head.WorkPK, row.Head.WorkSK = row.Job.WorkKey()
-	row.Head.ListPK, row.Head.ListSK = "jobs#"+row.Collection,
-		fmt.Sprintf("%013d#%s", row.Created, row.Job.ID)
+	row.Head.ListPK, row.Head.ListSK = "jobs#"+row.Collection, placeOf(row.Created, row.Job.ID)
 }
 
 // Place puts the row at its places in the indexes.
 func (row *Batch) Place() {
 	row.Head.WorkPK, row.Head.WorkSK = row.Batch.WorkKey()
-	row.Head.ListPK, row.Head.ListSK = "batches#"+row.Collection,
-		fmt.Sprintf("%013d#%s", row.Created, row.Batch.ID)
+	row.Head.ListPK, row.Head.ListSK = "batches#"+row.Collection, placeOf(row.Created, row.Batch.ID)
 }
 
 // putBatch puts a batch's change to next into tx, with an event if by names one. The lease
@@ -188,6 +191,11 @@ func (q *Queue) putBatch(tx *table.Tx, row *Batch, next ingest.Batch, missing mi
 func (q *Queue) writeBatch(tx *table.Tx, row *Batch, next Batch) {
 	next.Place()
 	put(tx, &next, next.Rev)
+	var was []table.Row
+	if row.Rev > 0 {
+		was = listedBatch(&row.Batch)
+	}
+	tx.Follow(next.Batch.ID, was, listedBatch(&next.Batch))
 	tx.OnCommit(func() { *row = next })
 }
 

@@ -128,5 +128,8 @@ func (q *Queue) giveUp(b ingest.Batch, reason string) ingest.Batch {
 		b.Incomplete = reason
 		return q.seal(b)
 	}
+	if b.Unpacked == 0 {
+		b.Callback = fetch.Redact(b.Callback) // no job is notified
+	}
 	return q.Rules.EnterBatch(b, ingest.BatchFailed, q.Now())
 }

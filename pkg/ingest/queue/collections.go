@@ -4,7 +4,10 @@ import (
 	"context"
 	"sync"
 
+	"archivist/pkg/events/event"
+	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/nearest"
 	"archivist/pkg/kernel/table"
 )
 
@@ -41,6 +44,54 @@ func (q *Queue) name(ctx context.Context, collection string) error {
 
 	q.names().Store(collection, true)
 	return nil
+}
+
+// Used reports whether a collection was ever used: a submission has named it, or it has a profile. It reads at most
+// three rows.
+func (q *Queue) Used(ctx context.Context, collection string) (bool, error) {
+	for _, key := range []table.Key{collectionKey(collection),
+		event.Subject{Type: event.Collection, ID: collection}.Key()} {
+		var row table.Head
+		err := q.Table.Get(ctx, key, &row)
+		if !fault.Is(err, fault.NotFound) {
+			return err == nil, err
+		}
+	}
+	return q.hasBatches(ctx, collection) // earlier versions did not note it
+}
+
+// Limits of the names that a misspelt one is compared with, and of those that are shown.
+const (
+	nearMisses   = 2 // characters
+	nearShown    = 5
+	nearCompared = 20 // pages of the list of collections
+)
+
+// Near are the collections whose names are nearly that of another one.
+func (q *Queue) Near(ctx context.Context, name string) (near []string, err error) {
+	for after, page := "", 0; page < nearCompared; page++ {
+		names, err := q.Collections(ctx, after)
+		if err != nil || len(names) == 0 {
+			return near, err
+		}
+		near = append(near, nearest.Within(nearMisses, name, names)...)
+		if len(near) >= nearShown {
+			return near[:nearShown], nil
+		}
+		after = names[len(names)-1]
+	}
+	return near, nil
+}
+
+// warnOfName adds a warning if a collection was never used: its name may be misspelt. It is no reason to refuse,
+// since a hold can begin before the first submission.
+func (q *Queue) warnOfName(ctx context.Context, name string, warnings []string) ([]string, error) {
+	used, err := q.Used(ctx, name)
+	if used || err != nil {
+		return warnings, err
+	}
+	near, err := q.Near(ctx, name)
+	return append(warnings, ingest.Unused(name, near)+"; archivist collection list names those that there are"), err
 }
 
 // names is the memory of a process; without one each submission reads the row.

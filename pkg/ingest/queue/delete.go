@@ -16,12 +16,11 @@ func decideDelete(ctx context.Context, q *Queue, row *Job,
 	a ingest.Action) (d decision, err error) {
 	job := row.Job
 	d.next = job
-	switch job.State {
-	case ingest.Deleted:
+	switch {
+	case job.State == ingest.Deleted:
 		d.unchanged, d.summary = true, fmt.Sprintf("job %s is already Deleted", job.ID)
 		return d, nil
-	case ingest.Failed, ingest.Held:
-	default:
+	case !job.Allows(ingest.ActDelete):
 		return d, cannot(a, string(job.State), "Failed or Held", job.State.Becomes(),
 			insteadOfDelete(job.State))
 	}

@@ -387,7 +387,7 @@ func (b *bench) refused2(t *testing.T, words, batch string) {
 // work files; what one of them has stored is recorded. The events stay.
 func TestDeleteBatch(t *testing.T) {
 	b := newBench(t)
-	const jobs = 60 // more than go in one transaction
+	const jobs = 100 // more than go in one transaction
 	b.q.Settings.MaxInFlight = 100
 	var none error
 	done := b.records(&none)
@@ -405,7 +405,7 @@ func TestDeleteBatch(t *testing.T) {
 	b.grant(files)
 	b.did(ingest.ActDelete, gone, queuetest.Confirmed)
 
-	b.refuses(fault.Conflict, "is Failed with 59 failed jobs|confirm", ingest.ActDelete, batch)
+	b.refuses(fault.Conflict, "is Failed with 99 failed jobs|confirm", ingest.ActDelete, batch)
 	out := b.did(ingest.ActDelete, batch, queuetest.Confirmed)
 	if row := b.batch(batch); out.To != "Deleted" || row.State != ingest.BatchDeleted || row.Removal.Actor != "me" {
 		t.Errorf("%+v, the batch is %+v", out, row)

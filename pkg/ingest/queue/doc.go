@@ -19,12 +19,14 @@
 //	SLOT, SPACE        {job}                a slot, and the work space of a job
 //	LOCK#{name}        LOCK                 the job that owns a lock
 //	LOCK#{name}        WAITS#{job}          a place in the line for it
+//	NAMED#{what}       {created}#{id}       a job or batch under its state, its submitter, a local id …
 //	HOLD               queue, batch#{id} …  a pause or a hold
 //	MAIL#{batch}       {kind}#{exec}        a pending mail
 //	OPERATION#{id}     OPERATION            a bulk operation, with REFUSED# and FINDING# rows
 //	ACT#{request}      {target}             the receipt of an action, or of an operation's item
 //	KEY#{digest}       KEY                  an Idempotency-Key
-//	LEASE#clock        SWEEP                when the last sweep began
+//	LEASE#clock        SWEEP                when the last sweep began, and whether lists of all are whole
+//	LEASE#clock        HOURS                the most that waited and ran in each of the last hours
 //
 // Who calls what:
 //

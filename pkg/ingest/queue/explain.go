@@ -9,6 +9,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/kernel/source"
 )
 
 // ExplainJob explains what a job waits for, from its own row and the rows that it needs. A missing
@@ -230,6 +231,9 @@ func payload(j *ingest.Job) string {
 		return ingest.Number(j.Files) + " files"
 	}
 
+	if source.IsUpload(j.URL) {
+		return j.Payload.Source()
+	}
 	url := fetch.Redact(j.URL)
 	host := fetch.Host(url)
 	name := cmp.Or(j.Filename,

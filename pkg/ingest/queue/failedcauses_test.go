@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
@@ -43,6 +44,42 @@ func TestCausesOfFailedBatch(t *testing.T) {
 	for _, text := range want {
 		if err != nil || !strings.Contains(said(x), text) {
 			t.Errorf("%q is not in %q, %v", text, said(x), err)
+		}
+	}
+}
+
+// TestFailuresAreBounded: all jobs that have failed recently are counted, and the causes are those of the newest.
+func TestFailuresAreBounded(t *testing.T) {
+	b := newTwinBench(t)
+	batch := b.submit(150, "")
+	began := b.now
+	for n := range 150 {
+		b.now = began.Add(time.Duration(n) * time.Second)
+		cause := "an old cause"
+		if n >= 50 {
+			cause = "a new cause"
+		}
+		b.edit(ingest.JobID(batch, n+1), func(row *queue.Job) {
+			row.Job = b.q.Rules.Failed(row.Job, cause, true, b.now)
+		})
+	}
+	for _, c := range []struct {
+		since        time.Time
+		jobs, looked int
+		causes       string
+	}{
+		{began, 150, 100, "100 a new cause"},
+		{began.Add(50 * time.Second), 100, 100, "100 a new cause"},
+		{began.Add(147 * time.Second), 3, 3, "3 a new cause"},
+		{b.now.Add(time.Second), 0, 0, ""},
+	} {
+		causes, jobs, looked, cut, err := b.q.Failures(t.Context(), c.since)
+		var says []string
+		for _, c := range causes {
+			says = append(says, fmt.Sprint(c.Jobs, " ", c.First.Message))
+		}
+		if err != nil || cut || jobs != c.jobs || looked != c.looked || strings.Join(says, ", ") != c.causes {
+			t.Errorf("since %s: %d jobs, %d looked at, %q, %v, %v", c.since, jobs, looked, says, cut, err)
 		}
 	}
 }

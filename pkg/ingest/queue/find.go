@@ -1,56 +1,29 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
 
-// Find selects jobs or batches, and a page of their list. A field that is empty selects all.
-type Find struct {
-	// Collections are those whose jobs or batches are entry: a list of all is merged of their lists.
-	Collections []string
-	State       string
-	Submitter   string // exactly
-	LocalID     string // exactly one of its local ids
-	ARK         string // in canonical form
-	Message     string // a part of it, in any case of letters
-	// After and Before limit when it was created, in milliseconds since 1970: from After on, and before Before.
-	After, Before int64
-	Cursor        string
-	// Until is when the search ends at the latest. The page is short then, and its cursor goes on from there.
-	Until time.Time
-}
-
 // FindPage is the number of items of a page of a list that is found. A page has fewer only if it is the last one, or
 // if the search ended before: it took too long, or had read too many rows.
 const FindPage = 50
 
-// mostFound is the number of rows that the search for one page reads at most.
+// mostFound is the number of entries that the search for one page reads at most. A row counts as ten.
 const mostFound = 100_000
 
-// entry is a row as the index "list" shows it.
-type entry struct {
-	table.Head
-	ID         string            `dynamo:"id"`
-	State      ingest.State      `dynamo:"job_state"`
-	BatchState ingest.BatchState `dynamo:"batch_state"`
-}
+// placed is a cursor: a place in the lists of the collections.
+var placed = regexp.MustCompile(`^[0-9]{13}\.[0-9A-Za-z-]+$`)
 
-// The two kinds of cursors: a place in the lists of the collections, and the id of a job.
-var (
-	placed = regexp.MustCompile(`^[0-9]{13}\.[0-9A-Za-z-]+$`)
-	jobID  = regexp.MustCompile(`^[0-9A-Za-z]+-[0-9]+$`)
-)
-
-// cursorAt is the cursor after a place in the index "list". It needs no escapes in a URL.
+// cursorAt is the cursor after a place. It needs no escapes in a URL.
 func cursorAt(place string) string { return strings.Replace(place, "#", ".", 1) }
 
 // badPlace is the error for a cursor that is not one of this list.
@@ -63,34 +36,33 @@ func badPlace(cursor string) error {
 type search[T any] struct {
 	q *Queue
 	Find
-	partition string // the partitions of the index "list", without the collection
-	key       func(id string) table.Key
-	state     func(entry) string
-	wanted    func(*T) bool
+	of     string // namedJob or namedBatch
+	index  string // the beginning of the names of the collections' lists in the index "list"
+	key    func(id string) table.Key
+	wanted func(*T) bool
 
 	left  []*listing // the lists that have not ended
-	read  int        // rows
+	read  int        // entries
 	ended bool       // the search, not the list
 }
 
-// listing is what is left of the list of a collection: what was read of it, and the query for what follows.
-type listing struct {
-	query table.Query
-	found []entry
-	last  bool // nothing follows
-}
-
-// merged finds the page in the lists of the collections: each is in the order of its places, which are unique, and so
-// are all together.
+// merged finds the page in the lists that have all that may be wanted: each is in the order of its places, which are
+// unique, and so are all together.
 func (s *search[T]) merged(ctx context.Context) (page Page[T], err error) {
 	if s.Cursor != "" && !placed.MatchString(s.Cursor) {
 		return page, badPlace(s.Cursor)
 	}
 
-	at := strings.Replace(s.Cursor, ".", "#", 1)
-	s.open(at)
-	for {
-		some, last, err := s.next(ctx, at, FindPage-len(page.Items))
+	lists, err := s.lists(ctx)
+	if err != nil {
+		return page, err
+	}
+	s.open(lists, strings.Replace(s.Cursor, ".", "#", 1))
+	for more, most := true, table.MaxGets; more; most = mostRows {
+		if s.LocalID+s.ARK == "" { // the entries tell all: most of their rows are wanted
+			most = FindPage - len(page.Items)
+		}
+		some, to, err := s.next(ctx, most)
 		if err != nil {
 			return page, err
 		}
@@ -99,32 +71,63 @@ func (s *search[T]) merged(ctx context.Context) (page Page[T], err error) {
 			return page, err
 		}
 
-		for i, row := range rows {
-			if row == nil || !s.wanted(row) {
-				continue
-			}
-			page.Items = append(page.Items, *row)
-			if len(page.Items) == FindPage {
-				if i+1 < len(some) || s.more() {
-					page.Cursor = cursorAt(some[i].ListSK)
-				}
-				return page, nil
-			}
-		}
-
-		at = last
-		switch {
-		case s.ended:
-			page.Cursor = cursorAt(at)
-			return page, nil
-		case !s.more():
+		if s.filled(&page, some, rows) {
 			return page, nil
 		}
+		if s.ended {
+			page.Cursor = cursorAt(to)
+			return page, nil
+		}
+		more = len(some) > 0
 	}
+	return page, nil
 }
 
-// open makes the lists of the collections, from after a place on.
-func (s *search[T]) open(after string) {
+// filled adds the rows that are wanted to a page, and reports whether it is full. some are the places of the rows.
+func (s *search[T]) filled(page *Page[T], some []entry, rows []*T) bool {
+	for i, row := range rows {
+		if row == nil || !s.wanted(row) {
+			continue
+		}
+		page.Items = append(page.Items, *row)
+		if len(page.Items) == FindPage {
+			if i+1 < len(some) || len(s.left) > 0 {
+				page.Cursor = cursorAt(some[i].ListSK)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// mostRows is the number of rows that are read at once where the first ones were not wanted.
+const mostRows = 4 * table.MaxGets
+
+// lists are the lists in which is what may be wanted.
+func (s *search[T]) lists(ctx context.Context) ([]listing, error) {
+	if l := s.named(); len(l) > 0 {
+		return []listing{l}, nil
+	}
+	if s.Collections != nil && !passing(s.of, s.State) {
+		return s.ofCollections(s.of, s.index, s.Collections), nil
+	}
+
+	whole, err := s.q.whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if whole {
+		return s.ofAll(s.of), nil
+	}
+	names := s.Collections
+	if names == nil {
+		names, err = s.Names(ctx)
+	}
+	return s.ofCollections(s.of, s.index, names), err
+}
+
+// open begins the lists after a place.
+func (s *search[T]) open(lists []listing, after string) {
 	to := ":" // greater than every digit
 	if s.Before > 0 {
 		to = fmt.Sprintf("%013d", s.Before)
@@ -134,93 +137,74 @@ func (s *search[T]) open(after string) {
 	}
 
 	// A list of many collections takes few of each.
-	first := max(10, min(FindPage+1, 2*FindPage/max(1, len(s.Collections))))
-	for _, name := range s.Collections {
-		s.left = append(s.left, &listing{query: table.Query{Index: "list", PK: s.partition + name,
-			From: fmt.Sprintf("%013d", s.After), To: to, Desc: true, Limit: first}})
-	}
-}
-
-// more reports whether the lists have more.
-func (s *search[T]) more() bool {
-	s.left = slices.DeleteFunc(s.left, func(l *listing) bool { return l.last && len(l.found) == 0 })
-	return len(s.left) > 0
-}
-
-// next returns the next entries, of which some may be wanted, and the place of the last that was looked at; at, if
-// there was none. If rows are not needed to tell, it returns no more than a page still has room for.
-func (s *search[T]) next(ctx context.Context, at string, room int) (some []entry, last string, err error) {
-	most := room
-	if s.byRow() {
-		most = table.MaxGets
-	}
-
-	for last = at; len(some) < most && s.more(); {
-		missing, err := s.fill(ctx)
-		if err != nil || s.ended {
-			return some, last, err
+	first := max(10, min(FindPage+1, 2*FindPage/max(1, len(lists))))
+	for _, l := range lists {
+		for _, p := range l {
+			p.seen, p.query.From, p.query.To = to, fmt.Sprintf("%013d", s.After), to
+			p.query.Desc, p.query.Limit = true, cmp.Or(p.first, first)
 		}
-		if missing || !s.more() {
-			continue
+		s.left = append(s.left, &l)
+	}
+}
+
+// next returns the next entries, at most so many, of which some may be wanted. If the search has ended, all before the
+// place was looked at.
+func (s *search[T]) next(ctx context.Context, most int) (some []entry, place string, err error) {
+	for len(some) < most {
+		s.left = slices.DeleteFunc(s.left, func(l *listing) bool { return !l.settle() })
+		if len(s.left) == 0 {
+			return some, "", nil
 		}
 
 		from := slices.MaxFunc(s.left, func(a, b *listing) int {
-			return strings.Compare(a.head(), b.head())
+			return strings.Compare(a.at(), b.at())
 		})
-		next := from.found[0]
-		from.found, last = from.found[1:], next.ListSK
-		if s.State == "" || s.State == s.state(next) {
-			some = append(some, next)
+		if p := (*from)[0]; from.ready() {
+			some = append(some, p.found[0])
+			for _, p := range *from {
+				p.found = p.found[1:]
+			}
+			continue
+		}
+		if s.over() && strings.Contains(from.at(), "#") {
+			s.ended = true
+			return some, from.at(), nil
+		}
+		if err := s.fill(ctx); err != nil {
+			return some, "", err
 		}
 	}
-	return some, last, nil
+	s.left = slices.DeleteFunc(s.left, func(l *listing) bool { return !l.settle() })
+	return some, "", nil
 }
 
-// head is the place of the first entry of a list that was read.
-func (l *listing) head() string { return l.found[0].ListSK }
+// over reports whether the search has taken too long. It reads something first.
+func (s *search[T]) over() bool {
+	return s.read > 0 && (s.read >= mostFound || !s.q.Now().Before(s.Until))
+}
 
-// mostListed is the number of entries of a list that are read at once.
-const mostListed = 1000
-
-// fill reads what follows of each list of which nothing is left, or ends the search if it has taken too long. It
-// reports whether a list still has nothing, and has not ended.
-func (s *search[T]) fill(ctx context.Context) (missing bool, err error) {
-	var empty []*listing
+// fill reads what follows of each strand of which nothing is left.
+func (s *search[T]) fill(ctx context.Context) error {
+	var empty []*strand
 	for _, l := range s.left {
-		if len(l.found) == 0 {
-			empty = append(empty, l)
+		to := l.first()
+		for _, p := range *l {
+			if len(p.found) == 0 {
+				p.skip(to)
+				empty = append(empty, p)
+			}
 		}
 	}
-	if len(empty) == 0 {
-		return false, nil
-	}
 
-	if s.read > 0 && (s.read >= mostFound || !s.q.Now().Before(s.Until)) {
-		s.ended = true
-		return false, nil
-	}
-
-	err = together(ctx, len(empty), func(ctx context.Context, i int) error {
-		return empty[i].fill(ctx, s.q.Table)
-	})
-	for _, l := range empty {
-		s.read += len(l.found) + 1
-		missing = missing || len(l.found) == 0 && !l.last
-	}
-	return missing, err
-}
-
-// fill reads what follows of a list, more each time.
-func (l *listing) fill(ctx context.Context, t *table.Table) error {
-	next, err := t.Page(ctx, l.query, &l.found)
-	if err != nil {
+	counts := make([]int, len(empty))
+	err := together(ctx, len(empty), func(ctx context.Context, i int) (err error) {
+		counts[i], err = empty[i].fill(ctx, s.q.Table)
 		return err
+	})
+	for _, n := range counts {
+		s.read += n + 1
 	}
-	l.query.Cursor, l.last = next, next == ""
-	l.query.Limit = min(4*l.query.Limit, mostListed)
-	// A range includes its ends.
-	l.found = slices.DeleteFunc(l.found, func(e entry) bool { return e.ListSK == l.query.To })
-	return nil
+	return err
 }
 
 // rows reads the rows of entries, in their order. One is nil that was removed meanwhile.
@@ -229,6 +213,7 @@ func (s *search[T]) rows(ctx context.Context, some []entry) ([]*T, error) {
 	for i, e := range some {
 		ids[i] = e.ID
 	}
+	s.read += 10 * len(ids)
 	return readRows[T](ctx, s.q.Table, ids, s.key)
 }
 
@@ -239,45 +224,27 @@ func readRows[T any](ctx context.Context, t *table.Table, ids []string,
 	for i, id := range ids {
 		keys[i] = key(id)
 	}
-	found, err := t.Many(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
 
 	rows := make([]*T, len(ids))
-	for i, k := range keys {
-		raw, there := found[k]
-		if !there {
-			continue
+	parts := (len(ids) + table.MaxGets - 1) / table.MaxGets
+	return rows, together(ctx, parts, func(ctx context.Context, part int) error {
+		from := part * table.MaxGets
+		some := keys[from:min(from+table.MaxGets, len(keys))]
+		found, err := t.Many(ctx, some)
+		if err != nil {
+			return err
 		}
-		rows[i] = new(T)
-		if err := raw.Decode(rows[i]); err != nil {
-			return nil, err
+
+		for i, k := range some {
+			raw, there := found[k]
+			if !there {
+				continue
+			}
+			rows[from+i] = new(T)
+			if err := raw.Decode(rows[from+i]); err != nil {
+				return err
+			}
 		}
-	}
-	return rows, nil
+		return nil
+	})
 }
-
-// job reports whether a job is wanted. The index only finds it.
-func (f *Find) job(j *ingest.Job) bool {
-	return (f.State == "" || f.State == string(j.State)) &&
-		slices.Contains(f.Collections, j.Collection) &&
-		f.common(j.Submitter, j.Primary, j.LocalIDs, j.Message, j.Created)
-}
-
-// batch is job for a batch.
-func (f *Find) batch(b *ingest.Batch) bool {
-	return (f.State == "" || f.State == string(b.State)) &&
-		slices.Contains(f.Collections, b.Collection) &&
-		f.common(b.Submitter, b.Primary, b.LocalIDs, b.Message, b.Created)
-}
-
-func (f *Find) common(submitter, ark string, localIDs []string, message string, created int64) bool {
-	return (f.Submitter == "" || f.Submitter == submitter) && (f.ARK == "" || f.ARK == ark) &&
-		(f.LocalID == "" || slices.Contains(localIDs, f.LocalID)) &&
-		strings.Contains(strings.ToLower(message), strings.ToLower(f.Message)) &&
-		created >= f.After && (f.Before == 0 || created < f.Before)
-}
-
-// byRow reports whether only the rows tell what is wanted.
-func (f *Find) byRow() bool { return f.Submitter+f.ARK+f.LocalID+f.Message != "" }

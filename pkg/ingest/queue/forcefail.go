@@ -15,7 +15,7 @@ func decideFail(ctx context.Context, q *Queue, row *Job, a ingest.Action) (d dec
 		return d, nil
 	}
 
-	if err := ingest.CheckJob(row.State, ingest.Failed); err != nil {
+	if !row.Allows(ingest.ActFail) {
 		return d, cannot(a, string(row.State), "a state from Estimating to Notify",
 			row.State.Becomes(),
 			"A job that has not started can be held, and then deleted")

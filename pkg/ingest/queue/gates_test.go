@@ -35,6 +35,7 @@ func (b *bench) overfill(id string, n int) {
 			b.Fatal(err)
 		}
 	}
+	row.Created = 0 // it is in no list: else the transaction in which it fails would have more rows than that of a gate
 	tx := b.q.Table.Begin(b.q.NewID())
 	tx.Save(row)
 	if err := tx.Commit(b.Context()); err != nil {
@@ -46,7 +47,7 @@ func (b *bench) overfill(id string, n int) {
 // least does not block the others.
 func TestOneJobsErrorAtTheGate(t *testing.T) {
 	for ids, want := range map[int]ingest.State{
-		96:  ingest.Failed,       // too many for the locks, few enough to leave their lines
+		95:  ingest.Failed,       // too many for the locks, few enough to leave their lines
 		120: ingest.Provisioning, // too many for any transaction
 	} {
 		b := newBench(t)

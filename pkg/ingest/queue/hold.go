@@ -194,12 +194,6 @@ func (h *Hold) require(tx *table.Tx) error {
 	return nil
 }
 
-// lifts reports whether an action ends a hold or a pause.
-func lifts(a ingest.Action) bool {
-	return a.Name == ingest.ActRelease ||
-		a.Name == ingest.ActResume
-}
-
 // changed is the row of a hold after an action has placed or changed it. A row whose hold has
 // ended is replaced.
 func (h *Hold) changed(a ingest.Action, now time.Time) *Hold {
@@ -225,7 +219,7 @@ func (h *Hold) changed(a ingest.Action, now time.Time) *Hold {
 // putHold puts the row of a hold into tx, or removes it, and revokes the scheduler's lease. Both
 // have the revision of the row that was read as their condition.
 func (q *Queue) putHold(ctx context.Context, tx *table.Tx, row *Hold, a ingest.Action) error {
-	if next := row.changed(a, q.Now()); lifts(a) {
+	if next := row.changed(a, q.Now()); a.Name.Lifts() {
 		tx.Remove(next)
 	} else {
 		put(tx, next, next.Rev)

@@ -405,7 +405,7 @@ func TestHoldOfUnknownCollection(t *testing.T) {
 	}
 	for name, warns := range map[string]bool{"c": false, "atlas": false, "dialy": true} {
 		out := b.do(ingest.ActHold, known(name))
-		if got := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], "nothing was submitted"); got != warns {
+		if got := len(out.Warnings) == 1 && strings.Contains(out.Warnings[0], "has never been used"); got != warns {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}

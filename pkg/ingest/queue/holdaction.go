@@ -46,7 +46,7 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action,
 		to := planHold(row.active(q.Now()), a)
 		switch {
 		case to.unchanged:
-		case lifts(a):
+		case a.Name.Lifts():
 			to.offers, err = q.offerRelease(ctx, a.Target)
 		case a.Target.Kind == ingest.TargetCollection:
 			to.warnings, err = q.warnOfName(ctx, a.Target.ID, to.warnings)
@@ -62,22 +62,6 @@ func (d Admin) actOnHold(ctx context.Context, a ingest.Action,
 	})
 }
 
-// warnOfName adds a warning if a collection has neither a batch nor a profile: its name may be misspelt. It is no
-// reason to refuse, since a hold can begin before the first submission.
-func (q *Queue) warnOfName(ctx context.Context, name string, warnings []string) ([]string, error) {
-	if any, err := q.hasBatches(ctx, name); err != nil || any {
-		return warnings, err
-	}
-
-	var profile table.Head
-	err := q.Table.Get(ctx, event.Subject{Type: event.Collection, ID: name}.Key(), &profile)
-	if !fault.Is(err, fault.NotFound) {
-		return warnings, err
-	}
-	return append(warnings, fmt.Sprintf("nothing was submitted to the collection %s yet, and it has no profile; is "+
-		"its name right? archivist collection list names those that there are", name)), nil
-}
-
 // planHold decides what an action does, if row is the active hold of its target. The same hold
 // again, with the same end, changes nothing, whatever its reason.
 func planHold(row *Hold, a ingest.Action) plan {
@@ -87,9 +71,9 @@ func planHold(row *Hold, a ingest.Action) plan {
 	}
 
 	switch {
-	case lifts(a) && row == nil:
+	case a.Name.Lifts() && row == nil:
 		return plan{unchanged: true, summary: name + " is not " + state}
-	case lifts(a):
+	case a.Name.Lifts():
 		return plan{summary: name + " is no longer " + state}
 	case row == nil:
 		return plan{summary: fmt.Sprintf("%s is %s%s", name, state, until(a.Until))}
@@ -118,7 +102,7 @@ func until(ms int64) string {
 func (q *Queue) holdEvent(a ingest.Action) event.New {
 	types, detail := holdEvents[a.Target.Kind], HoldChange{Reason: a.Reason}
 	e := event.New{Type: types[0], Time: q.Now().UnixMilli(), Actor: a.Actor}
-	if lifts(a) {
+	if a.Name.Lifts() {
 		e.Type = types[1]
 	} else if a.Until != 0 {
 		detail.Until = ingest.Timestamp(a.Until)
@@ -149,7 +133,7 @@ func (q *Queue) recordHold(ctx context.Context, tx *table.Tx, row *Hold, a inges
 	component string) error {
 	e := q.holdEvent(a)
 	e.Component, e.Before = component, propertiesOfHold(row)
-	if !lifts(a) {
+	if !a.Name.Lifts() {
 		e.After = propertiesOfHold(row.changed(a, q.Now()))
 	}
 

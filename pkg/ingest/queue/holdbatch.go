@@ -3,21 +3,17 @@ package queue
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/table"
 )
-
-// holdable are the states in which a batch can be held.
-var holdable = []ingest.BatchState{ingest.BatchPending, ingest.BatchHeld, ingest.BatchProcessing}
 
 // decideHoldBatch holds a batch: one without jobs becomes Held, and of another one the
 // jobs that have not started become Held at gate 1.
 func decideHoldBatch(ctx context.Context, q *Queue, row *Batch,
 	a ingest.Action) (d batchDecision, err error) {
 	d.next = row.Batch
-	if !slices.Contains(holdable, row.State) {
+	if !row.State.Holdable() {
 		return d, cannot(a, string(row.State), "Pending, Held or Processing", row.State.Becomes(),
 			noHold(false))
 	}
@@ -99,7 +95,7 @@ func decideReleaseBatch(ctx context.Context, q *Queue, row *Batch,
 
 // notHeld is the end of a release of a batch that is not on hold.
 func (d *batchDecision) notHeld(row *Batch, a ingest.Action) error {
-	if !slices.Contains(holdable, row.State) {
+	if !row.State.Holdable() {
 		return cannot(a, string(row.State), "Held", row.State.Becomes(), "It is not on hold")
 	}
 	d.unchanged, d.summary = true, fmt.Sprintf("batch %s is not on hold", row.Batch.ID)

@@ -71,7 +71,7 @@ func decideRelease(ctx context.Context, q *Queue, row *Job,
 	case row.State == ingest.Pending:
 		d.unchanged, d.summary = true, fmt.Sprintf("job %s is not on hold", row.Job.ID)
 		return d, nil
-	case row.State != ingest.Held:
+	case !row.Allows(ingest.ActRelease):
 		return d, cannot(a, string(row.State), "Held", row.State.Becomes(), "It is not on hold")
 	}
 

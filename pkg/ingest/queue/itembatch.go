@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/kernel/table"
 )
 
@@ -130,6 +131,7 @@ func (q *Queue) reported(ctx context.Context,
 	if !c.uncompleted && next.Incomplete == "" && counts.Failed == 0 && counts.Open() == 0 &&
 		!cutShort(&next, counts) {
 		to = ingest.BatchCompleted
+		next.Callback = fetch.Redact(next.Callback) // no job is notified any more
 		// A job that is requeued, or fails, since the counts were read makes the commit a Stale.
 		more = append(more, func(tx *table.Tx) error {
 			tx.Require(countKey(next.ID), "n_failed = ? AND n_processing = ? AND n_held = ?", 0, 0, 0)

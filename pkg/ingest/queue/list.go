@@ -32,7 +32,11 @@ func (q *Queue) Jobs(ctx context.Context, batch string, after int) ([]Job, error
 	for i := range ids {
 		ids[i] = ingest.JobID(batch, after+1+i)
 	}
-	return readAll(ctx, ids, q.Job)
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rows, err := readRows[Job](ctx, q.Table, ids, jobKey)
+	return present(rows), err
 }
 
 // hasBatches reports whether there are batches of a collection.
@@ -97,13 +101,18 @@ func readAll[T any](ctx context.Context, ids []string,
 		return nil, err
 	}
 
+	return present(rows), nil
+}
+
+// present are the rows without those that are missing.
+func present[T any](rows []*T) []T {
 	out := make([]T, 0, len(rows))
 	for _, row := range rows {
 		if row != nil {
 			out = append(out, *row)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Events lists the events of a job or batch, oldest first. They can be read after the rows of the

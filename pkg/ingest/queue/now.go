@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"archivist/pkg/kernel/fault"
-	"archivist/pkg/kernel/table"
 )
 
 // mostRunning is how many running jobs Now names.
@@ -19,18 +18,10 @@ type Head struct {
 	Why  string // one or two sentences
 }
 
-// Running are the jobs that have a slot, those that entered their state first before others, at most 100; and their
-// number.
-func (q *Queue) Running(ctx context.Context) (jobs []Job, all int, err error) {
-	var ids []string
-	err = q.each(ctx, table.Query{PK: slotPK, Limit: mostListed}, func(s Reservation) {
-		ids = append(ids, s.Owner)
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-
-	rows, err := readRows[Job](ctx, q.Table, ids, jobKey)
+// Running are the jobs that have a slot in an overview, those that entered their state first before others, at most
+// 100; and their number.
+func (q *Queue) Running(ctx context.Context, o Overview) (jobs []Job, all int, err error) {
+	rows, err := readRows[Job](ctx, q.Table, o.slots, jobKey)
 	for _, row := range rows {
 		if row != nil && row.Running() {
 			jobs = append(jobs, *row)
@@ -46,21 +37,17 @@ func (q *Queue) Running(ctx context.Context) (jobs []Job, all int, err error) {
 }
 
 // Heads are the first jobs of the gates where jobs wait. The index may lag: one that has passed meanwhile is left out.
-func (q *Queue) Heads(ctx context.Context) (heads []Head, err error) {
+func (q *Queue) Heads(ctx context.Context, o Overview) (heads []Head, err error) {
 	for _, gate := range gates {
-		var page []candidate
-		if _, err := q.Table.Page(ctx, table.Query{Index: "work", PK: gate, Limit: 1}, &page); err != nil {
+		if o.first[gate] == "" {
+			continue
+		}
+		head, err := q.headOf(ctx, gate, o.first[gate])
+		if err != nil {
 			return nil, err
 		}
-
-		for _, c := range page {
-			head, err := q.headOf(ctx, gate, c.ID)
-			if err != nil {
-				return nil, err
-			}
-			if head != nil {
-				heads = append(heads, *head)
-			}
+		if head != nil {
+			heads = append(heads, *head)
 		}
 	}
 	return heads, nil

@@ -20,33 +20,48 @@ type Overview struct {
 	OldestSince   string         `json:"oldestSince,omitempty"`
 	LastSweep     string         `json:"lastSweep,omitempty"` // when the scheduler swept last; "" = never
 	Holds         []Hold         `json:"-"`                   // see Queue.Holds
+
+	first map[string]string // the first job at each gate
+	slots []string          // the jobs that have one
 }
 
 // Overview counts the waiting and the running jobs, and lists the pauses and holds. Its numbers are
 // of several reads: they need not be of one moment.
 func (q *Queue) Overview(ctx context.Context) (Overview, error) {
-	free, err := q.free(ctx)
+	free, slots, err := q.reserved(ctx)
 	if err != nil {
 		return Overview{}, err
 	}
 
 	o := Overview{
+		slots:       slots,
 		Waiting:     map[string]int{},
+		first:       map[string]string{},
 		Running:     q.Settings.MaxInFlight - free.Slots,
 		MaxInFlight: q.Settings.MaxInFlight,
 		SpaceFree:   max(0, free.Space),
 	} // jobs that parked ones wait for may be granted more than the whole space
 
+	var oldest candidate
 	for _, place := range append(slices.Clip(gates), ingest.WorkHeld) {
 		var page []candidate
-		if _, err := q.Table.Page(ctx, table.Query{
-			Index: "work",
-			PK:    place,
-			Limit: countedMost,
-		}, &page); err != nil {
+		query := table.Query{Index: "work", PK: place, Limit: countedMost}
+		next, err := q.Table.Page(ctx, query, &page)
+		if err != nil {
 			return o, err
 		}
 		o.Waiting[place] = len(page)
+		if len(page) == 0 || place == ingest.WorkHeld {
+			continue
+		}
+
+		o.first[place] = page[0].ID
+		if next != "" { // the oldest need not be among them
+			if page, err = q.firsts(ctx, place); err != nil {
+				return o, err
+			}
+		}
+		oldest = older(oldest, page)
 	}
 
 	if o.Holds, err = q.Holds(ctx); err != nil {
@@ -62,7 +77,6 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 		o.LastSweep = ingest.Timestamp(last.UnixMilli())
 	}
 
-	oldest, err := q.oldest(ctx)
 	if oldest.ID != "" {
 		o.OldestWaiting, o.OldestSince = oldest.ID, ingest.Timestamp(oldest.Entered)
 	}
@@ -87,32 +101,46 @@ func (q *Queue) Measure(ctx context.Context) error {
 		return err
 	}
 
-	if used := free.Capacity - free.Space; used > 0 {
+	used := free.Capacity - free.Space
+	if used > 0 {
 		q.Metric(SpaceUsed, float64(used)/float64(free.Capacity)*100)
 	}
-	return nil
+
+	sample := Sample{Running: q.Settings.MaxInFlight - free.Slots, Space: max(0, used)}
+	if oldest.ID != "" {
+		sample.Waited = max(1, int64(q.Now().Sub(time.UnixMilli(oldest.Entered)).Seconds()))
+	}
+	return q.keepSample(ctx, sample)
 }
 
 // oldest is the job that has waited longest at a gate, zero if none waits.
 func (q *Queue) oldest(ctx context.Context) (oldest candidate, err error) {
 	for _, place := range gates {
-		first := q.firstOfEach
-		if q.Rules.Aging > 0 {
-			first = q.firstOfAll
-		}
-
-		page, err := first(ctx, place)
+		page, err := q.firsts(ctx, place)
 		if err != nil {
 			return oldest, err
 		}
-
-		for _, w := range page {
-			if oldest.ID == "" || w.Entered < oldest.Entered {
-				oldest = w
-			}
-		}
+		oldest = older(oldest, page)
 	}
 	return oldest, nil
+}
+
+// older is the one of some jobs that has waited longest. A zero one does not wait.
+func older(oldest candidate, others []candidate) candidate {
+	for _, w := range others {
+		if oldest.ID == "" || w.Entered < oldest.Entered {
+			oldest = w
+		}
+	}
+	return oldest
+}
+
+// firsts are jobs at a gate of which one has waited longest there.
+func (q *Queue) firsts(ctx context.Context, place string) ([]candidate, error) {
+	if q.Rules.Aging > 0 {
+		return q.firstOfAll(ctx, place)
+	}
+	return q.firstOfEach(ctx, place)
 }
 
 // firstOfEach lists the oldest job of each priority at a gate, where jobs are in the order

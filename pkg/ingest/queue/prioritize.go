@@ -15,7 +15,7 @@ func decidePrioritize(_ context.Context, q *Queue, row *Job,
 	job := row.Job
 	d.next = job
 	switch {
-	case job.State == ingest.Completed || job.State == ingest.Deleted:
+	case !job.Allows(ingest.ActPrioritize):
 		return d, cannot(a, string(job.State), "a job that has not ended", job.State.Becomes(),
 			"Its priority no longer has an effect")
 	case job.Prioritized && job.Priority == *a.Priority:

@@ -95,10 +95,10 @@ func TestPersonsDoNotSpendTries(t *testing.T) {
 	batch := b.submitted()
 	m = b.last()
 	b.handle(m, func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
-		return ingest.Result{Outcome: ingest.StepContinue}, c.Unpack(ctx, make([]ingest.Job, 1), 20)
+		return ingest.Result{Outcome: ingest.StepContinue}, c.Unpack(ctx, make([]ingest.Job, 1), 10)
 	})
 	rest := func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
-		return ingest.Result{Outcome: ingest.StepNext}, c.Unpack(ctx, make([]ingest.Job, 19), 20)
+		return ingest.Result{Outcome: ingest.StepNext}, c.Unpack(ctx, make([]ingest.Job, 9), 10)
 	}
 	for range often {
 		b.handle(m, func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
@@ -109,7 +109,7 @@ func TestPersonsDoNotSpendTries(t *testing.T) {
 		b.now = b.now.Add(time.Minute)
 	}
 	b.handle(m, rest)
-	if row := b.batch(batch); row.Unpacked != 20 || row.Incomplete != "" {
-		t.Errorf("after %d holds the batch has %d of 20 jobs: %s", often, row.Unpacked, row.Incomplete)
+	if row := b.batch(batch); row.Unpacked != 10 || row.Incomplete != "" {
+		t.Errorf("after %d holds the batch has %d of 10 jobs: %s", often, row.Unpacked, row.Incomplete)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/fetch"
 	"archivist/pkg/objects/inventory"
 )
 
@@ -44,6 +45,7 @@ type batchProperties struct {
 	Incomplete string            `json:"incomplete,omitempty"`
 	Reports    int               `json:"reports,omitempty"`
 	Cancelled  string            `json:"cancelled,omitempty"` // why
+	Callback   string            `json:"callback,omitempty"`  // without its secrets
 }
 
 // propertiesOfJob are those of a job, nil if it does not exist.
@@ -78,6 +80,7 @@ func propertiesOfBatch(b ingest.Batch) any {
 		Expected:   b.Expected,
 		Incomplete: ingest.Cut(b.Incomplete, mostText),
 		Reports:    b.LastReport(),
+		Callback:   fetch.Redact(b.Callback),
 	}
 
 	if b.Cancelled != nil {

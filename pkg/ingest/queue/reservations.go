@@ -57,14 +57,13 @@ func (q *Queue) missingRows(ctx context.Context, err error, j *ingest.Job) (miss
 		return nil
 	}
 
-	owned := ownedRows(j)
 	for _, k := range ce.Keys {
 		var row Reservation
 		err := q.Table.Get(ctx, k, &row)
 		// An error proves nothing: then the change fails as it did.
 		unreadable := err != nil && !fault.Is(err, fault.NotFound)
 		there := err == nil && row.Owner == j.ID
-		if !slices.Contains(owned, k) || unreadable || there {
+		if !slices.Contains(ownedKeys(j), k) || unreadable || there {
 			return nil
 		}
 		missing = append(missing, k)
@@ -72,8 +71,8 @@ func (q *Queue) missingRows(ctx context.Context, err error, j *ingest.Job) (miss
 	return missing
 }
 
-// ownedRows are the keys of the reservations that a job has.
-func ownedRows(j *ingest.Job) (owned []table.Key) {
+// ownedKeys are the keys of the reservations that a job has.
+func ownedKeys(j *ingest.Job) (owned []table.Key) {
 	for _, r := range Owned(j) {
 		owned = append(owned, r.Key())
 	}
@@ -115,14 +114,13 @@ func placeInLine(j *ingest.Job, lock string) Reservation {
 	return row
 }
 
-// reserve puts into tx the reservations that a change of a job grants and gives back,
-// except for the missing rows.
+// reserve puts into tx the reservations that a change of a job grants and gives back, except for the missing rows.
 func reserve(tx *table.Tx, prev, next ingest.Job, missing missingRows) {
 	there := slices.DeleteFunc(rowsOf(&prev), func(r table.Row) bool { return slices.Contains(missing, r.Key()) })
 	tx.Derive(next.ID, there, rowsOf(&next))
 }
 
-// rowsOf are the reservations of a job, as rows.
+// rowsOf are the rows of Owned.
 func rowsOf(j *ingest.Job) []table.Row {
 	owned := Owned(j)
 	rows := make([]table.Row, len(owned))
@@ -200,7 +198,13 @@ func (q *Queue) jobAhead(ctx context.Context, lock, job string) (owner string, e
 
 // free counts what the gates can grant now.
 func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
-	f := ingest.Free{
+	f, _, err := q.reserved(ctx)
+	return f, err
+}
+
+// reserved is free with the jobs that have a slot.
+func (q *Queue) reserved(ctx context.Context) (f ingest.Free, slots []string, err error) {
+	f = ingest.Free{
 		Slots:    q.Settings.MaxInFlight,
 		Space:    q.Settings.Space,
 		Capacity: q.Settings.Space,
@@ -210,15 +214,16 @@ func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
 		Taken:    map[string]int{},
 	}
 
-	err := q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Reservation) {
+	err = q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Reservation) {
 		if s.Owner == "" {
 			return // not a slot: an event of a collection of that name, by an earlier release
 		}
 		f.Slots--
 		f.Taken[s.Collection]++
+		slots = append(slots, s.Owner)
 	})
 	if err != nil {
-		return f, err
+		return f, nil, err
 	}
 
 	err = q.each(ctx, table.Query{PK: spacePK, Limit: 1000},
@@ -228,7 +233,7 @@ func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
 				f.Most = ingest.Holder{Job: s.Owner, Space: s.Bytes}
 			}
 		})
-	return f, err
+	return f, slots, err
 }
 
 // each calls f for all rows of a partition, which it reads page by page.

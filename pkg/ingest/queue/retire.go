@@ -10,9 +10,9 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// retireChunk is the number of job rows that one transaction removes. With the batch they are
-// within DynamoDB's 100 rows.
-const retireChunk = 50
+// retireRows is the number of rows that one transaction removes: of jobs, and those under which they are listed. With
+// the batch they are within DynamoDB's 100 rows.
+const retireRows = 95
 
 // retire removes the rows of a batch that a person has deleted, or of a Completed one whose
 // retention has ended. The batch becomes Deleted, then its jobs' rows are removed from the
@@ -53,6 +53,7 @@ func (q *Queue) retire(ctx context.Context, row *Batch) error {
 	tx := q.Table.Begin(q.NewID())
 	tx.Remove(row)
 	tx.Remove(&counts)
+	tx.Follow(row.Batch.ID, listedBatch(&row.Batch), nil)
 	return tx.Commit(ctx)
 }
 
@@ -80,23 +81,28 @@ func (q *Queue) awaitMails(ctx context.Context, row *Batch) (waits bool, err err
 func (q *Queue) retireJobs(ctx context.Context, row *Batch,
 	until time.Time) (ended bool, err error) {
 	tx := q.Table.Begin(q.NewID())
-	left := max(0, row.Unpacked-retireChunk)
+	left := row.Unpacked
 	var waits int64 // until the last work files can be removed
-	for n := left + 1; n <= row.Unpacked; n++ {
+	for rows := 0; left > 0; left-- {
 		if !q.Now().Before(until) {
 			return false, nil // the next sweep continues
 		}
 
-		job, err := q.Job(ctx, ingest.JobID(row.Batch.ID, n))
+		job, err := q.Job(ctx, ingest.JobID(row.Batch.ID, left))
 		if fault.Is(err, fault.NotFound) {
 			continue
 		}
 
-		if err == nil {
-			err = q.discard(ctx, row, job)
+		if err != nil {
+			return false, err
 		}
 
-		if err != nil {
+		rows += 3 + len(Listed(&job.Job)) // its deletion may give it a message
+		if rows > retireRows {
+			break
+		}
+
+		if err := q.discard(ctx, row, job); err != nil {
 			return false, err
 		}
 
@@ -105,6 +111,7 @@ func (q *Queue) retireJobs(ctx context.Context, row *Batch,
 		}
 
 		tx.Remove(job)
+		tx.Follow(job.Job.ID, Listed(&job.Job), nil)
 	}
 
 	next := row.Batch

@@ -26,8 +26,8 @@ func (q *Queue) RowRules() check.Rules {
 		return func(ctx context.Context, row *check.Row) error { return f(&exam{rules: r, Row: row}, ctx) }
 	}
 
-	return check.Rules{Kinds: []check.Kind{
-		{PK: "JOB", SK: "JOB", Rule: of((*exam).job)},
+	return check.Rules{Name: "lists", State: &r.unlisted, Row: r.unlisted.passed, End: r.whole, Kinds: []check.Kind{
+		{PK: "JOB", SK: "JOB", Rule: of((*exam).job), Needs: needsLists},
 		{PK: "BATCH", SK: event.Prefix, Rule: of((*exam).batchEvent)},
 		{PK: "BATCH", SK: "BATCH", Rule: of((*exam).batch)},
 		{PK: "BATCH", SK: "COUNT", Rule: of((*exam).counts)},
@@ -35,6 +35,7 @@ func (q *Queue) RowRules() check.Rules {
 		{PK: slotPK, Rule: of((*exam).reservation)},
 		{PK: spacePK, Rule: of((*exam).reservation)},
 		{PK: "LOCK", Rule: of((*exam).reservation)},
+		{PK: namedPK, Rule: of((*exam).listing), Needs: needsOwner},
 		{PK: "MAIL", Rule: of((*exam).mail)},
 		{PK: "KEY", SK: "KEY", Expires: true},
 		{PK: "LEASE"},
@@ -49,6 +50,7 @@ func (q *Queue) RowRules() check.Rules {
 // rules are the rules of a page.
 type rules struct {
 	*Queue
+	unlisted   unlisted
 	operations sync.Map // keys of operations that exist: many receipts name the same
 }
 
@@ -83,6 +85,7 @@ func (x *exam) job(ctx context.Context) error {
 	should := j
 	should.Place()
 	err := errors.Join(x.owned(ctx, &j.Head, &j.Job),
+		x.listed(ctx, &j.Head, j.Job.ID, Listed(&j.Job)),
 		x.History(ctx, jobSubject(j.Job.ID), j.Version, string(j.State)))
 
 	x.Placed(j.Head, should.Head, x.unless(j.Live(x.Queue.Now()), &should))
@@ -194,6 +197,105 @@ func (x *exam) owned(ctx context.Context, owner *table.Head, j *ingest.Job) erro
 	return nil
 }
 
+// ruleNamed has one name for jobs and batches: the rows are of one kind.
+const ruleNamed = "job-named"
+
+// needsLists are the keys of the rows under which a job is listed.
+func needsLists(row table.Raw) (keys []table.Key) {
+	var j Job
+	if row.Decode(&j) != nil {
+		return nil
+	}
+	for _, r := range Listed(&j.Job) {
+		keys = append(keys, r.Key())
+	}
+	return keys
+}
+
+// needsOwner is the key of the job or batch that a row lists.
+func needsOwner(row table.Raw) []table.Key {
+	var r table.Owned
+	if row.Decode(&r) != nil {
+		return nil
+	}
+	if strings.HasPrefix(row.PK, namedBatch) {
+		return []table.Key{batchKey(r.Owner)}
+	}
+	return []table.Key{jobKey(r.Owner)}
+}
+
+// listed checks that a job or batch is listed where it should be. of is its own row.
+func (x *exam) listed(ctx context.Context, of *table.Head, id string, rows []table.Row) error {
+	var all error
+	x.unlisted.begin(x.Key)
+	for _, want := range rows {
+		should := shown{Owned: table.Owned{Owner: id}}
+		if w, is := want.(*shown); is {
+			should = *w
+		}
+		var row shown
+		if x.Paired(want.Key(), &row) && row.Owner == id && table.SameRow(&row, &should) {
+			continue
+		}
+		row = shown{}
+		found, err := x.Read(ctx, want.Key(), &row)
+		should.Head = row.Head
+		missing := func(evidence string, put func(tx *table.Tx)) {
+			x.unlisted.add(x.Key, 1)
+			x.Row.Add(ruleNamed, check.Repair, x.unlisted.repairing(x.Key, x.Making(of, put)), "its row %s %s",
+				want.Key(), evidence)
+		}
+		switch {
+		case err != nil:
+			x.unlisted.add(x.Key, 1)
+			all = errors.Join(all, err)
+		case !found:
+			missing("is missing", func(tx *table.Tx) { tx.Insert(want) })
+		case row.Owner != id:
+			x.unlisted.add(x.Key, 1)
+			x.Row.Add(ruleNamed, check.Restore, nil, "its row %s is of %s", want.Key(), row.Owner)
+		case !table.SameRow(&row, &should):
+			missing(fmt.Sprintf("says %q %q %q; it should say %q %q %q", row.Text, row.Collection, row.Submitter,
+				should.Text, should.Collection, should.Submitter), func(tx *table.Tx) { tx.Save(&should) })
+		}
+	}
+	return all
+}
+
+// listing checks that a job or batch is listed where a row lists it.
+func (x *exam) listing(ctx context.Context) error {
+	var row table.Owned
+	if !x.Into(&row) {
+		return nil
+	}
+	if !strings.HasPrefix(x.PK, namedBatch) {
+		var j Job
+		if x.Paired(jobKey(row.Owner), &j) && j.Job.ID == row.Owner && slices.ContainsFunc(Listed(&j.Job), x.is) {
+			return nil
+		}
+		return x.owns(ctx, row.Owner, Listed)
+	}
+
+	b, err := x.Batch(ctx, row.Owner)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		x.Row.Add("reservation-owner", "", x.free(nil, batchKey(row.Owner), row.Owner),
+			"its owner, batch %s, does not exist", row.Owner)
+		return nil
+	case err != nil:
+		return err
+	}
+	known := b.Batch.ID == row.Owner && slices.Contains(ingest.BatchStates(), b.State)
+	if known && !slices.ContainsFunc(listedBatch(&b.Batch), x.is) {
+		x.Row.Add("reservation-owner", "", x.free(&b.Head, b.Key(), row.Owner),
+			"its owner, batch %s, is %s and is not listed here", row.Owner, b.State)
+	}
+	return nil
+}
+
+// is reports whether the row has the key of another.
+func (x *exam) is(row table.Row) bool { return row.Key() == x.Key }
+
 // reservation checks that the owner of a slot, space, lock or place in line lives and
 // has it. owned looks from the job to its rows; this looks from the row to its job, and finds
 // what nobody would give back.
@@ -202,11 +304,15 @@ func (x *exam) reservation(ctx context.Context) error {
 	if !x.Into(&row) {
 		return nil
 	}
+	return x.owns(ctx, row.Owner, rowsOf)
+}
 
-	owner, job, err := x.owner(ctx, row.Owner)
+// owns checks that a job lives and has the row, which is one of those that follow from it.
+func (x *exam) owns(ctx context.Context, id string, rows func(*ingest.Job) []table.Row) error {
+	owner, job, err := x.owner(ctx, id)
 	if fault.Is(err, fault.NotFound) {
-		x.Row.Add("reservation-owner", "", x.free(nil, row.Owner),
-			"its owner, job %s, does not exist", row.Owner)
+		x.Row.Add("reservation-owner", "", x.free(nil, jobKey(id), id),
+			"its owner, job %s, does not exist", id)
 		return nil
 	}
 
@@ -214,10 +320,13 @@ func (x *exam) reservation(ctx context.Context) error {
 		return err
 	}
 
-	has := func(r Reservation) bool { return r.Key() == x.Key }
-	if !slices.ContainsFunc(Owned(job), has) {
-		x.Row.Add("reservation-owner", "", x.free(owner, row.Owner),
-			"its owner, job %s, is %s and does not have it", row.Owner, job.State)
+	if job.ID != id || !slices.Contains(ingest.JobStates(), job.State) {
+		return nil // the rule of that row says what is wrong with it
+	}
+
+	if !slices.ContainsFunc(rows(job), x.is) {
+		x.Row.Add("reservation-owner", "", x.free(owner, owner.Key(), id),
+			"its owner, job %s, is %s and does not have it", id, job.State)
 	}
 	return nil
 }
@@ -247,17 +356,17 @@ func (x *exam) owner(ctx context.Context, id string) (*table.Head, *ingest.Job, 
 	return &batch.Head, &first, nil
 }
 
-// free removes a row whose owner does not have it. owner is the owner's row, nil if there is no
-// such job; then the condition is that there is still none, because a job could be restored from
+// free removes a row whose owner does not have it. owner is the owner's row, nil if there is none at
+// its key; then the condition is that there is still none, because a job could be restored from
 // a backup meanwhile.
-func (x *exam) free(owner *table.Head, name string) func(context.Context) error {
+func (x *exam) free(owner *table.Head, at table.Key, name string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return x.Commit(ctx, func(tx *table.Tx) error {
 			tx.RemoveOwned(x.Key, name)
 			if owner == nil {
-				tx.Require(jobKey(name), "attribute_not_exists(pk)")
+				tx.Require(at, "attribute_not_exists(pk)")
 			} else {
-				tx.Require(owner.Key(), "rev = ?", owner.Rev)
+				tx.Require(at, "rev = ?", owner.Rev)
 			}
 			return nil
 		})

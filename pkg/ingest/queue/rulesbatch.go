@@ -66,6 +66,7 @@ func (x *exam) batch(ctx context.Context) error {
 
 	first := b.First()
 	err = errors.Join(x.owned(ctx, &b.Head, &first),
+		x.listed(ctx, &b.Head, b.Batch.ID, listedBatch(&b.Batch)),
 		x.History(ctx, batchSubject(b.Batch.ID), b.Version, string(b.State)))
 	should := b
 	should.Place()

@@ -62,6 +62,8 @@ const sweepEvery = time.Minute
 type swept struct {
 	table.Head
 	At int64 `dynamo:"at_ms"`
+	// Whole says that nothing is missing in the lists of all collections: see whole.
+	Whole bool `dynamo:"lists_whole,omitempty"`
 }
 
 var sweptKey = table.Key{PK: "LEASE#" + leaseName, SK: "SWEEP"} // next to the lease under which it is written
@@ -79,6 +81,7 @@ func (c *Scheduler) sweeps(ctx context.Context, l lease.Lease, asked bool) (bool
 	}
 
 	row.At = now.UnixMilli()
+	row.Whole = row.Whole || row.Rev == 0 // the table is new
 	tx := c.Queue.Table.Begin(c.Queue.NewID())
 	put(tx, &row, row.Rev)
 	l.Guard(tx)

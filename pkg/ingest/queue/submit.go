@@ -121,6 +121,31 @@ func (q *Queue) Submitted(ctx context.Context, key string, body []byte) (*Batch,
 	return q.recall(ctx, key, body, now)
 }
 
+// Remembers says of each key whether it is remembered now.
+func (q *Queue) Remembers(ctx context.Context, keys []string) ([]bool, error) {
+	rows := make([]table.Key, len(keys))
+	for i, key := range keys {
+		rows[i] = keyRow(key)
+	}
+	found, err := q.Table.Many(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	used := make([]bool, len(keys))
+	for i, at := range rows {
+		raw, has := found[at]
+		if !has {
+			continue
+		}
+		var row remembered
+		if err := raw.Decode(&row); err != nil {
+			return nil, err
+		}
+		used[i] = q.Now().UnixMilli() < row.Until
+	}
+	return used, nil
+}
+
 // remember puts the key's row into tx, or returns the batch for which the key was used. An expired
 // row is replaced.
 func (q *Queue) remember(ctx context.Context, tx *table.Tx, key string, body []byte, batch string,

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
@@ -76,7 +75,7 @@ func (q *Queue) sweepBatchHold(ctx context.Context, row *Hold, remove func(*tabl
 
 	by := origin{event: "batch.released", component: "sweep", reason: holdEnded}
 	if !row.Ended(q.Now()) {
-		if slices.Contains(holdable, b.State) {
+		if b.State.Holdable() {
 			return nil
 		}
 		by.reason = fmt.Sprintf("the batch is %s", b.State)

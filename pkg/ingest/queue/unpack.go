@@ -10,27 +10,28 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// Limits of the jobs in one transaction, in addition to the batch, its counts and its
-// event, within DynamoDB's 100 rows and 4 MB. newBytes limits a new job's row, within
-// DynamoDB's 400 KB, to leave room for what later steps add.
+// Limits of the jobs in one transaction, in addition to the batch, its counts, its event, its mail, and what lists it
+// before and after, within DynamoDB's 100 rows and 4 MB. newBytes limits a new job's row, within DynamoDB's 400 KB, to
+// leave room for what later steps add.
 const (
-	chunkRows  = 95
+	chunkRows  = 88
 	chunkBytes = 3 << 20
 	newBytes   = 200 << 10
 )
 
-// rowBytes is an upper limit of the size of a job's event, or of a place in line without the
-// lock keys that it lists.
+// rowBytes is an upper limit of the size of a job's event, of a row under which it is listed, or of a place in line
+// without the lock keys that it lists.
 const rowBytes = 2 << 10
 
-// Chunk returns how many of the first jobs fit into one transaction: a job has its row, its
-// event, and a place in line for each identifier.
+// Chunk returns how many of the first jobs fit into one transaction: a job has its row, its event, a place in line for
+// each identifier, and the rows under which it is listed.
 func Chunk(jobs []ingest.Job) int {
 	rows, bytes := 0, 0
 	for i, j := range jobs {
-		j, _ = admissible(j)
+		j, refused := admissible(j)
 		keys := j.LockKeys()
-		n := 2 + len(keys)
+		j.Created, j.Message = 1, refused // as if it were made: it is listed under its message, too
+		n := 2 + len(keys) + len(Listed(&j))
 		rows, bytes = rows+n, bytes+table.Size(Job{Job: j})+n*rowBytes
 		for _, key := range keys { // each place in line lists the other keys
 			bytes += len(key) * len(keys)

@@ -48,9 +48,9 @@ type Result struct {
 // Failure is an object of which some rows could not be written, and why. A person corrects the
 // cause, and reindexes that object alone.
 type Failure struct {
-	ARK string // "" if the object cannot be read
-	Key string // where it is in the storage bucket
-	Why string
+	ARK string `dynamo:"ark,omitempty"` // "" if the object cannot be read
+	Key string `dynamo:"stored_at"`     // where it is in the storage bucket
+	Why string `dynamo:"why"`
 }
 
 // parallel is how many objects are reindexed at once.

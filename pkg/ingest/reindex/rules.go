@@ -24,6 +24,7 @@ func (x Reindexer) Rules(pg *check.Page) check.Rules {
 		{PK: "OBJECT", SK: inventory.VersionPrefix, Rule: r.checkVersion},
 		{PK: "LOCAL", SK: "LOCAL", Rule: r.checkLocalID},
 		{PK: "ARK", SK: "ARK"},
+		{PK: runsPK, SK: runPrefix, Expires: true},
 		check.Subjects(event.Job, r.checkCompleted),
 	}}
 }

@@ -20,6 +20,7 @@ import (
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/kernel/source"
 	"archivist/pkg/objects/aip"
 )
 
@@ -86,8 +87,10 @@ func (a *attempt) notePartial(row checkm.Row, have, size int64) {
 
 	a.partly += " bytes"
 	if a.job.Files > 1 {
-		a.partly += fmt.Sprintf(" of %s from %s", ingest.Cut(row.Name, maxProblem/4),
-			fetch.Host(row.URL))
+		a.partly += " of " + ingest.Cut(row.Name, maxProblem/4)
+		if !source.IsUpload(row.URL) {
+			a.partly += " from " + fetch.Host(row.URL)
+		}
 	}
 }
 
@@ -289,7 +292,7 @@ func (a *attempt) file(ctx context.Context, n int, row checkm.Row) (aip.Entry, e
 	if refused != "" {
 		return aip.Entry{}, &refusedError{refused}
 	}
-	e, err := describe(row, came, key, warning)
+	e, err := describe(a.job.Payload, row, came, key, warning)
 	if err == nil {
 		refused, err = a.scanner.check(ctx, &e)
 	}

@@ -137,7 +137,7 @@ func (d Download) finish(ctx context.Context, a *attempt) (ingest.Result, error)
 
 	j.Bytes, j.Warned, j.Checked, j.Fetched = a.came.bytes, a.came.warned, a.came.checked,
 		d.Now().UnixMilli()
-	j.Scanned = a.came.scanned
+	j.Scanned, j.Sent = a.came.scanned, a.came.sent
 	j.FileWarnings = a.came.warnings.List("the receipt has them")
 	if a.came.files != j.Files {
 		return ingest.Result{}, fmt.Errorf("stage: the ledger of %s has %d files, its manifest %d",
@@ -216,7 +216,7 @@ func (d Download) receive(ctx context.Context, claim *queue.Claim, u *unpacking)
 
 	u.Unpacking = &workspace.Unpacking{Kind: container.Detect(start)}
 	if u.Kind == "" && j.Detected {
-		return d.startOver(ctx, claim, fetch.Redact(j.URL)+": received a payload that is no container; it was one "+
+		return d.startOver(ctx, claim, j.Payload.Source()+": received a payload that is no container; it was one "+
 			"when its type was detected")
 	}
 	if u.Kind == "" {
@@ -224,7 +224,7 @@ func (d Download) receive(ctx context.Context, claim *queue.Claim, u *unpacking)
 			"tar.bz2 file. Submit it again with its type"), nil
 	}
 
-	u.Container, err = describe(row, came, came.Key, "")
+	u.Container, err = describe(j.Payload, row, came, came.Key, "")
 	if refused := new(refusedError); errors.As(err, &refused) {
 		return ingest.Fail(false, "the container: "+refused.Error()+". Correct it, then submit it again"), nil
 	}

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/ingest/payload"
 	"archivist/pkg/ingest/transfer"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/kernel/source"
 	"archivist/pkg/objects/aip"
 	"archivist/pkg/objects/ocfl"
 )
@@ -19,10 +20,11 @@ import (
 // describe compares a received file with what the depositor stated. A file with a wrong
 // digest is refused; one with a wrong size is refused only if no digest matched.
 // mismatch is what its content says against its name, or "".
-func describe(row checkm.Row, came *transfer.File, key, mismatch string) (aip.Entry, error) {
+func describe(p ingest.Payload, row checkm.Row, came *transfer.File, key, mismatch string) (aip.Entry, error) {
 	sums, digests := came.Sums, came.Sums.Sums()
 	e := aip.Entry{
 		URL:       fetch.Redact(row.URL),
+		Uploader:  p.UploaderOf(row.URL),
 		MediaType: row.MediaType,
 		Modified:  row.Modified,
 		File: ocfl.File{
@@ -94,10 +96,10 @@ func nameOf(e aip.Entry) string { return strings.TrimPrefix(e.Path, "producer/")
 
 // tally adds up files.
 type tally struct {
-	files, warned, checked int
-	bytes                  int64
-	warnings               ingest.Warnings
-	scanned                ingest.Scanned
+	files, warned, checked, sent int
+	bytes                        int64
+	warnings                     ingest.Warnings
+	scanned                      ingest.Scanned
 }
 
 // add counts a file of the ledger.
@@ -106,6 +108,9 @@ func (t *tally) add(e aip.Entry) {
 	t.bytes += e.Size
 	if e.Given != "" {
 		t.checked++
+	}
+	if source.IsUpload(e.URL) {
+		t.sent++
 	}
 	t.scanned.Add(e.Scanner)
 	if e.Warning != "" {

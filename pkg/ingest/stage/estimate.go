@@ -225,7 +225,7 @@ func (e Estimate) detect(ctx context.Context, j *ingest.Job,
 	if _, many := payload.Lists[kind]; many {
 		return ingest.Fail(false,
 			fmt.Sprintf("%s: the payload is a batch manifest. It was not, or could not be fetched, when the "+
-				"submission was unpacked. Submit it again with the type %s", fetch.Redact(j.URL), kind)), nil
+				"submission was unpacked. Submit it again with the type %s", j.Payload.Source(), kind)), nil
 	}
 
 	j.Payload.Type = kind

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/ingest/notify"
 	"archivist/pkg/ingest/workspace"
 	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/fetch"
 )
 
 // readPage reads page n of a report in progress.
@@ -67,8 +68,9 @@ func (m *reporting) join(ctx context.Context, read readPage) (notify.Counts, not
 func (m *reporting) begin() notify.Report {
 	report := notify.NewReport(m.batch.ID, m.batch.Collection, m.batch.Note,
 		ingest.Timestamp(m.batch.Entered))
-	report.Number, report.Warnings, report.Incomplete = m.number, m.batch.Warnings,
+	report.Number, report.Warnings, report.Incomplete = m.number, m.batch.AllWarnings(),
 		m.batch.CutShort()
+	report.Callback = fetch.Redact(m.batch.Callback)
 	if m.earlier != nil {
 		report.Since, report.Changes = m.earlier.At, &notify.Changes{}
 	}
@@ -91,7 +93,7 @@ func (j *joiner) write() error {
 		{"at", r.At, false},
 		{"number", r.Number, false}, {"since", r.Since, r.Since == ""},
 		{"incomplete", r.Incomplete, r.Incomplete == ""},
-		{"warnings", r.Warnings, len(r.Warnings) == 0}} {
+		{"callback", r.Callback, r.Callback == ""}, {"warnings", r.Warnings, len(r.Warnings) == 0}} {
 		if f.omit {
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 // partition is every partition key that the system writes: a prefix and an id. So a name
 // that a person chooses cannot collide with rows of another kind, or with one of the two
 // partitions whose rows are counted.
-var partition = regexp.MustCompile(`^((BATCH|JOB|OBJECT|VERSION|COLLECTION|LOCAL|ARK|LOCK|KEY|LEASE|MAIL)#.+|SLOT|SPACE|COLLECTIONS)$`)
+var partition = regexp.MustCompile(`^((BATCH|JOB|OBJECT|VERSION|COLLECTION|LOCAL|ARK|LOCK|KEY|LEASE|MAIL|NAMED)#.+|SLOT|SPACE|COLLECTIONS)$`)
 
 // TestKeys: after work of every kind, with names chosen to collide, each row is in a
 // partition of its kind, and each event is in the partition of its subject.

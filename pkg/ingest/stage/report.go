@@ -257,7 +257,7 @@ func reportLine(j *ingest.Job) notify.Job {
 		Job:             j.ID,
 		State:           string(j.State),
 		Cancelled:       j.Cancelled,
-		Source:          fetch.Redact(j.URL),
+		Source:          j.Payload.Source(),
 		ARK:             j.Primary,
 		LocalIDs:        j.LocalIDs,
 		Title:           j.What,

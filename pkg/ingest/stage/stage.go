@@ -128,6 +128,7 @@ func (s *Stages) Steps() map[string]queue.Step {
 		"notify": Notify{
 			Work:        s.Work,
 			Collections: s.Collections,
+			Batch:       s.Queue.Batch,
 			Secret:      s.Secret,
 			Callbacks:   callback.Sender{Fetch: s.Fetch, Now: s.Now},
 			Now:         s.Now,

@@ -1,7 +1,6 @@
 package stage
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -236,24 +235,14 @@ func (u Unpack) jobs(
 	// The digests of an object's files are in its own manifest, which Estimate checks.
 	options := checkm.Options{RequireDigest: profile.RequireDigest && row != ingest.TypeObjectManifest,
 		Check: payload.CheckRow(profile.Refuses(b.Upload))}
-	m, rows, problems, err := checkm.ReadAll(bytes.NewReader(data), options)
-	refused = payload.Rejected(m, problems, err, kind)
-	if refused == "" && len(rows) > ingest.MaxJobs {
-		refused = fmt.Sprintf("the manifest lists %d objects; the limit is %d. Split it into several submissions",
-			len(rows), ingest.MaxJobs)
-	}
-
+	rows, warnings, refused := payload.ReadList(data, b, kind, options)
 	if refused != "" {
 		return nil, refused, nil
 	}
 
-	b.Warnings = payload.Warnings(problems)
+	b.Warnings = warnings
 	jobs = make([]ingest.Job, len(rows))
 	for i, r := range rows {
-		if b.Mode == ingest.ModeUpdate && r.Primary == "" && len(r.Local) == 0 {
-			return nil, fmt.Sprintf("line %d of the manifest has no primaryIdentifier and no localIdentifier, but an "+
-				"update needs one of them. Correct it, then submit it again", r.Line), nil
-		}
 		jobs[i] = jobOf(b, r, row, priority(profile, len(rows)))
 	}
 
@@ -334,6 +323,7 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 		Payload: ingest.Payload{
 			URL:       r.URL,
 			Upload:    b.Upload,
+			Uploader:  b.Uploader,
 			Type:      kind,
 			Filename:  r.Name,
 			Size:      size,

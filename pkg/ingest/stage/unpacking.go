@@ -77,6 +77,7 @@ func (u *unpacking) fail(err error) {
 func (u *unpacking) entry(file *container.File, sums *fetch.Digester, key string) aip.Entry {
 	return aip.Entry{
 		URL:       u.Container.URL + "#" + (&url.URL{Fragment: file.Name}).EscapedFragment(),
+		Uploader:  u.Container.Uploader,
 		MediaType: defaultType(file.Name),
 		Modified:  file.Modified,
 		RawName:   file.Raw,

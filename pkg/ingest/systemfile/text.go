@@ -23,7 +23,7 @@ func lines(elements []anvl.Element) func(io.Writer) error {
 
 // ingestion is how a version was ingested, with the names of Merritt.
 func ingestion(j *ingest.Job) []anvl.Element {
-	return []anvl.Element{
+	all := []anvl.Element{
 		{Name: "ingest", Value: "archivist"},
 		{Name: "batch", Value: j.Batch},
 		{Name: "job", Value: j.ID},
@@ -35,6 +35,10 @@ func ingestion(j *ingest.Job) []anvl.Element {
 		{Name: "submissionDate", Value: ingest.Timestamp(j.Created)},
 		{Name: "processDate", Value: ingest.Timestamp(j.Stamp)},
 	}
+	if j.Uploader != "" {
+		all = append(all, anvl.Element{Name: "uploadedBy", Value: j.Uploader})
+	}
+	return all
 }
 
 // identifiers are those of an object. Local ids that were withdrawn stay in its history.
@@ -126,6 +130,7 @@ func Refused(j *ingest.Job, d description.Description) string {
 		{"collection", []string{j.Collection}},
 		{"submitter", []string{j.Submitter}},
 		{"URL", []string{fetch.Redact(j.URL)}},
+		{"name of who uploaded it", []string{j.Uploader}},
 		{"local id", j.LocalIDs},
 		{"local id", j.Withdrawn},
 		{"creator (who)", d.Who},

@@ -24,6 +24,7 @@ import (
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/fetch"
+	"archivist/pkg/kernel/source"
 	"archivist/pkg/objects/ocfl"
 )
 
@@ -223,9 +224,17 @@ func (t *Transfer) restart(ctx context.Context, p *partial) (err error) {
 // interrupted ends a response that broke off: the rest is requested if there is time.
 func (t *Transfer) interrupted(ctx context.Context, p *partial, why error) error {
 	if t.TimeUp() {
-		return t.late(ctx, p, fmt.Errorf("%s: %w", fetch.Redact(p.row.URL), why))
+		return t.late(ctx, p, fmt.Errorf("%s: %w", from(p.row), why))
 	}
 	return why
+}
+
+// from is where a file comes from, for messages.
+func from(row checkm.Row) string {
+	if source.IsUpload(row.URL) {
+		return fmt.Sprintf("the uploaded file %q", row.Name)
+	}
+	return fetch.Redact(row.URL)
 }
 
 // partSize is how many bytes make the next part of a file of a size, or of one whose

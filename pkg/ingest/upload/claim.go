@@ -86,6 +86,9 @@ func (s *Store) payload(ctx context.Context, row *Upload, sum string) (*File, er
 // URL is where the payload is, for those who download it.
 func (c *Claim) URL() string { return source.UploadURL(c.upload.ID, c.File.Sum()) }
 
+// By is who opened the upload.
+func (c *Claim) By() string { return c.upload.By }
+
 // Put claims the upload for a batch, in the transaction that makes the batch: on the condition that nothing has changed
 // since Claim.
 func (c *Claim) Put(tx *table.Tx, batch, actor string) error {

@@ -20,10 +20,13 @@ type Request struct {
 	By         string
 	Key        string // Idempotency-Key; "" = none
 	Meaning    []byte
+	// Again opens another upload if a batch has the one with the same key. The key names the new one from then on.
+	Again bool
 }
 
-// Open opens an upload, and reserves its bytes. While an upload with the same key is there, the same request returns
-// it, in whatever state; another request is a Conflict. So is one for more than the quota has left.
+// Open opens an upload, and reserves its bytes. Until the upload with the same key ends, the same request returns it,
+// also if a batch has it and Again is not set; another request is a Conflict. So is one for more than the quota has
+// left.
 func (s *Store) Open(ctx context.Context, in Request) (row *Upload, err error) {
 	switch {
 	case in.Files < 1 || in.Files > MaxFiles:
@@ -52,12 +55,14 @@ func (s *Store) open(ctx context.Context, in Request) (*Upload, error) {
 		Files: in.Files, Bytes: in.Bytes, Created: now.UnixMilli(),
 		Expires: now.Add(s.Keep).UnixMilli()}
 	next.Due = next.Expires
+	var key *keyed
 	if in.Key != "" {
 		next.KeyOf, next.Body = digest([]byte(in.Key)), digest(in.Meaning)
-		known, err := s.known(ctx, &next)
+		known, at, err := s.known(ctx, &next, in.Again)
 		if known != nil || err != nil {
 			return known, err
 		}
+		key = at
 	}
 
 	q, err := s.quotaOf(ctx, in.Collection)
@@ -82,8 +87,10 @@ func (s *Store) open(ctx context.Context, in Request) (*Upload, error) {
 
 	q.Uploads, q.Bytes = q.Uploads+1, q.Bytes+in.Bytes
 	tx.InsertOrSave(q)
-	if in.Key != "" {
-		tx.Insert(&keyed{Head: head(keyedKey(next.KeyOf)), Upload: id})
+	tx.Insert(&member{Head: head(memberKey(in.Collection, id)), Bytes: in.Bytes})
+	if key != nil {
+		key.Upload = id
+		tx.InsertOrSave(key)
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return nil, err
@@ -91,28 +98,49 @@ func (s *Store) open(ctx context.Context, in Request) (*Upload, error) {
 	return row, nil
 }
 
-// known is the upload that was opened with the key of next, nil if there is none. Another request with the key is a
-// Conflict.
-func (s *Store) known(ctx context.Context, next *Upload) (*Upload, error) {
-	var key keyed
-	err := s.Table.Get(ctx, keyedKey(next.KeyOf), &key)
+// known is the upload that has the key of next, nil if the key is free; then the row of the key is to name the new one.
+// With another request it is a Conflict.
+func (s *Store) known(ctx context.Context, next *Upload, again bool) (*Upload, *keyed, error) {
+	key := &keyed{Head: head(keyedKey(next.KeyOf))}
+	err := s.Table.Get(ctx, key.Key(), key)
 	if fault.Is(err, fault.NotFound) {
-		return nil, nil
+		return nil, key, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	row, err := s.Upload(ctx, key.Upload)
 	switch {
-	case fault.Is(err, fault.NotFound): // it is removed with its key, between the two reads
-		return nil, fault.New(fault.Stale, "%w", err)
-	case err == nil && row.Body != next.Body:
-		return nil, fault.New(fault.Conflict, "the Idempotency-Key was used with another "+
+	case fault.Is(err, fault.NotFound):
+		return nil, key, nil
+	case err != nil:
+		return nil, nil, err
+	case row.Body != next.Body:
+		return nil, nil, fault.New(fault.Conflict, "the Idempotency-Key was used with another "+
 			"request, for the upload %s; use a "+
 			"new key for a new upload", row.ID)
+	case row.State == Submitted && again, row.State == Open && row.closed(s.Now()) != "":
+		return nil, key, nil
 	}
-	return row, err
+	return row, nil, nil
+}
+
+// BatchOf is the batch that has the upload with a key, "" if there is no such upload, or nobody has submitted it. The
+// upload is there at least until its batch has ended, however long that takes.
+func (s *Store) BatchOf(ctx context.Context, key string) (string, error) {
+	var at keyed
+	err := s.Table.Get(ctx, keyedKey(digest([]byte(key))), &at)
+	if err == nil {
+		var row *Upload
+		if row, err = s.Upload(ctx, at.Upload); err == nil {
+			return row.Batch, nil
+		}
+	}
+	if fault.Is(err, fault.NotFound) {
+		err = nil
+	}
+	return "", err
 }
 
 // quotaOf reads the row of a collection's quota; it is new if the collection has no uploads.
@@ -169,19 +197,16 @@ func (s *Store) end(ctx context.Context, row *Upload, to State, kind, actor, rea
 // Of lists the uploads of a collection, newest first.
 func (s *Store) Of(ctx context.Context, collection, cursor string) (page queue.Page[Upload],
 	err error) {
-	var found []struct {
-		table.Head
-		ID string `dynamo:"id"`
-	}
-	query := table.Query{Index: "list", PK: "uploads#" + collection, Cursor: cursor, Desc: true,
+	var found []member
+	query := table.Query{PK: quotaKey(collection).PK, Prefix: memberPrefix, Cursor: cursor, Desc: true,
 		Limit: 50}
 	if page.Cursor, err = s.Table.Page(ctx, query, &found); err != nil {
 		return page, err
 	}
 
 	for _, f := range found {
-		row, err := s.Upload(ctx, f.ID)
-		if fault.Is(err, fault.NotFound) { // removed, or the index lags
+		row, err := s.Upload(ctx, f.id())
+		if fault.Is(err, fault.NotFound) { // removed since
 			continue
 		}
 		if err != nil {
@@ -192,14 +217,14 @@ func (s *Store) Of(ctx context.Context, collection, cursor string) (page queue.P
 	return page, nil
 }
 
-// forget removes the Idempotency-Key of an upload.
+// forget removes the Idempotency-Key of an upload, unless it names another one by now.
 func (s *Store) forget(ctx context.Context, tx *table.Tx, row *Upload) error {
 	if row.KeyOf == "" {
 		return nil
 	}
 	var key keyed
 	err := s.Table.Get(ctx, keyedKey(row.KeyOf), &key)
-	if fault.Is(err, fault.NotFound) {
+	if fault.Is(err, fault.NotFound) || err == nil && key.Upload != row.ID {
 		return nil
 	}
 	tx.Remove(&key)

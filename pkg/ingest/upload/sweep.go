@@ -158,6 +158,13 @@ func (s *Store) remove(ctx context.Context, row *Upload, more func() bool) error
 	tx.Remove(row)
 	q.Uploads, q.Bytes = max(0, q.Uploads-1), max(0, q.Bytes-row.Bytes)
 	tx.InsertOrSave(q)
+	var listed member
+	switch err := s.Table.Get(ctx, memberKey(row.Collection, row.ID), &listed); {
+	case err == nil:
+		tx.Remove(&listed)
+	case !fault.Is(err, fault.NotFound):
+		return err
+	}
 	if err := s.forget(ctx, tx, row); err != nil {
 		return err
 	}

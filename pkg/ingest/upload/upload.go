@@ -14,14 +14,15 @@
 //	UPLOAD#{id}           UPLOAD          an upload
 //	UPLOAD#{id}           FILE#{sha256}   a file that it lists
 //	UPLOADS#{collection}  QUOTA           the number and the bytes of the uploads that are not removed
-//	UPLOADKEY#{digest}    KEY             an Idempotency-Key, as long as its upload is there
+//	UPLOADS#{collection}  UPLOAD#{id}     one of these: they are listed and counted by one read that does not lag
+//	UPLOADKEY#{digest}    KEY             an Idempotency-Key, as long as the upload is there that it names
 //
 // The objects are at uploads/{collection}/{id}/{sha256}. The key is made of the collection of a job, not of what a
 // manifest says: no job can read an upload of another collection.
 //
 // Who calls what:
 //
-//	the API        Open, Upload, Of, Files, List, Stored, Discard, Claim, Explain
+//	the API        Open, Upload, BatchOf, Of, Files, List, Stored, Discard, Claim, Explain
 //	a stage        Transport: it downloads upload URLs as those of a web server
 //	the scheduler  Sweep
 package upload
@@ -101,7 +102,7 @@ const work = "uploads"
 // Place puts the row at its places in the indexes.
 func (u *Upload) Place() {
 	u.WorkPK, u.WorkSK = work, ingest.DueSK(u.Due)+"#"+u.ID
-	u.ListPK, u.ListSK = "uploads#"+u.Collection, fmt.Sprintf("%013d#%s", u.Created, u.ID)
+	u.ListPK, u.ListSK = "", ""
 }
 
 // complete reports whether all that it was opened for is listed and stored.
@@ -125,7 +126,16 @@ type File struct {
 // Sum is the SHA-256 of the file, in hexadecimal.
 func (f *File) Sum() string { return strings.TrimPrefix(f.SK, filePrefix) }
 
-// quota is the row of what the uploads of a collection need. It follows from their rows.
+// member is the row of an upload in the partition of its collection's quota. It is there as long as the upload.
+type member struct {
+	table.Head
+	Bytes int64 `dynamo:"n_bytes"`
+}
+
+// id is that of the upload.
+func (m *member) id() string { return strings.TrimPrefix(m.SK, memberPrefix) }
+
+// quota is the row of what the uploads of a collection need. It follows from their members.
 type quota struct {
 	table.Head
 	Uploads int   `dynamo:"n_uploads"`
@@ -139,9 +149,10 @@ type keyed struct {
 }
 
 const (
-	filePrefix = "FILE#"
-	quotaPK    = "UPLOADS"
-	keyedPK    = "UPLOADKEY"
+	filePrefix   = "FILE#"
+	memberPrefix = "UPLOAD#"
+	quotaPK      = "UPLOADS"
+	keyedPK      = "UPLOADKEY"
 )
 
 func subject(id string) event.Subject { return event.Subject{Type: event.Upload, ID: id} }
@@ -155,6 +166,10 @@ func fileKey(id, sum string) table.Key {
 
 func quotaKey(collection string) table.Key {
 	return table.Key{PK: quotaPK + "#" + collection, SK: "QUOTA"}
+}
+
+func memberKey(collection, id string) table.Key {
+	return table.Key{PK: quotaKey(collection).PK, SK: memberPrefix + id}
 }
 
 func keyedKey(digest string) table.Key { return table.Key{PK: keyedPK + "#" + digest, SK: "KEY"} }

@@ -224,6 +224,52 @@ func TestKeyIsFree(t *testing.T) {
 	})
 }
 
+// TestKeyMoves: a request that says so opens another upload if a batch has the one with its key, and the key names that
+// one from then on: also after the older one is removed. One that is open is returned in any case, and one that has
+// expired in none.
+func TestKeyMoves(t *testing.T) {
+	b := newBed(t)
+	synctest.Test(t, func(t *testing.T) {
+		b.T = t
+		again := func() *upload.Upload {
+			row, err := b.Open(t.Context(), upload.Request{Collection: "maps", Files: 1, Bytes: 3, Key: "key",
+				Meaning: []byte("one"), Again: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return row
+		}
+		first := again()
+		b.send(b.list(first.ID, "one")[0], "one")
+		b.stored(first.ID, "one")
+		if got := again(); got.ID != first.ID {
+			t.Errorf("an open upload is passed over: %s", got.ID)
+		}
+		if err := b.claim(first.ID, "", "B"); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.open("key", "one"); got.ID != first.ID {
+			t.Errorf("a submitted one is passed over: %s", got.ID)
+		}
+		next := again()
+		b.list(next.ID, "one")
+		b.batches["B"] = ingest.BatchCompleted
+		time.Sleep(3 * time.Hour) // of the bubble: until the sweep may remove its files
+		b.sweep()
+		if next.ID == first.ID || !b.gone(first) || again().ID != next.ID || b.open("key", "one").ID != next.ID {
+			t.Errorf("%s, then %s, then %s", first.ID, next.ID, again().ID)
+		}
+		_, err := b.Open(t.Context(), upload.Request{Collection: "maps", Files: 1, Key: "key", Again: true})
+		b.refused(err, fault.Conflict, next.ID)
+		time.Sleep(b.Keep) // it is not swept yet
+		last := again()
+		b.sweep()
+		if last.ID == next.ID || b.open("key", "one").ID != last.ID || b.row(next.ID).State != upload.Expired {
+			t.Errorf("%s, then %s: %s", next.ID, last.ID, b.row(next.ID).State)
+		}
+	})
+}
+
 // TestExpiry: an upload that nobody submits ends, and is removed when no signed request can bring a file any more; its
 // key opens a new one then.
 func TestExpiry(t *testing.T) {

@@ -71,8 +71,8 @@ func (g Grant) String() string {
 
 // Identity is who calls, as it was verified. The zero value may do nothing.
 type Identity struct {
-	Subject string    // of a token: stable, and not given to another one later; "" = an API key
-	Name    string    // for people: of a person, a key or a program; "" if it is not known
+	Subject string    // of a token: stable, and not given to another one later; "" = anybody, where calls need no token
+	Name    string    // for people: of a person or a program; "" if it is not known
 	Grants  []Grant   // without order
 	Expires time.Time // when the token ends; zero if it does not
 	Claims  []string  // the claims in which grants were looked for; nil if they are not from a token

@@ -176,6 +176,7 @@ type Endpoints struct {
 	Token     string `json:"token_endpoint"`
 	Device    string `json:"device_authorization_endpoint"`
 	Revoke    string `json:"revocation_endpoint"`
+	End       string `json:"end_session_endpoint"`
 }
 
 // Discover reads where an issuer answers. Any error means that nothing is known of it now.
@@ -192,7 +193,7 @@ func Discover(ctx context.Context, by http.RoundTripper, issuer string) (e Endpo
 	}
 
 	for name, at := range map[string]string{"keys": e.Keys, "authorization": e.Authorize,
-		"tokens": e.Token, "devices": e.Device, "revocation": e.Revoke} {
+		"tokens": e.Token, "devices": e.Device, "revocation": e.Revoke, "sign-outs": e.End} {
 		u, err := url.Parse(at)
 		if at == "" && name != "keys" {
 			continue

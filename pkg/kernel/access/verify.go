@@ -30,14 +30,17 @@ var subjects = regexp.MustCompile(`^[\x21-\x7e]{1,200}$`)
 // DefaultClaim is the claim with the groups of a user of Amazon Cognito.
 const DefaultClaim = "cognito:groups"
 
-// scopePrefix is in front of the scopes of Amazon Cognito: the id of the resource server.
-const scopePrefix = "archivist/"
+// ResourceServer is what stands before a scope of Amazon Cognito that is a grant, with a slash: the id of the resource
+// server, which only a client has that may call it. It is among the audiences of such a token, which names none.
+const ResourceServer = "archivist"
 
 // Verifier verifies tokens (JWT, RFC 7519) of one OpenID Connect issuer. The fields are set before and not changed;
 // the methods can be called concurrently.
 type Verifier struct {
-	Issuer    string   // its URL, exactly as in the claim iss
-	Audiences []string // one of them is in aud, or is the client_id of an access token of Cognito
+	Issuer string // its URL, exactly as in the claim iss
+	// Audiences: one of them is in aud. An access token of Cognito has no aud: there it is the client_id, or the
+	// resource server of one of the scopes.
+	Audiences []string
 	Claims    []string // where the grants are; nil = DefaultClaim
 	Keys      *Keys    // of the issuer
 	Now       func() time.Time
@@ -47,6 +50,7 @@ type Verifier struct {
 type claims struct {
 	jwt.Claims
 	ClientID          string `json:"client_id"`
+	Scope             string `json:"scope"`
 	Use               string `json:"token_use"`
 	Name              string `json:"name"`
 	PreferredUsername string `json:"preferred_username"`
@@ -86,13 +90,24 @@ func (v *Verifier) Verify(ctx context.Context, token string) (x Identity, err er
 	return v.identity(is, all), nil
 }
 
+// audiences are for whom a token is. An access token of Cognito does not say so: it is for its client, and for the
+// resource servers of its scopes.
+func (is claims) audiences() jwt.Audience {
+	if len(is.Audience) > 0 || is.Use != "access" {
+		return is.Audience
+	}
+	aud := jwt.Audience{is.ClientID}
+	for scope := range strings.FieldsSeq(is.Scope) {
+		if at := strings.LastIndex(scope, "/"); at > 0 {
+			aud = append(aud, scope[:at])
+		}
+	}
+	return aud
+}
+
 // check refuses claims that are not for us, or not for now.
 func (v *Verifier) check(is claims) error {
-	aud := is.Audience
-	if len(aud) == 0 && is.Use == "access" {
-		aud = jwt.Audience{is.ClientID}
-	}
-
+	aud := is.audiences()
 	switch {
 	case v.Issuer == "" || is.Issuer != v.Issuer:
 		return Refused("the token is of another issuer")
@@ -128,7 +143,7 @@ func (v *Verifier) identity(is claims, all map[string]json.RawMessage) Identity 
 
 	for _, claim := range x.Claims {
 		for _, entry := range entries(all[claim]) {
-			g, err := Parse(strings.TrimPrefix(entry, scopePrefix))
+			g, err := Parse(strings.TrimPrefix(entry, ResourceServer+"/"))
 			if err == nil && !slices.Contains(x.Grants, g) {
 				x.Grants = append(x.Grants, g)
 			}

@@ -75,8 +75,9 @@ func (b Bucket) refusal(req *http.Request, err error) (*http.Response, error) {
 	case errors.As(err, &api) && api.ErrorCode() == "NoSuchBucket":
 		return nil, fault.New(fault.Invalid, "there is no bucket %s", b.Name)
 	case status == http.StatusMovedPermanently || status == http.StatusTemporaryRedirect:
-		return nil, fault.New(fault.Invalid, "the bucket %s is in another region than this deployment; S3 is asked "+
-			"in the deployment's own region only", b.Name)
+		return nil, fault.New(fault.Invalid,
+			"the bucket %s is in another region than this deployment; S3 is asked "+
+				"in the deployment's own region only", b.Name)
 	case status < http.StatusBadRequest:
 		return nil, b.wrap("get", strings.TrimPrefix(req.URL.Path, "/"), err)
 	}

@@ -33,7 +33,8 @@ const MaxDescription = 1000
 // CheckDescription refuses a description that is too long.
 func CheckDescription(text string) error {
 	if n := utf8.RuneCountInString(text); n > MaxDescription {
-		return fault.New(fault.Invalid, "description: %d characters; at most %d are accepted", n, MaxDescription)
+		return fault.New(fault.Invalid,
+			"description: %d characters; at most %d are accepted", n, MaxDescription)
 	}
 	return nil
 }

@@ -107,8 +107,9 @@ type Ahead struct {
 // are of the root, where something can be done.
 type Explanation struct {
 	Part
-	Chain []Link // from the thing to the root
-	Cut   bool   // the chain is longer
+	Chain  []Link // from the thing to the root
+	Cut    bool   // the chain is longer
+	Waited int64  // the Since of the thing itself
 }
 
 // Root is the last link: what is waited for in the end.
@@ -121,7 +122,7 @@ const mostLinks = 20
 // Chain follows what each part waits for to the root: the first that waits for no other, or the last of mostLinks. next
 // explains a part by its id; one that is not there any more ends the chain.
 func Chain(first Part, next func(id string) (Part, error)) (x Explanation, err error) {
-	x.Part = first
+	x.Part, x.Waited = first, first.Since
 	for at := first; ; {
 		x.Chain = append(x.Chain, at.Link)
 		x.Since, x.Until, x.Do = at.Since, at.Until, at.Do
@@ -141,7 +142,9 @@ func Chain(first Part, next func(id string) (Part, error)) (x Explanation, err e
 }
 
 // Only is the explanation of a thing that waits for no other that could be explained.
-func Only(p Part) Explanation { return Explanation{Part: p, Chain: []Link{p.Link}} }
+func Only(p Part) Explanation {
+	return Explanation{Part: p, Chain: []Link{p.Link}, Waited: p.Since}
+}
 
 // Add adds a fact, unless its value is empty.
 func (p *Part) Add(name, value string) {

@@ -29,11 +29,13 @@ func decodeSecret(text string) (s secret, err error) {
 	case s.Host == "" || basic == bearer:
 		return s, fault.New(fault.Invalid, "the secret is not one of a source: %s", expected)
 	case strings.Contains(s.Username, ":"):
-		return s, fault.New(fault.Invalid, "the username of the secret has a colon, which Basic authentication "+
-			"cannot carry (RFC 7617, section 2)")
+		return s, fault.New(fault.Invalid,
+			"the username of the secret has a colon, which Basic authentication "+
+				"cannot carry (RFC 7617, section 2)")
 	case strings.ContainsFunc(s.Token, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return s, fault.New(fault.Invalid, "the token of the secret has characters other than visible ASCII, which a "+
-			"header cannot carry (RFC 6750, section 2.1)")
+		return s, fault.New(fault.Invalid,
+			"the token of the secret has characters other than visible ASCII, which a "+
+				"header cannot carry (RFC 6750, section 2.1)")
 	}
 	return s, nil
 }

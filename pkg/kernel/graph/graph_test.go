@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,8 +69,10 @@ func TestAdd(t *testing.T) {
 
 // picture are the parts of an SVG that have places.
 type picture struct {
-	rects []rect
-	texts []rect
+	rects  []rect
+	texts  []rect
+	labels []rect   // what is written beside links, and the names of groups
+	links  [][]rect // points on the way of each link, without size
 }
 
 type rect struct{ x, y, w, h int }
@@ -79,6 +82,7 @@ func look(t *testing.T, svg string) (p picture, whole rect) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(svg))
 	var open []rect
+	onLabel, anchor := false, ""
 	for {
 		token, err := d.Token()
 		if err == io.EOF {
@@ -92,16 +96,29 @@ func look(t *testing.T, svg string) (p picture, whole rect) {
 			if data, isText := token.(xml.CharData); isText && len(open) > 0 {
 				r := open[0]
 				r.w = len([]rune(string(data))) * 7 // the letters of the font have 7 or 8
-				p.texts, open = append(p.texts, r), nil
+				open = nil
+				if !onLabel {
+					p.texts = append(p.texts, r)
+					continue
+				}
+				if anchor == "middle" {
+					r.x -= r.w / 2
+				}
+				p.labels = append(p.labels, rect{r.x, r.y - 9, r.w, 11})
 			}
 			continue
 		}
 		at := map[string]int{}
-		class := ""
+		class, way := "", ""
 		for _, a := range start.Attr {
 			at[a.Name.Local], _ = strconv.Atoi(a.Value)
-			if a.Name.Local == "class" {
+			switch a.Name.Local {
+			case "class":
 				class = a.Value
+			case "d":
+				way = a.Value
+			case "text-anchor":
+				anchor = a.Value
 			}
 		}
 		r := rect{at["x"], at["y"], at["width"], at["height"]}
@@ -110,13 +127,52 @@ func look(t *testing.T, svg string) (p picture, whole rect) {
 			whole = r
 		case start.Name.Local == "rect" && strings.HasPrefix(class, "ag-box"):
 			p.rects = append(p.rects, r)
-		case start.Name.Local == "text" && !strings.Contains(class, "ag-label"):
-			open = []rect{r}
+		case start.Name.Local == "path" && strings.HasPrefix(class, "ag-link"):
+			p.links = append(p.links, pointsOf(t, way))
+		case start.Name.Local == "text":
+			open, onLabel = []rect{r}, strings.Contains(class, "ag-label")
 		}
 	}
 }
 
-// TestPicture: whatever the graph, boxes are in the picture, do not cover each other, and have all of their text.
+// pointsOf are points on the path of a link, of lines and cubic Bézier curves.
+func pointsOf(t *testing.T, way string) (all []rect) {
+	t.Helper()
+	at := [2]float64{}
+	for _, part := range regexp.MustCompile(`[MLHC][^MLHC]*`).FindAllString(way, -1) {
+		var n []float64
+		for text := range strings.FieldsSeq(part[1:]) {
+			x, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n = append(n, x)
+		}
+		switch part[0] {
+		case 'M':
+			at = [2]float64{n[0], n[1]}
+			continue
+		case 'H':
+			n = []float64{n[0], at[1]}
+		}
+		if len(n) == 2 { // a line is a curve, too
+			n = []float64{at[0], at[1], n[0], n[1], n[0], n[1]}
+		}
+		for i := range 41 {
+			u := float64(i) / 40
+			v := 1 - u
+			of := func(k int) int {
+				return int(v*v*v*at[k] + 3*v*v*u*n[k] + 3*v*u*u*n[2+k] + u*u*u*n[4+k])
+			}
+			all = append(all, rect{of(0), of(1), 0, 0})
+		}
+		at = [2]float64{n[4], n[5]}
+	}
+	return all
+}
+
+// TestPicture: whatever the graph, boxes are in the picture, do not cover each other, and have all of
+// their text. No link runs behind a box, and what is written beside one covers neither a box nor a text.
 func TestPicture(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -138,19 +194,17 @@ func TestPicture(t *testing.T) {
 		if len(p.rects) != n {
 			t.Errorf("seed %d: %d boxes of %d", seed, len(p.rects), n)
 		}
-		inside := func(in, r rect) bool {
-			return r.x >= in.x && r.y >= in.y && r.x+r.w <= in.x+in.w && r.y+r.h <= in.y+in.h
-		}
 		for i, r := range p.rects {
 			if !inside(whole, r) {
 				t.Errorf("seed %d: %v is not in %v", seed, r, whole)
 			}
 			for _, other := range p.rects[:i] {
-				if r.x < other.x+other.w && other.x < r.x+r.w && r.y < other.y+other.h && other.y < r.y+r.h {
+				if covers(r, other) {
 					t.Errorf("seed %d: %v covers %v", seed, r, other)
 				}
 			}
 		}
+		p.free(t, seed, whole)
 		for _, text := range p.texts {
 			holds := text.x+text.w <= whole.w
 			for _, r := range p.rects {
@@ -161,6 +215,42 @@ func TestPicture(t *testing.T) {
 			if !holds {
 				t.Errorf("seed %d: a text at %v is cut", seed, text)
 			}
+		}
+	}
+}
+
+// inside reports whether a part is within another one; covers, whether two of them overlap.
+func inside(in, r rect) bool {
+	return r.x >= in.x && r.y >= in.y && r.x+r.w <= in.x+in.w && r.y+r.h <= in.y+in.h
+}
+
+func covers(a, b rect) bool {
+	return a.x < b.x+b.w && b.x < a.x+a.w && a.y < b.y+b.h && b.y < a.y+a.h
+}
+
+// free fails if a link runs behind a box, or a label covers something.
+func (p picture) free(t *testing.T, seed uint64, whole rect) {
+	t.Helper()
+	for _, link := range p.links {
+		for _, at := range link {
+			for _, r := range p.rects {
+				if covers(rect{r.x + 2, r.y + 2, r.w - 4, r.h - 4}, rect{at.x, at.y, 1, 1}) {
+					t.Fatalf("seed %d: a link runs behind the box %v at %v", seed, r, at)
+				}
+			}
+			if !inside(whole, at) {
+				t.Fatalf("seed %d: a link leaves the picture at %v", seed, at)
+			}
+		}
+	}
+	for i, label := range p.labels {
+		for _, other := range slices.Concat(p.rects, p.labels[:i]) {
+			if covers(label, other) {
+				t.Errorf("seed %d: the label %v covers %v", seed, label, other)
+			}
+		}
+		if !inside(whole, label) {
+			t.Errorf("seed %d: the label %v is cut", seed, label)
 		}
 	}
 }
@@ -192,5 +282,22 @@ func TestAccessible(t *testing.T) {
 			continue
 		}
 		pictures[icon[1]] = true
+	}
+}
+
+// TestInline: in a page, the picture has links and no styles of its own, and no text becomes an element or an address.
+func TestInline(t *testing.T) {
+	g := sample()
+	g.Nodes[0].ID = `x" onload="evil()`
+	svg := g.Inline(func(id string) string {
+		if id == "1:index" {
+			return ""
+		}
+		return "./task?id=" + id
+	})
+	look(t, svg)
+	if strings.Contains(svg, "<style") || strings.Contains(svg, ` onload="`) || strings.Contains(svg, `role="img"`) ||
+		strings.Count(svg, "<a href=") != len(g.Nodes)-1 {
+		t.Error(svg)
 	}
 }

@@ -3,59 +3,8 @@ package graph
 import (
 	"cmp"
 	"slices"
-	"unicode/utf8"
+	"strings"
 )
-
-// Sizes, in units of SVG. Letters of the font are at most 8 wide.
-const (
-	letter  = 8
-	row     = 18 // of text
-	padX    = 12
-	padY    = 9
-	icon    = 20 // room for the picture of a state
-	between = 22 // nodes of a column
-	least   = 60 // between columns
-	thread  = 12 // height of a link that passes a column
-	margin  = 16
-	heading = 22 // of a group
-)
-
-// box is a node, or a place where a link passes a column. layer is its column, from 0 on the
-// left; lane is the index of its group, from the top. x and y are those of its upper left
-// corner. weight is where it should be in its column.
-type box struct {
-	node       *Node
-	layer      int
-	lane       int
-	x, y, w, h int
-	to, from   []*box // neighbours
-	weight     int
-}
-
-// middle is the height of the middle.
-func (b *box) middle() int { return b.y + b.h/2 }
-
-// route is a link with the boxes that it goes through. boxes are its ends, and between them
-// one place in each column that it passes.
-type route struct {
-	link  Link
-	boxes []*box
-}
-
-// laid is a graph with places. All numbers are whole, so that the same graph gives the same
-// bytes on every machine.
-type laid struct {
-	boxes         []*box // of nodes and links
-	routes        []route
-	lanes         []lane
-	width, height int
-}
-
-// lane has the nodes of a group.
-type lane struct {
-	name string
-	y, h int
-}
 
 // lay finds the places of all: columns by the longest way along what waits, lanes by group, and
 // in each the order with few crossings (source: Sugiyama, Tagawa and Toda, Methods for Visual
@@ -96,6 +45,8 @@ func (g Graph) lay() *laid {
 	}
 
 	l.down()
+	l.detours()
+	l.labels()
 	return l
 }
 
@@ -108,18 +59,6 @@ func (n *Node) size() (w, h int) {
 		w = max(w, width(n.State)+icon)
 	}
 	return w + 2*padX, len(n.lines())*row + 2*padY
-}
-
-// width is the most that a text takes. Letters of some languages are twice as wide as those
-// of others. From U+1100 (Hangul) on, a letter counts twice.
-func width(s string) int {
-	n := utf8.RuneCountInString(s)
-	for _, r := range s {
-		if r >= 0x1100 {
-			n++
-		}
-	}
-	return n * letter
 }
 
 // columns puts each node behind all that it waits for. A cycle, which nothing should have, ends
@@ -180,12 +119,19 @@ func (l *laid) near(g Graph, by map[string]*box) {
 	}
 }
 
-// route finds the columns that a link passes. A link that cancels goes straight, and has no
-// places.
+// route finds the columns that a link passes. One that does not go to the right has no places in them.
 func (l *laid) route(link Link, from, to *box) {
-	r := route{link: link, boxes: []*box{from}}
-	last := from
-	for layer := from.layer + 1; layer < to.layer && link.Kind != Cancels; layer++ {
+	loop := func(r *route) bool { return from == to && r.boxes[0] == from && r.boxes[1] == from }
+	if i := slices.IndexFunc(l.routes, loop); i >= 0 { // one is drawn, and says what all of them say
+		if first := &l.routes[i].link; link.Label != "" {
+			first.Label = strings.TrimPrefix(first.Label+", "+link.Label, ", ")
+		}
+		return
+	}
+
+	r := &route{link: link, boxes: []*box{from}}
+	last, detours := from, link.Kind == Cancels || to.layer <= from.layer
+	for layer := from.layer + 1; layer < to.layer && !detours; layer++ {
 		pass := &box{layer: layer, lane: to.lane, h: thread}
 		l.boxes = append(l.boxes, pass)
 		last.to, pass.from = append(last.to, pass), append(pass.from, last)
@@ -193,7 +139,7 @@ func (l *laid) route(link Link, from, to *box) {
 	}
 
 	r.boxes = append(r.boxes, to)
-	if link.Kind != Cancels {
+	if !detours {
 		last.to, to.from = append(last.to, to), append(to.from, last)
 	}
 
@@ -212,15 +158,16 @@ func (l *laid) across() {
 	}
 
 	for _, r := range l.routes {
-		if at := r.boxes[len(r.boxes)-1].layer; r.link.Kind != Cancels {
+		if at := r.boxes[len(r.boxes)-1].layer; !r.detours() {
 			gaps[at] = max(gaps[at], width(r.link.Label)+2*padX)
 		}
 	}
 
-	x := 2 * margin
+	l.zones, l.starts = l.widthOfZones(len(widths)), []int{margin}
+	x := 2*margin + l.zones[0]
 	for layer, w := range widths {
 		if layer > 0 {
-			x += gaps[layer]
+			x += gaps[layer] + l.zones[layer]
 		}
 		for _, b := range l.boxes {
 			if b.layer == layer {
@@ -229,9 +176,10 @@ func (l *laid) across() {
 			}
 		}
 		x += w
+		l.starts = append(l.starts, x)
 	}
 
-	l.width = x + 2*margin
+	l.width = x + l.zones[len(widths)] + 2*margin
 	for _, name := range l.lanes {
 		l.width = max(l.width, width(name.name)+4*margin)
 	}

@@ -19,7 +19,7 @@ const style = `<style>
 .ag-tip{fill:#57606a}
 .ag-dashed{stroke-dasharray:6 4}
 .ag-cancels{stroke:#cf222e}
-.ag-cancelstip{fill:#cf222e}
+.ag-cancelstip,.ag-cancelslabel{fill:#cf222e}
 .ag-icon{fill:none;stroke-width:2px;stroke:#57606a}
 .ag-good{stroke:#1a7f37}
 .ag-bad{stroke:#cf222e}
@@ -70,48 +70,68 @@ var looks = map[string]look{
 // SVG is the graph as a picture that needs nothing else. Its title and description say what
 // it shows to those who do not see it. It has no script and nothing from elsewhere. Several
 // of them can be in one page: their ids differ, as long as their graphs do.
-func (g Graph) SVG() string {
+func (g Graph) SVG() string { return g.picture(nil) }
+
+// Inline is the picture as a part of a page that has its own styles for the classes: SVG has them otherwise. A node
+// leads to the address that the function has for its id, or with "" to none.
+func (g Graph) Inline(address func(id string) string) string { return g.picture(address) }
+
+// picture is the graph as a picture; address is nil if it stands for itself.
+func (g Graph) picture(address func(id string) string) string {
 	l := g.lay()
 	sum := fnv.New32a()
 	sum.Write([]byte(g.DOT()))
 	id := fmt.Sprintf("ag-%08x", sum.Sum32()) // unique among the pictures of a page
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="%s-t %s-d" width="%d" height="%d" `+
-		`viewBox="0 0 %d %d">`+"\n", id, id, l.width, l.height, l.width, l.height)
+	role, alone := "img", address == nil
+	if !alone {
+		role = "group" // a picture has no links
+	}
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" role="%s" `+
+		`aria-labelledby="%s-t %s-d" width="%d" height="%d" `+
+		`viewBox="0 0 %d %d">`+"\n", role, id, id, l.width, l.height, l.width, l.height)
 	fmt.Fprintf(&b, "<title id=\"%s-t\">%s</title>\n<desc id=\"%s-d\">%s</desc>\n", id,
 		escape(g.Name), id,
 		escape(g.said()))
 
 	// The order is that of painting: lanes, links, boxes above them, and labels on top.
-	b.WriteString(style)
+	if alone {
+		b.WriteString(style)
+	}
 	for _, tip := range []string{"tip", "cancelstip"} {
 		fmt.Fprintf(&b, `<marker id="%s-%s" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" `+
 			`orient="auto"><path class="ag-%s" d="M0 0L10 5L0 10z"/></marker>`+"\n", id, tip, tip)
 	}
 
-	fmt.Fprintf(&b, `<rect class="ag-back" width="%d" height="%d"/>`+"\n", l.width, l.height)
+	if alone {
+		fmt.Fprintf(&b, `<rect class="ag-back" width="%d" height="%d"/>`+"\n", l.width, l.height)
+	}
 	for _, in := range l.lanes {
 		if in.name == "" {
 			continue
 		}
 		fmt.Fprintf(&b, `<rect class="ag-lane" x="%d" y="%d" width="%d" height="%d" rx="6"/>`+
-			`<text class="ag-text ag-note" x="%d" y="%d">%s</text>`+"\n", margin, in.y,
-			l.width-2*margin, in.h, margin+padX,
-			in.y+row, escape(in.name))
+			"\n", margin, in.y, l.width-2*margin, in.h)
 	}
 
 	for _, r := range l.routes {
-		r.draw(&b, id)
+		l.draw(&b, r, id)
 	}
 
 	for _, box := range l.boxes {
 		if box.node != nil {
-			box.draw(&b)
+			box.drawLinked(&b, address)
 		}
 	}
 
 	for _, r := range l.routes {
 		r.drawLabel(&b)
+	}
+	for _, in := range l.lanes {
+		if in.name != "" { // above the links that come from another lane
+			fmt.Fprintf(&b, `<text class="ag-text ag-label" x="%d" y="%d">%s</text>`+"\n",
+				margin+padX, in.y+row, escape(in.name))
+		}
 	}
 	return b.String() + "</svg>\n"
 }
@@ -161,6 +181,21 @@ func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(s)
 }
 
+// drawLinked draws a node, and lets it lead to its address.
+func (b *box) drawLinked(out *strings.Builder, address func(id string) string) {
+	to := ""
+	if address != nil {
+		to = address(b.node.ID)
+	}
+	if to == "" {
+		b.draw(out)
+		return
+	}
+	fmt.Fprintf(out, `<a href="%s">`, escape(to))
+	b.draw(out)
+	out.WriteString("</a>")
+}
+
 // draw draws a node. The state is the last of its lines, behind its picture.
 func (b *box) draw(to *strings.Builder) {
 	n := b.node
@@ -200,7 +235,7 @@ func (b *box) draw(to *strings.Builder) {
 }
 
 // draw draws a link.
-func (r route) draw(to *strings.Builder, id string) {
+func (l *laid) draw(to *strings.Builder, r *route, id string) {
 	class, tip := "ag-link", "tip"
 	if r.link.dashed() {
 		class += " ag-dashed"
@@ -209,31 +244,36 @@ func (r route) draw(to *strings.Builder, id string) {
 		class, tip = class+" ag-cancels", "cancelstip"
 	}
 	fmt.Fprintf(to, `<path class="%s" marker-end="url(#%s-%s)" d="%s"/>`+"\n", class, id, tip,
-		r.path())
+		l.path(r))
 }
 
-// path is the way of a link: from the right of a box to the left of the next; what cancels
-// goes up or down. Each part is a cubic Bézier curve whose ends are level. A link of a node
-// to itself is a small loop above it.
-func (r route) path() string {
+// path is the way of a link: from the right of a box to the left of the next. Behind the detours of a column, each part
+// is a cubic Bézier curve whose ends are level. A link of a node to itself is a small loop above it.
+func (l *laid) path(r *route) string {
 	from, to := r.boxes[0], r.boxes[len(r.boxes)-1]
-	if r.link.Kind == Cancels {
-		x1, y1, x2, y2 := from.x+from.w/2, from.y, to.x+to.w/2, to.y+to.h
-		switch {
-		case from == to || from.lane == to.lane && from.layer == to.layer && from.y == to.y:
-			return fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1-14, y1, x1-20, y1-18, x1+20, y1-18,
-				x1+14, y1)
-		case from.y < to.y:
-			y1, y2 = from.y+from.h, to.y
+	switch {
+	case from == to:
+		x, y := from.x+from.w/2, from.y
+		return fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x-14, y, x-20, y-18, x+20, y-18, x+14, y)
+	case r.detours():
+		way := "M"
+		for i, p := range r.detour {
+			if i > 0 {
+				way += "L"
+			}
+			way += fmt.Sprintf("%d %d", p.x, p.y)
 		}
-		bend := (y2 - y1) / 2
-		return fmt.Sprintf("M%d %dC%d %d %d %d %d %d", x1, y1, x1, y1+bend, x2, y2-bend, x2, y2)
+		return way
 	}
 
 	way := fmt.Sprintf("M%d %d", from.x+from.w, from.middle())
 	for i := 1; i < len(r.boxes); i++ {
 		a, b := r.boxes[i-1], r.boxes[i]
 		x1, x2 := a.x+a.w, b.x
+		if zone := l.zones[a.layer+1]; zone > 0 {
+			x1 += zone
+			way += fmt.Sprintf("H%d", x1)
+		}
 		bend := (x2 - x1) / 2
 		way += fmt.Sprintf("C%d %d %d %d %d %d", x1+bend, a.middle(), x2-bend, b.middle(), x2,
 			b.middle())
@@ -244,19 +284,18 @@ func (r route) path() string {
 	return way
 }
 
-// drawLabel writes what a link says, in the middle of its last part.
-func (r route) drawLabel(to *strings.Builder) {
+// drawLabel writes what a link says.
+func (r *route) drawLabel(to *strings.Builder) {
 	if r.link.Label == "" {
 		return
 	}
-
-	a, b := r.boxes[len(r.boxes)-2], r.boxes[len(r.boxes)-1]
-	x, y := (a.x+a.w+b.x)/2, (a.middle()+b.middle())/2
-	if r.link.Kind == Cancels {
-		x = (a.x + a.w/2 + b.x + b.w/2) / 2
+	anchor, class := "middle", ""
+	if r.detours() {
+		anchor = "start"
 	}
-
-	fmt.Fprintf(to, `<text class="ag-text ag-label" text-anchor="middle" x="%d" y="%d">%s</text>`+
-		"\n", x, y-4,
-		escape(r.link.Label))
+	if r.link.Kind == Cancels {
+		class = " ag-cancelslabel"
+	}
+	fmt.Fprintf(to, `<text class="ag-text ag-label%s" text-anchor="%s" x="%d" y="%d">%s</text>`+
+		"\n", class, anchor, r.label.x, r.label.y, escape(r.link.Label))
 }

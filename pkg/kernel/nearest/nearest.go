@@ -16,6 +16,17 @@ func To(text string, names []string) string {
 	return best
 }
 
+// Within are the names that differ from a text in at most so many characters, and in at least one, in their order. Case
+// does not count.
+func Within(most int, text string, names []string) (near []string) {
+	for _, name := range names {
+		if name != text && distance(strings.ToLower(text), strings.ToLower(name)) <= most {
+			near = append(near, name)
+		}
+	}
+	return near
+}
+
 // distance is the number of bytes to insert, remove or replace (source: Levenshtein). It keeps one
 // row of the table.
 func distance(a, b string) int {

@@ -44,7 +44,8 @@ func (b By) Check() error {
 	case n == 0:
 		return fault.New(fault.Invalid, "reason: empty; say why, others will read it")
 	case n > MaxReason:
-		return fault.New(fault.Invalid, "reason: %d characters; at most %d are accepted", n, MaxReason)
+		return fault.New(fault.Invalid,
+			"reason: %d characters; at most %d are accepted", n, MaxReason)
 	case !utf8.ValidString(b.Reason) || strings.ContainsFunc(b.Reason, IsBreak):
 		return fault.New(fault.Invalid,
 			"reason: it has a control character or a line break; expected one line of text")
@@ -85,8 +86,9 @@ func (r Requests) Done(by By) (bool, error) {
 
 // Gone is the error of a request to make something that was done before, and that was deleted since.
 func Gone(what string) error {
-	return fault.New(fault.Conflict, "this request was done before, and %s was deleted since; send a new request to "+
-		"create it again", what)
+	return fault.New(fault.Conflict,
+		"this request was done before, and %s was deleted since; send a new request to "+
+			"create it again", what)
 }
 
 // With are the requests with one more, without the oldest one if there are too many. r is not changed.

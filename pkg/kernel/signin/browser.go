@@ -30,7 +30,7 @@ func (i *Issuer) Browser(ctx context.Context, open func(url string) error) (Toke
 		return Tokens{}, fault.New(fault.Invalid, "the issuer %s has no sign-in by browser", i.URL)
 	}
 
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	l, err := listen(ctx)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -39,7 +39,7 @@ func (i *Issuer) Browser(ctx context.Context, open func(url string) error) (Toke
 	go func() { _ = server.Serve(l) }() // until it is closed
 	defer server.Close()
 
-	c.RedirectURL = "http://" + l.Addr().String() + "/callback"
+	c.RedirectURL = redirect(l.Addr().String())
 	verifier := oauth2.GenerateVerifier()
 	if err := open(c.AuthCodeURL(b.state, oauth2.S256ChallengeOption(verifier))); err != nil {
 		return Tokens{}, err
@@ -52,7 +52,8 @@ func (i *Issuer) Browser(ctx context.Context, open func(url string) error) (Toke
 		if err := ctx.Err(); err != nil {
 			return Tokens{}, err
 		}
-		return Tokens{}, fault.New(fault.Denied, "nobody has signed in within %d minutes", mostMinutes)
+		return Tokens{}, fault.New(fault.Denied,
+			"nobody has signed in within %d minutes", mostMinutes)
 	case v := <-b.came:
 		// The page that says so is sent before the listener is closed.
 		_ = server.Shutdown(waits)
@@ -61,6 +62,32 @@ func (i *Issuer) Browser(ctx context.Context, open func(url string) error) (Toke
 		}
 		return i.tokens(c.Exchange(i.context(ctx), v.Get("code"), oauth2.VerifierOption(verifier)))
 	}
+}
+
+// ports are where the browser comes back to, the first that is free. Some issuers, as Amazon Cognito, know a client by
+// its redirect URIs with their ports. If none is free it is any port, which all others accept (RFC 8252, section 7.3).
+var ports = []string{"48731", "48732", "48733", "0"}
+
+// Redirects are the URIs that an issuer has to know that compares ports.
+func Redirects() (all []string) {
+	for _, port := range ports[:len(ports)-1] {
+		all = append(all, redirect("127.0.0.1:"+port))
+	}
+	return all
+}
+
+// redirect is the URI of a listener.
+func redirect(at string) string { return "http://" + at + "/callback" }
+
+// listen listens on loopback.
+func listen(ctx context.Context) (l net.Listener, err error) {
+	for _, port := range ports {
+		l, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", port))
+		if err == nil {
+			return l, nil
+		}
+	}
+	return nil, err
 }
 
 // back is where the browser comes back to. It takes one answer: the first with the right state. All

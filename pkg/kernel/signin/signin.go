@@ -160,7 +160,8 @@ func (i *Issuer) tokens(t *oauth2.Token, err error) (Tokens, error) {
 		out.Expires = i.Now().Add(time.Duration(t.ExpiresIn) * time.Second)
 	}
 	if !strings.EqualFold(t.Type(), "Bearer") {
-		return Tokens{}, fault.New(fault.Unavailable, "the issuer %s gives tokens of the type %.50q; expected Bearer",
+		return Tokens{}, fault.New(fault.Unavailable,
+			"the issuer %s gives tokens of the type %.50q; expected Bearer",
 			i.URL, t.Type())
 	}
 	return out, nil
@@ -180,7 +181,8 @@ func (i *Issuer) refused(err error) error {
 	case "access_denied":
 		return fault.New(fault.Denied, "the sign-in was refused at %s", i.URL)
 	case "invalid_client":
-		return fault.New(fault.Denied, "the issuer %s does not know the client, or its secret is wrong", i.URL)
+		return fault.New(fault.Denied,
+			"the issuer %s does not know the client, or its secret is wrong", i.URL)
 	case "":
 		return i.away(errors.New("it answers " + says.Response.Status))
 	}
@@ -190,5 +192,6 @@ func (i *Issuer) refused(err error) error {
 
 // away is the error of an issuer that gives no answer that can be used.
 func (i *Issuer) away(err error) error {
-	return fault.New(fault.Unavailable, "the issuer of tokens at %s does not answer as it should: %w", i.URL, err)
+	return fault.New(fault.Unavailable,
+		"the issuer of tokens at %s does not answer as it should: %w", i.URL, err)
 }

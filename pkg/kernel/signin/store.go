@@ -55,11 +55,13 @@ func (s Store) Load(api string) (out Session, err error) {
 		return out, err
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return out, fault.New(fault.Denied, "others can read the session in %s; sign out and in again", path)
+		return out, fault.New(fault.Denied,
+			"others can read the session in %s; sign out and in again", path)
 	}
 	err = json.NewDecoder(f).Decode(&out)
 	if err != nil || out.API != strings.TrimSuffix(api, "/") { // what is in it is not quoted: it is secret
-		return Session{}, fault.New(fault.Denied, "the session in %s cannot be read; sign in again", path)
+		return Session{}, fault.New(fault.Denied,
+			"the session in %s cannot be read; sign in again", path)
 	}
 	return out, nil
 }

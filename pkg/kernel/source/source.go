@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"strings"
 )
 
 var (
@@ -31,8 +32,14 @@ const S3 = "s3"
 // Upload is the scheme of files that were uploaded for a submission: upload://UPLOAD/SHA256.
 const Upload = "upload"
 
+// NoUpload stands for the id of an upload that is not open yet. Ids have its length.
+const NoUpload = "00000000000000000000000000"
+
 // UploadURL is the URL of a file of an upload.
 func UploadURL(upload, sha256 string) string { return Upload + "://" + upload + "/" + sha256 }
+
+// IsUpload reports whether a URL is that of a file of an upload.
+func IsUpload(raw string) bool { return strings.HasPrefix(raw, Upload+"://") }
 
 // uploadPath is the path of an upload URL.
 var uploadPath = regexp.MustCompile(`^/[0-9a-f]{64}$`)

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -43,9 +44,33 @@ func (tx *Tx) Derive(owner string, was, is []Row) {
 		if old == nil {
 			tx.Insert(row)
 		} else {
-			tx.replace(owner, old, row)
+			tx.replace("owned_by = ?", owner, old, row)
 		}
 	}
+}
+
+// ownOrNone is the condition that a row is of an owner, or not there.
+const ownOrNone = "attribute_not_exists(pk) OR owned_by = ?"
+
+// Follow is Derive for rows that only list their owner, and grant nothing: one that is missing, or is there already, is
+// no Stale. Earlier versions may not have written it. A row of another owner is one.
+func (tx *Tx) Follow(owner string, was, is []Row) {
+	before, after := byKey(was), byKey(is)
+	for _, k := range sortedKeys(before) {
+		if after[k] == nil {
+			remove := tx.t.Rows.Delete("pk", k.PK).Range("sk", k.SK)
+			tx.add(op{key: k, del: remove.If(ownOrNone, owner)})
+		}
+	}
+	for _, k := range sortedKeys(after) {
+		tx.replace(ownOrNone, owner, before[k], after[k])
+	}
+}
+
+func sortedKeys(rows map[Key]Row) []Key {
+	return slices.SortedFunc(maps.Keys(rows), func(a, b Key) int {
+		return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK, b.SK))
+	})
 }
 
 func byKey(rows []Row) map[Key]Row {
@@ -56,10 +81,14 @@ func byKey(rows []Row) map[Key]Row {
 	return all
 }
 
-// replace puts an owned row that says something else than before into the transaction. Its revision rises, as that of a
-// row that is counted; it was not read.
-func (tx *Tx) replace(owner string, old, now Row) {
-	was, is := attributes(old), attributes(now)
+// replace puts an owned row that says something else than before into the transaction; old is nil if there was none.
+// Its revision rises, as that of a row that is counted; it was not read. The condition has the owner as its argument.
+func (tx *Tx) replace(condition, owner string, old, now Row) {
+	var was Item
+	if old != nil {
+		was = attributes(old)
+	}
+	is := attributes(now)
 	if reflect.DeepEqual(was, is) {
 		return
 	}
@@ -75,7 +104,7 @@ func (tx *Tx) replace(owner string, old, now Row) {
 	}
 
 	u.Add("rev", 1).Set("wid", tx.id).Set("schema_no", Schema)
-	u.If("owned_by = ?", owner).If(notNewer, Schema)
+	u.If(condition, owner).If(notNewer, Schema)
 	tx.add(op{key: now.Key(), update: u})
 }
 

@@ -77,6 +77,66 @@ func TestDerive(t *testing.T) {
 	want("left")
 }
 
+// TestFollow: rows that list an owner follow it, whether they are there or not. None of another owner is written or
+// removed, and nothing is written that is the same.
+func TestFollow(t *testing.T) {
+	all := tabletest.Table(tabletest.New())
+	at := func(owner, sk string, size int64) *place {
+		return &place{Owned: table.Owned{Head: table.Head{PK: "LIST", SK: sk}, Owner: owner}, Size: size}
+	}
+	follow := func(id, owner string, was, is []table.Row) error {
+		tx := all.Begin(id)
+		tx.Insert(&table.Head{PK: "OWNER", SK: id})
+		tx.Follow(owner, was, is)
+		return tx.Commit(t.Context())
+	}
+	want := func(what string, rows ...*place) {
+		t.Helper()
+		var have []place
+		if _, err := all.Page(t.Context(), table.Query{PK: "LIST"}, &have); err != nil {
+			t.Fatal(err)
+		}
+		same := len(have) == len(rows)
+		for i := range have {
+			same = same && table.SameRow(&have[i], rows[i]) && have[i].Rev == rows[i].Rev
+		}
+		if !same {
+			t.Errorf("%s: %+v", what, have)
+		}
+	}
+	with := func(row *place, rev int64) *place { row.Rev = rev; return row }
+
+	for n, c := range []struct {
+		what    string
+		was, is []table.Row
+		want    []*place
+	}{
+		{"new", nil, []table.Row{at("a", "1", 5), at("a", "2", 0)},
+			[]*place{with(at("a", "1", 5), 1), with(at("a", "2", 0), 1)}},
+		{"there already", nil, []table.Row{at("a", "1", 5), at("a", "2", 0)},
+			[]*place{with(at("a", "1", 5), 2), with(at("a", "2", 0), 2)}},
+		{"changed", []table.Row{at("a", "1", 5), at("a", "2", 0)}, []table.Row{at("a", "1", 7), at("a", "2", 0)},
+			[]*place{with(at("a", "1", 7), 3), with(at("a", "2", 0), 2)}},
+		{"left, or never there", []table.Row{at("a", "1", 7), at("a", "9", 0)}, []table.Row{at("a", "3", 1)},
+			[]*place{with(at("a", "2", 0), 2), with(at("a", "3", 1), 1)}},
+	} {
+		if err := follow("tx"+c.what, "a", c.was, c.is); err != nil {
+			t.Fatalf("%d: %s: %v", n, c.what, err)
+		}
+		want(c.what, c.want...)
+	}
+	for what, err := range map[string]error{
+		"a place of another is taken":  follow("txb1", "b", nil, []table.Row{at("b", "2", 0)}),
+		"a place of another is given":  follow("txb2", "b", []table.Row{at("b", "2", 0)}, nil),
+		"a place of another says more": follow("txb3", "b", []table.Row{at("b", "3", 1)}, []table.Row{at("b", "3", 2)}),
+	} {
+		if !fault.Is(err, fault.Stale) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	want("refused", with(at("a", "2", 0), 2), with(at("a", "3", 1), 1))
+}
+
 // TestDamagedRow: a row that cannot be decoded is read once, also in a list, and the error names it: it is no outage.
 func TestDamagedRow(t *testing.T) {
 	calls := 0

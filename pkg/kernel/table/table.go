@@ -107,6 +107,9 @@ func (t *Table) Page(ctx context.Context, q Query, out any) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("table: no index %q", q.Index)
 	}
+	if q.To != "" && q.From > q.To { // nothing can be in it; DynamoDB answers with an error
+		return "", decodeAll(nil, out, q.Index != "")
+	}
 
 	var next string
 	err := t.retry(ctx, "query "+q.PK, func(ctx context.Context) error {

@@ -158,6 +158,12 @@ func TestPages(t *testing.T) {
 			t.Errorf("%+v: got %s, want %s", q, got, want)
 		}
 	}
+	for _, q := range []table.Query{{PK: "p", From: "s5", To: "s3"},
+		{Index: "work", PK: "gate", From: "006", To: "0"}} {
+		if got := walk(q); got != "" {
+			t.Errorf("a range that ends before it begins: %+v: got %s", q, got)
+		}
+	}
 	var rows []thing
 	if _, err := tb.Page(t.Context(), table.Query{PK: "p", Cursor: "rubbish"}, &rows); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a bad cursor gave %v", err)

@@ -14,7 +14,9 @@ import (
 // each file that was downloaded; the list of a version's files has the same ones.
 type Entry struct {
 	ocfl.File
-	URL       string `json:"url"` // redacted
+	URL string `json:"url"` // redacted
+	// Uploader is who uploaded it, as events name actors; "" if it was not uploaded, and if that is not known.
+	Uploader  string `json:"uploadedBy,omitempty"`
 	MediaType string `json:"mediaType"`
 	Modified  string `json:"modified,omitempty"`
 	Given     string `json:"given,omitempty"` // the algorithm of the depositor's digest, "" if there was none

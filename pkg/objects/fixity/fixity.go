@@ -106,7 +106,8 @@ func (c *Checker) filesState(ctx context.Context, ark string) (state string, err
 func (w *walk) unchanged(ctx context.Context) error {
 	now, err := w.filesState(ctx, w.ark)
 	if err == nil && now != w.run.State {
-		err = fault.New(fault.Unavailable, "%s was changed during its check, which begins again: %w", w.ark, ErrStopped)
+		err = fault.New(fault.Unavailable,
+			"%s was changed during its check, which begins again: %w", w.ark, ErrStopped)
 	}
 	return err
 }

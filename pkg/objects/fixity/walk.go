@@ -95,7 +95,8 @@ func (w *walk) rootInventory(ctx context.Context) error {
 		damaged, err := w.judged(ctx)
 		if err == nil && !damaged { // it got a version since it was read
 			w.Result, w.Part = before, partRoot
-			err = fault.New(fault.Unavailable, "%s got a version during its check: %w", w.ark, ErrStopped)
+			err = fault.New(fault.Unavailable,
+				"%s got a version during its check: %w", w.ark, ErrStopped)
 		}
 		return err
 	}
@@ -350,7 +351,8 @@ func (w *walk) finished(ctx context.Context, n int, sidecar string) error {
 	}
 	unfinished, err := w.unfinished(ctx, sidecar)
 	if unfinished {
-		err = fault.New(fault.Unavailable, "%s: its newest version is not finished; it is checked later", w.ark)
+		err = fault.New(fault.Unavailable,
+			"%s: its newest version is not finished; it is checked later", w.ark)
 	}
 	return err
 }

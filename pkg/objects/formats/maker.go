@@ -67,7 +67,8 @@ func (m *Maker) Version(ctx context.Context, ark string, n int, until time.Time)
 
 	if n > stored.Head {
 		return r.Result,
-			fault.New(fault.NotFound, "%s has no version %d; its newest is version %d", ark, n, stored.Head)
+			fault.New(fault.NotFound,
+				"%s has no version %d; its newest is version %d", ark, n, stored.Head)
 	}
 
 	v := aip.Of(m.Root, stored, n)
@@ -180,7 +181,8 @@ func (m *Maker) save(ctx context.Context, r *record) error {
 	tx.InsertOrSave(r)
 	err := tx.Commit(ctx)
 	if fault.Is(err, fault.Stale) {
-		return fault.New(fault.Unavailable, "formats: another call works on the same version: %w", err)
+		return fault.New(fault.Unavailable,
+			"formats: another call works on the same version: %w", err)
 	}
 	return err
 }

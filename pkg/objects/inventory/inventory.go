@@ -122,6 +122,30 @@ func (s Store) Object(ctx context.Context, ark string) (*Object, error) {
 	return &row, nil
 }
 
+// Objects reads objects, all at once, in the order of their ARKs. One that is missing is left out.
+func (s Store) Objects(ctx context.Context, arks []string) ([]*Object, error) {
+	keys := make([]table.Key, len(arks))
+	for i, ark := range arks {
+		keys[i] = objectKey(ark)
+	}
+	found, err := s.Table.Many(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+
+	var rows []*Object
+	for _, k := range keys {
+		if raw, there := found[k]; there {
+			var row Object
+			if err := raw.Decode(&row); err != nil {
+				return nil, err
+			}
+			rows = append(rows, &row)
+		}
+	}
+	return rows, nil
+}
+
 // Recorded is the newest version of an object that is on record, and the sha512 of its inventory; 0 if
 // the object has no row. See ocfl.Root.
 func (s Store) Recorded(ctx context.Context, ark string) (head int, digest string, err error) {
@@ -136,10 +160,18 @@ func (s Store) Recorded(ctx context.Context, ark string) (head int, digest strin
 	return o.HeadOf, o.Digest, nil
 }
 
+// Version reads the row of a version. A missing one is a NotFound.
+func (s Store) Version(ctx context.Context, ark string, n int) (row Version, err error) {
+	err = s.Table.Get(ctx, VersionKey(ark, n), &row)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "version %d of %s is not recorded", n, ark)
+	}
+	return row, err
+}
+
 // VersionDigest is the recorded sha512 of the inventory of a version, "" if the version has no row.
 func (s Store) VersionDigest(ctx context.Context, ark string, n int) (string, error) {
-	var row Version
-	err := s.Table.Get(ctx, VersionKey(ark, n), &row)
+	row, err := s.Version(ctx, ark, n)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil
 	}
@@ -206,9 +238,11 @@ func (s Store) Collection(ctx context.Context, collection,
 func (o *Object) Open(now time.Time) error {
 	switch until := o.EmbargoUntil(now); {
 	case o.Withdrawal != nil:
-		return fault.New(fault.Denied, "%s is withdrawn since %s: %s", o.ARK, o.Withdrawal.At, o.Withdrawal.Reason)
+		return fault.New(fault.Denied,
+			"%s is withdrawn since %s: %s", o.ARK, o.Withdrawal.At, o.Withdrawal.Reason)
 	case until != "":
-		return fault.New(fault.Denied, "%s is under an embargo until %s: %s", o.ARK, until, o.Embargo.Reason)
+		return fault.New(fault.Denied,
+			"%s is under an embargo until %s: %s", o.ARK, until, o.Embargo.Reason)
 	}
 	return nil
 }

@@ -84,7 +84,8 @@ func (w *walk) trusted(ctx context.Context) (*ocfl.Stored, error) {
 	case v.Trust == ocfl.Unused:
 		return nil, fault.New(fault.NotFound, "there is no object %s in the storage root", w.ark)
 	case v.Trust == ocfl.Interrupted:
-		return nil, fault.New(fault.Unavailable, "%s: its newest version is not finished (%s); it is copied later",
+		return nil, fault.New(fault.Unavailable,
+			"%s: its newest version is not finished (%s); it is copied later",
 			w.ark, v.Why)
 	}
 	return v.Object, nil
@@ -110,7 +111,8 @@ func (w *walk) damaged(ctx context.Context, err error) error {
 	if !wasRead(ctx, err) {
 		return unavailable(err)
 	}
-	return fault.New(fault.Invalid, "%s: its inventory in the storage root is damaged: %w", w.ark, err)
+	return fault.New(fault.Invalid,
+		"%s: its inventory in the storage root is damaged: %w", w.ark, err)
 }
 
 // follows refuses to replace a copy that is not an earlier state of the object. That is a Conflict:
@@ -340,7 +342,8 @@ func (w *walk) bring(ctx context.Context, key string, there bool) error {
 		case errors.Is(err, fixity.ErrStopped):
 			return w.errOver()
 		case fault.Is(err, fault.NotFound):
-			return fault.New(fault.Invalid, "%s is missing in the storage root, and in its copy", key)
+			return fault.New(fault.Invalid,
+				"%s is missing in the storage root, and in its copy", key)
 		case err != nil:
 			return err
 		}
@@ -363,7 +366,8 @@ func (w *walk) inventory(ctx context.Context, key string) error {
 	to := w.To.Writer(ctx, key, bucket.Condition{Absent: w.etag == "", ETag: w.etag})
 	_, err = io.Copy(io.MultiWriter(to, sum), body)
 	if got := hex.EncodeToString(sum.Sum(nil)); err == nil && got != w.Digest {
-		err = fault.New(fault.Unavailable, "%s got another version meanwhile, which is copied next", w.ark)
+		err = fault.New(fault.Unavailable,
+			"%s got another version meanwhile, which is copied next", w.ark)
 	}
 
 	if err != nil {
@@ -377,7 +381,8 @@ func (w *walk) inventory(ctx context.Context, key string) error {
 	copied := fixity.Part{Key: key}
 	got, err := copied.Digest(ctx, w.To, w.Digest, func(int64) int64 { return 1 << 30 })
 	if err == nil && got != w.Digest {
-		err = fault.New(fault.Unavailable, "%s: its copy has the digest %s, expected %s", key, got, w.Digest)
+		err = fault.New(fault.Unavailable,
+			"%s: its copy has the digest %s, expected %s", key, got, w.Digest)
 	}
 	return err
 }

@@ -110,7 +110,8 @@ func (r *Replica) Propose(ctx context.Context, ark, file string, at fixity.Locat
 
 	key := ocfl.Prefix(ark) + strings.TrimPrefix(file, ocfl.Prefix(ark))
 	if len(key) > maxKey {
-		return nil, fault.New(fault.Invalid, "file: %d bytes; a key has at most %d", len(key), maxKey)
+		return nil, fault.New(fault.Invalid,
+			"file: %d bytes; a key has at most %d", len(key), maxKey)
 	}
 
 	if _, err := r.Inventory.Object(ctx, ark); err != nil {
@@ -159,7 +160,8 @@ func (r *Replica) Advance(ctx context.Context, ark, id string, until time.Time) 
 	}
 
 	if errors.Is(err, fixity.ErrStopped) {
-		err = fault.New(fault.Unavailable, "the repair %s is going on; the rest follows: %w", id, err)
+		err = fault.New(fault.Unavailable,
+			"the repair %s is going on; the rest follows: %w", id, err)
 	}
 
 	// Also if the context has ended: the digests so far are kept.

@@ -101,7 +101,8 @@ func (r *Replica) save(ctx context.Context, row table.Row, isNew bool) error {
 
 	err := tx.Commit(ctx)
 	if fault.Is(err, fault.Stale) {
-		return fault.New(fault.Unavailable, "replica: another call works on the same object: %w", err)
+		return fault.New(fault.Unavailable,
+			"replica: another call works on the same object: %w", err)
 	}
 	return err
 }

@@ -126,12 +126,14 @@ func (s *Store) handed(ctx context.Context, in *Instance) (all []runner.Input, e
 		case err != nil:
 			return nil, err
 		case of.State == "":
-			return nil, fault.New(fault.Invalid, "the input %s is lost: there is no instance %s", i.Name, i.ID)
+			return nil, fault.New(fault.Invalid,
+				"the input %s is lost: there is no instance %s", i.Name, i.ID)
 		case of.Last == nil || of.Last.OutputCount == 0 || of.Last.Attempt != of.Attempt:
 			continue // its newest attempt has left nothing
 		case of.Last.List == "":
-			return nil, fault.New(fault.Invalid, "the input %s cannot be checked: %s has no digest of its outputs; "+
-				"run it again", i.Name, i.ID)
+			return nil, fault.New(fault.Invalid,
+				"the input %s cannot be checked: %s has no digest of its outputs; "+
+					"run it again", i.Name, i.ID)
 		}
 
 		e := &all[len(all)-1]

@@ -31,12 +31,14 @@ func (s *Store) StartManual(ctx context.Context, id string, set map[string]strin
 		case in.Starter == starter && maps.Equal(in.Parameters, set):
 			return nil
 		case in.Starter != "":
-			return fault.New(fault.Conflict, "the task %s was started by %s already", id, in.Starter)
+			return fault.New(fault.Conflict,
+				"the task %s was started by %s already", id, in.Starter)
 		case in.State.Over():
 			return fault.New(fault.Conflict, "the task %s has ended: %s", id, in.State)
 		case in.State != workflow.Manual:
-			return fault.New(fault.Conflict, "the task %s cannot be started yet: it is %s; archivist explain %s "+
-				"says what it waits for", id, in.State, id)
+			return fault.New(fault.Conflict,
+				"the task %s cannot be started yet: it is %s; archivist explain %s "+
+					"says what it waits for", id, in.State, id)
 		}
 		return c.startManual(starter, set)
 	})

@@ -119,8 +119,9 @@ func (a *archiveRow) ahead() int64 {
 // tooFar refuses a notice that would leave a gap for ever, or for very long. The archive itself is asked soon, unless
 // it was just asked: what it has is notified then.
 func (s *Store) tooFar(ctx context.Context, a *archiveRow, n int64) error {
-	refused := fault.New(fault.Conflict, "revision %d is more than %d ahead of the newest that is known, %d; what the "+
-		"archive %s has is found when it is asked the next time", n, aheadMost, max(a.Newest, a.Watermark), a.Name)
+	refused := fault.New(fault.Conflict,
+		"revision %d is more than %d ahead of the newest that is known, %d; what the "+
+			"archive %s has is found when it is asked the next time", n, aheadMost, max(a.Newest, a.Watermark), a.Name)
 	if s.now()-a.Looked < s.Times.Gap.Milliseconds() {
 		return refused
 	}

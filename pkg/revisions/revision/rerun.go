@@ -362,5 +362,6 @@ func noneRun(archive string, n int64, started []Instance, left []string) error {
 	case len(left) > 0:
 		return fault.New(fault.Conflict, "%s", left[0])
 	}
-	return fault.New(fault.Conflict, "no task of revision %d of %s has failed and was not run again since", n, archive)
+	return fault.New(fault.Conflict,
+		"no task of revision %d of %s has failed and was not run again since", n, archive)
 }

@@ -259,7 +259,8 @@ func (s *Store) runnable(ctx context.Context, a *archiveRow,
 	q request) (*revisionRow, *workflow.Definition, *workflow.Task, error) {
 	// Until the first revision is planned, the watermark is before it.
 	if a.Watermark < max(a.First, 1) {
-		return nil, nil, nil, fault.New(fault.Conflict, "no revision of the archive %s is planned yet", a.Name)
+		return nil, nil, nil, fault.New(fault.Conflict,
+			"no revision of the archive %s is planned yet", a.Name)
 	}
 
 	r, def, err := s.tasksOf(ctx, a, q.Revision)
@@ -287,7 +288,8 @@ func (s *Store) tasksOf(ctx context.Context, a *archiveRow, n int64) (*revisionR
 	}
 
 	if r.State != Committed {
-		return r, nil, fault.New(fault.Conflict, "revision %d of %s has no tasks: it is %s", n, a.Name,
+		return r, nil, fault.New(fault.Conflict,
+			"revision %d of %s has no tasks: it is %s", n, a.Name,
 			cmp.Or(r.State, "not known"))
 	}
 

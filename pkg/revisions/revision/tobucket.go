@@ -187,7 +187,8 @@ func (p *pass) store(ctx context.Context, r *revisionRow, id ID, rows []*instanc
 
 	err = p.Bucket.Write(ctx, BucketKey(id), data)
 	if err != nil {
-		return fault.New(fault.Unavailable, "the object %s cannot be written: %w", BucketKey(id), err)
+		return fault.New(fault.Unavailable,
+			"the object %s cannot be written: %w", BucketKey(id), err)
 	}
 
 	if id.Task != "" {

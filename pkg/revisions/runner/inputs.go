@@ -51,7 +51,8 @@ func (x *run) inputs(ctx context.Context) error {
 	}
 
 	if size > MaxInputSize {
-		return fault.New(fault.Invalid, "the inputs have %d bytes; a task can be given at most %d", size,
+		return fault.New(fault.Invalid,
+			"the inputs have %d bytes; a task can be given at most %d", size,
 			int64(MaxInputSize))
 	}
 
@@ -83,7 +84,8 @@ func (x *run) listed(ctx context.Context, in Input) ([]Output, error) {
 	case res == nil:
 		return nil, fault.New(fault.Invalid, "the list of the outputs of %s is missing", in.Of)
 	case len(res.Outputs) != in.Files || ListDigest(res.Outputs) != in.List:
-		return nil, fault.New(fault.Invalid, "the list of the outputs of %s is not the one that was recorded", in.Of)
+		return nil, fault.New(fault.Invalid,
+			"the list of the outputs of %s is not the one that was recorded", in.Of)
 	}
 	return res.Outputs, nil
 }
@@ -130,7 +132,8 @@ func (x *run) fetchFile(ctx context.Context, root *os.Root, in given, file Outpu
 	case err != nil:
 		return err // e.g. the disk is full
 	case n != file.Size || hex.EncodeToString(sum.Sum(nil)) != file.SHA256:
-		return fault.New(fault.Invalid, "the output %q of %s is not what was kept: it is damaged", file.Path, in.Of)
+		return fault.New(fault.Invalid,
+			"the output %q of %s is not what was kept: it is damaged", file.Path, in.Of)
 	}
 	return nil
 }

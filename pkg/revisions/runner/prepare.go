@@ -98,7 +98,8 @@ func (x *run) environment(ctx context.Context) error {
 
 	for _, name := range slices.Sorted(maps.Keys(task.Secrets)) {
 		if of := workflow.SecretsOf(job.Archive); !strings.HasPrefix(task.Secrets[name], of) {
-			return fault.New(fault.Denied, "the secret %s for %s is not one of this archive: expected %s…",
+			return fault.New(fault.Denied,
+				"the secret %s for %s is not one of this archive: expected %s…",
 				task.Secrets[name], name, of)
 		}
 

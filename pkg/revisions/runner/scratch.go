@@ -44,7 +44,8 @@ func (r *Runner) scratch() (f *folder, err error) {
 // find, and ends what they left running.
 func (r *Runner) tidy() error {
 	if _, err := r.Sandbox.empty(); err != nil {
-		return fault.New(fault.Unavailable, "runner: what an earlier run has left cannot be removed: %w", err)
+		return fault.New(fault.Unavailable,
+			"runner: what an earlier run has left cannot be removed: %w", err)
 	}
 
 	return r.alone(func() error {

@@ -54,17 +54,20 @@ func (t *Task) Values(set map[string]string) (map[string]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		p, is := t.Parameters[name]
 		if !is {
-			return nil, fault.New(fault.Invalid, "parameters.%s: the task %s has no such parameter; it has %s",
+			return nil, fault.New(fault.Invalid,
+				"parameters.%s: the task %s has no such parameter; it has %s",
 				clip(name), t.Name, said(known))
 		}
 
 		if want := p.refuses(set[name]); want != "" {
-			return nil, fault.New(fault.Invalid, "parameters.%s: found %q; expected %s", name, clip(set[name]), want)
+			return nil, fault.New(fault.Invalid,
+				"parameters.%s: found %q; expected %s", name, clip(set[name]), want)
 		}
 	}
 
 	if len(set) > 0 && len(asJSON(set)) > MaxSet {
-		return nil, fault.New(fault.Invalid, "parameters: they have more than %d bytes together", MaxSet)
+		return nil, fault.New(fault.Invalid,
+			"parameters: they have more than %d bytes together", MaxSet)
 	}
 
 	values := map[string]string{}
@@ -74,7 +77,8 @@ func (t *Task) Values(set map[string]string) (map[string]string, error) {
 		case is:
 			values[name] = value
 		case standard == nil:
-			return nil, fault.New(fault.Invalid, "parameters.%s is missing: the task %s has no default for it", name,
+			return nil, fault.New(fault.Invalid,
+				"parameters.%s is missing: the task %s has no default for it", name,
 				t.Name)
 		default:
 			values[name] = *standard

@@ -281,7 +281,8 @@ func (p Page) check() error {
 	case p.In != "" && p.From != "":
 		return fault.New(fault.Invalid, "give a collection or from, not both")
 	case p.Begins != "" && (p.From != "" || p.By != ByTitle && p.In == ""):
-		return fault.New(fault.Invalid, "title: only the list by title, or that of a collection, can be limited to it")
+		return fault.New(fault.Invalid,
+			"title: only the list by title, or that of a collection, can be limited to it")
 	case p.Day != "" && (p.From != "" || p.By != ByDate):
 		return fault.New(fault.Invalid, "date: only the list by date can be limited to it")
 	}

@@ -107,7 +107,8 @@ func KeyOf(e envelope.Event) (k table.Key, kept bool, err error) {
 	case ark == "" && e.Subject.Type == "ComponentItem":
 		return k, false, nil
 	case ark == "":
-		return k, false, fault.New(fault.Invalid, "history: event %s is about %s %q, and names no object",
+		return k, false, fault.New(fault.Invalid,
+			"history: event %s is about %s %q, and names no object",
 			e.ID, e.Subject.Type, e.Subject.ID)
 	}
 	return table.Key{PK: partition(ark), SK: fmt.Sprintf("%013d#%s", e.Time, e.ID)}, true, nil

@@ -13,6 +13,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -96,7 +97,10 @@ type Result struct {
 	ARKs        []string
 	Total       int
 	Collections []Count // the largest first, MaxFacets at most
-	Cursor      string  // of the next page, "" at the end
+	// Years are those of the days of objects (Day), the latest first; of more than MaxFacets those with most objects.
+	// It is nil if the objects found have more than MaxDays different days.
+	Years  []YearCount
+	Cursor string // of the next page, "" at the end
 }
 
 // MaxFacets is how many collections a result counts.
@@ -106,6 +110,33 @@ const MaxFacets = 20
 type Count struct {
 	Collection string
 	Objects    int
+}
+
+// YearCount is how many of the objects found have a day in one year, of four digits.
+type YearCount struct {
+	Year    string
+	Objects int
+}
+
+// MaxDays is of how many different days the years are counted: an index counts days, which it keeps for the order by
+// date.
+const MaxDays = 5000
+
+// Years are the years of a Result, of the counts of all days.
+func Years(days map[string]int) (all []YearCount) {
+	years := map[string]int{}
+	for day, n := range days {
+		years[day[:min(len(day), 4)]] += n
+	}
+	for year, n := range years {
+		all = append(all, YearCount{year, n})
+	}
+	slices.SortFunc(all, func(a, b YearCount) int {
+		return cmp.Or(cmp.Compare(b.Objects, a.Objects), cmp.Compare(b.Year, a.Year))
+	})
+	all = all[:min(len(all), MaxFacets)]
+	slices.SortFunc(all, func(a, b YearCount) int { return cmp.Compare(b.Year, a.Year) })
+	return all
 }
 
 // Check sets the defaults of a request, and refuses what no index can answer. The error is an Invalid

@@ -140,3 +140,53 @@ func (s Store) each(ctx context.Context, q table.Query, f func(Row)) error {
 	}
 	return nil
 }
+
+// Hour is the counts of an hour of all logs.
+type Hour struct {
+	Begin  time.Time // in UTC
+	Counts Counts
+}
+
+// MostPartitions is how many partitions of the log are added up by Hours, the first by name.
+const MostPartitions = 300
+
+// Hours are the counts of the last hours of all collections, the one of now last: how many jobs were completed and
+// failed, and how many bytes were stored. Each has an entry, also without counts. cut is true if there are more
+// partitions of the log than were read. It is a query of the index, which may lag, and one request for each hundred
+// partitions.
+func (s Store) Hours(ctx context.Context, now time.Time, hours int) (out []Hour, cut bool, err error) {
+	var listing []Row
+	more, err := s.Table.Page(ctx, table.Query{Index: "list", PK: listed, Limit: MostPartitions}, &listing)
+	if err != nil {
+		return nil, false, err
+	}
+	var keys []table.Key
+	for _, r := range listing {
+		if r.PK != partition(envelope.Site) {
+			keys = append(keys, r.Key())
+		}
+	}
+	rows, err := s.Table.Many(ctx, keys)
+	if err != nil {
+		return nil, false, err
+	}
+
+	at := map[string]Counts{}
+	for _, raw := range rows {
+		var r Row
+		if err := raw.Decode(&r); err != nil {
+			return nil, false, err
+		}
+		for name, counts := range r.Hours {
+			if at[name] == nil {
+				at[name] = Counts{}
+			}
+			at[name].add(counts)
+		}
+	}
+	for i := range hours {
+		begin := now.UTC().Truncate(time.Hour).Add(time.Duration(i+1-hours) * time.Hour)
+		out = append(out, Hour{begin, at[begin.Format(hourForm)]})
+	}
+	return out, more != "", nil
+}

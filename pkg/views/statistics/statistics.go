@@ -75,6 +75,8 @@ type Row struct {
 	// LastAt is the time of the last event that was counted, in milliseconds since 1970.
 	LastAt int64  `dynamo:"last_at_ms"`
 	Counts Counts `dynamo:"counts"`
+	// Hours are the counts of the last hours, by their names; only the row of a partition has them.
+	Hours map[string]Counts `dynamo:"by_hour,omitempty"`
 }
 
 // partition of the rows of a log. A log is a collection, or "site" for events that belong to none.
@@ -227,6 +229,7 @@ func (ch *change) count(ctx context.Context, total *Row, e envelope.Event) (bool
 		r.Counts.add(counts)
 		r.LastAt = max(r.LastAt, e.Time)
 	}
+	total.inHour(counts, e.Time)
 	return true, nil
 }
 
@@ -278,4 +281,47 @@ func objectOf(e envelope.Event) string {
 		}
 	}
 	return ""
+}
+
+// The counts of the last hours are in the rows of partitions: so they cost no write of their own, and those of all
+// partitions are few rows.
+
+// hourForm is how an hour is named, in UTC; names sort by time.
+const hourForm = "2006-01-02T15"
+
+// KeptHours is for how many hours counts are kept, with the one of the newest event.
+const KeptHours = 25
+
+// inHours are the counts that are kept by hour.
+var inHours = []string{Completed, Failed, Bytes}
+
+// inHour adds the counts of an event to its hour. Hours that are too old are dropped, and an event of one adds nothing.
+func (r *Row) inHour(counts Counts, at int64) {
+	hour := time.UnixMilli(at).UTC()
+	newest := hour
+	for name := range r.Hours {
+		if t, err := time.Parse(hourForm, name); err == nil && t.After(newest) {
+			newest = t
+		}
+	}
+	oldest := newest.Add(-(KeptHours - 1) * time.Hour).Format(hourForm)
+	for name := range r.Hours {
+		if name < oldest {
+			delete(r.Hours, name)
+		}
+	}
+
+	name := hour.Format(hourForm)
+	for _, of := range inHours {
+		if counts[of] == 0 || name < oldest {
+			continue
+		}
+		if r.Hours == nil {
+			r.Hours = map[string]Counts{}
+		}
+		if r.Hours[name] == nil {
+			r.Hours[name] = Counts{}
+		}
+		r.Hours[name][of] += counts[of]
+	}
 }

@@ -54,14 +54,19 @@ func Play[R any](t *testing.T, play func(seed uint64) R, check func(seed uint64,
 		s.known = nil
 	}
 	spread(s.next, play, func(seed uint64, played R) bool {
-		err := check(seed, played)
-		if err != nil {
-			t.Errorf("seed %d: %v\n%s", seed, err, replay(t, seed))
-		}
-		return err != nil
+		return Failed(t, seed, check(seed, played))
 	})
 	s.played.Took = time.Since(s.began)
 	return s.played
+}
+
+// Failed reports whether a seed has failed. Then it lets the test fail, with the command that plays the seed again.
+func Failed(t *testing.T, seed uint64, err error) bool {
+	t.Helper()
+	if err != nil {
+		t.Errorf("seed %d: %v\n%s", seed, err, replay(t, seed))
+	}
+	return err != nil
 }
 
 // Search plays up to n seeds on all processors, until found reports that one is what is looked for.

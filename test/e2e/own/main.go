@@ -9,4 +9,6 @@ import (
 	"archivist/test/e2e/users"
 )
 
-func main() { lambda.Start(users.Own(os.Getenv("USERS_FILE"), os.Getenv("USERS_API"))) }
+func main() {
+	lambda.Start(users.Own(os.Getenv("USERS_FILE"), os.Getenv("USERS_API"), os.Getenv("USERS_TOKEN")))
+}

@@ -22,14 +22,14 @@ type Answer struct {
 
 // Own is a consumer of events. It notes each of its calls as a line of JSON in a file, and, as a consumer whose name
 // begins with "loop", changes another collection by the API.
-func Own(file, api string) func(context.Context, target.Call) (Answer, error) {
+func Own(file, api, token string) func(context.Context, target.Call) (Answer, error) {
 	return func(_ context.Context, b target.Call) (Answer, error) {
 		if err := note(file, b); err != nil {
 			return Answer{}, err
 		}
 		for range b.Events {
 			if other := map[string]string{"loop-a": "loop-b", "loop-b": "loop-a"}[b.Consumer]; other != "" {
-				if err := change(api, other, b.Cause); err != nil {
+				if err := change(api, token, other, b.Cause); err != nil {
 					return Answer{}, err
 				}
 			}
@@ -54,7 +54,7 @@ func note(file string, call any) error {
 }
 
 // change holds a collection, or releases it if it is on hold, because of an event.
-func change(api, collection, cause string) error {
+func change(api, token, collection, cause string) error {
 	for _, action := range []string{"hold", "release"} {
 		body := fmt.Appendf(nil, `{"action": %q, "reason": "a loop of consumers"}`, action)
 		req, err := http.NewRequest(http.MethodPost,
@@ -62,6 +62,7 @@ func change(api, collection, cause string) error {
 		if err != nil {
 			return err
 		}
+		req.Header.Set("Authorization", "Bearer "+token)
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set(envelope.CauseHeader, cause)
 		resp, err := http.DefaultClient.Do(req)

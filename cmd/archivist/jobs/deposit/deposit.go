@@ -2,6 +2,8 @@ package deposit
 
 import (
 	"fmt"
+
+	"archivist/pkg/api/v1/plan"
 )
 
 // Options say which files are deposited, and how they become objects.
@@ -20,11 +22,7 @@ type Options struct {
 
 // Deposit is what is found of files, and what is wrong with it.
 type Deposit struct {
-	Objects []Object
-	// Listed is set if the files are those of one object, listed in a manifest. It is not for a single file.
-	Listed bool
-	// Each is as in the options.
-	Each bool
+	plan.Files
 	// Problems are why nothing can be sent, at most MaxProblems of all Wrong ones. Warnings are what the depositor
 	// should know.
 	Problems []string
@@ -37,27 +35,8 @@ type Deposit struct {
 	alike   []string        // names that some file systems confuse
 }
 
-// Object is an object to be made.
-type Object struct {
-	// ID is its local id with Each.
-	ID string
-	// IsFile is set if it is a file, and not a folder or a list of files.
-	IsFile bool
-	Files  []*File
-}
-
 // MaxProblems is how many problems are listed. More do not help a person.
 const MaxProblems = 50
-
-// Size is the number of the files, and of their bytes, with those that are equal.
-func (d *Deposit) Size() (files int, bytes int64) {
-	for _, o := range d.Objects {
-		for _, f := range o.Files {
-			files, bytes = files+1, bytes+f.Size
-		}
-	}
-	return files, bytes
-}
 
 // wrong notes a problem.
 func (d *Deposit) wrong(format string, args ...any) {

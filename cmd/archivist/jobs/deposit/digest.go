@@ -3,11 +3,13 @@ package deposit
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
 
+	"archivist/pkg/api/v1/plan"
 	"archivist/pkg/kernel/terminal"
 )
 
@@ -24,7 +26,7 @@ func (d *Deposit) Digest(ctx context.Context, parallel int, progress *terminal.T
 					if ctx.Err() != nil {
 						return
 					}
-					if err := f.digest(ctx, progress); err != nil && ctx.Err() == nil {
+					if err := digest(ctx, f, progress); err != nil && ctx.Err() == nil {
 						mu.Lock()
 						defer mu.Unlock()
 						d.wrong("%v", err)
@@ -39,8 +41,8 @@ func (d *Deposit) Digest(ctx context.Context, parallel int, progress *terminal.T
 }
 
 // digest computes the digest of a file.
-func (f *File) digest(ctx context.Context, progress *terminal.Transfer) error {
-	in, err := f.open()
+func digest(ctx context.Context, f *plan.File, progress *terminal.Transfer) error {
+	in, err := open(f)
 	if err != nil {
 		return err
 	}
@@ -53,10 +55,10 @@ func (f *File) digest(ctx context.Context, progress *terminal.Transfer) error {
 	case err != nil:
 		return unreadable(f.Path, err)
 	case n != f.Size:
-		return f.changed()
+		return changed(f)
 	}
-	f.SHA256 = Sum(sum.Sum(nil))
-	return f.unchanged(in)
+	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return unchanged(f, in)
 }
 
 // stopping is a reader that ends with its context.

@@ -1,41 +1,25 @@
 package deposit
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
+
+	"archivist/pkg/api/v1/plan"
 )
 
-// File is a file of this computer.
-type File struct {
-	Path     string // on this computer
-	Name     string // in the object, with slashes
-	Size     int64
-	Modified time.Time
-	SHA256   Sum // known after Digest
-}
-
-// Sum is a SHA-256.
-type Sum [sha256.Size]byte
-
-// String is the sum in hexadecimal.
-func (s Sum) String() string { return hex.EncodeToString(s[:]) }
-
 // open opens a file that has not changed since it was listed.
-func (f *File) open() (*os.File, error) {
+func open(f *plan.File) (*os.File, error) {
 	info, err := os.Lstat(f.Path)
 	if err == nil && info.Mode()&os.ModeType&^os.ModeSymlink != 0 {
-		return nil, f.changed() // a pipe would wait for its writer
+		return nil, changed(f) // a pipe would wait for its writer
 	}
 	in, err := os.Open(f.Path)
 	if err != nil {
 		return nil, unreadable(f.Path, err)
 	}
-	if err := f.unchanged(in); err != nil {
+	if err := unchanged(f, in); err != nil {
 		in.Close()
 		return nil, err
 	}
@@ -43,13 +27,13 @@ func (f *File) open() (*os.File, error) {
 }
 
 // unchanged checks that an open file is as it was listed.
-func (f *File) unchanged(in *os.File) error {
+func unchanged(f *plan.File, in *os.File) error {
 	info, err := in.Stat()
 	switch {
 	case err != nil:
 		return unreadable(f.Path, err)
 	case !info.Mode().IsRegular() || info.Size() != f.Size || !info.ModTime().Equal(f.Modified):
-		return f.changed()
+		return changed(f)
 	}
 	return nil
 }
@@ -61,7 +45,7 @@ type FileError struct{ Text string }
 func (e *FileError) Error() string { return e.Text }
 
 // changed is the error of a file that is not as it was.
-func (f *File) changed() error {
+func changed(f *plan.File) error {
 	return &FileError{fmt.Sprintf("%q has changed since it was listed", f.Path)}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"archivist/pkg/api/v1/plan"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/terminal"
 )
@@ -31,7 +33,7 @@ type request struct {
 
 // work is a content of the round.
 type work struct {
-	Content
+	plan.Content
 	left int // parts that are not there, also those whose requests the API will name later
 }
 
@@ -148,12 +150,12 @@ func (q *request) body(progress *terminal.Transfer) (*body, error) {
 	if q.whole {
 		b.sum = sha256.New()
 	}
-	if text := q.of.text; text != nil {
+	if text := q.of.Text; text != nil {
 		b.in = io.NewSectionReader(bytes.NewReader(text()), q.from, q.size)
 		return b, nil
 	}
 
-	file, err := q.of.file.open()
+	file, err := open(q.of.File)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +166,7 @@ func (q *request) body(progress *terminal.Transfer) (*body, error) {
 // body is the body of a request. If the content is not what it was, its last bytes are held back, so that no storage
 // has all of it. The transport may read it while the request has ended already.
 type body struct {
-	of       Content
+	of       plan.Content
 	in       io.Reader
 	size     int64
 	sum      hash.Hash // nil: of a part
@@ -200,7 +202,7 @@ func (b *body) Read(p []byte) (int, error) {
 	case complete:
 		b.broken = b.check()
 	case err == io.EOF:
-		b.broken = b.of.file.changed() // it is shorter than it was
+		b.broken = changed(b.of.File) // it is shorter than it was
 	}
 	if b.broken != nil {
 		return 0, b.broken
@@ -216,10 +218,10 @@ func (b *body) check() error {
 	if b.file == nil {
 		return nil
 	}
-	if b.sum != nil && Sum(b.sum.Sum(nil)) != b.of.SHA256 {
-		return b.of.file.changed()
+	if b.sum != nil && hex.EncodeToString(b.sum.Sum(nil)) != b.of.SHA256 {
+		return changed(b.of.File)
 	}
-	return b.of.file.unchanged(b.file)
+	return unchanged(b.of.File, b.file)
 }
 
 // Close is called by the transport, perhaps before stop.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/api/v1/plan"
 	"archivist/pkg/kernel/fault"
 )
 
@@ -13,8 +14,8 @@ import (
 // complete then.
 type round struct {
 	*Sender
-	plan     Plan
-	contents []Content
+	plan     plan.Plan
+	contents []plan.Content
 
 	done     map[string]bool   // what the upload has now, by sum
 	problems map[string]string // what the archive says of contents that were sent
@@ -38,7 +39,7 @@ func (r *round) play(ctx context.Context) error {
 	var requests []*request
 	var works []*work
 	for i, item := range items {
-		if i >= len(r.contents) || item.SHA256 != r.contents[i].SHA256.String() {
+		if i >= len(r.contents) || item.SHA256 != r.contents[i].SHA256 {
 			return fault.New(fault.Unavailable, "the API does not answer in the order of the "+
 				"files; is this program of the same release?")
 		}
@@ -62,7 +63,7 @@ func (r *round) play(ctx context.Context) error {
 // listed are the contents of the round, for the API.
 func (r *round) listed() (out []v1.ListedFile) {
 	for _, c := range r.contents {
-		out = append(out, v1.ListedFile{SHA256: c.SHA256.String(), Size: c.Size})
+		out = append(out, c.ListedFile)
 	}
 	return out
 }
@@ -131,7 +132,7 @@ func (r *round) verify(ctx context.Context, works []*work) error {
 	var sums []string
 	for _, w := range works {
 		if w.left == 0 {
-			sums = append(sums, w.SHA256.String())
+			sums = append(sums, w.SHA256)
 		}
 	}
 	if len(sums) == 0 {

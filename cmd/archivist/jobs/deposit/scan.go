@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"archivist/pkg/api/v1/plan"
 	"archivist/pkg/kernel/terminal"
 )
 
@@ -18,7 +19,7 @@ import (
 // files are problems: leaving them out silently would preserve less than what is there. The error is a pattern that
 // cannot be used.
 func Scan(o Options) (*Deposit, error) {
-	d := &Deposit{Each: o.Each, exclude: map[string]bool{}}
+	d := &Deposit{Files: plan.Files{Each: o.Each}, exclude: map[string]bool{}}
 	for _, pattern := range o.Exclude {
 		if _, err := path.Match(pattern, ""); err != nil || strings.Trim(pattern, "/") == "" {
 			return nil, fmt.Errorf("%q is not a pattern of names", pattern)
@@ -32,14 +33,14 @@ func Scan(o Options) (*Deposit, error) {
 		d.scanOne(o)
 	}
 
-	d.checkNames()
+	d.Check(d.wrong, func(name string) { d.alike = append(d.alike, name) })
 	d.warn()
 	return d, nil
 }
 
 // scanOne makes one object of all sources.
 func (d *Deposit) scanOne(o Options) {
-	sources, object := o.Sources, Object{IsFile: len(o.Sources) == 1}
+	sources, object := o.Sources, plan.Object{IsFile: len(o.Sources) == 1}
 	for _, source := range sources {
 		// A link that is named is followed: nothing is left out by that.
 		info, err := os.Stat(source)
@@ -72,14 +73,14 @@ func (d *Deposit) scanEach(sources []string) {
 		}
 
 		if !info.IsDir() {
-			object := Object{ID: filepath.Base(source), IsFile: true}
+			object := plan.Object{ID: filepath.Base(source), IsFile: true}
 			d.file(&object, source, object.ID, info)
 			d.add(object)
 			continue
 		}
 
 		for _, entry := range d.entries(source, "") {
-			object := Object{ID: entry.Name(), IsFile: !entry.IsDir()}
+			object := plan.Object{ID: entry.Name(), IsFile: !entry.IsDir()}
 			d.entry(&object, entry, source, "")
 			// In an object that is a folder, names begin below it.
 			for _, f := range object.Files {
@@ -91,16 +92,16 @@ func (d *Deposit) scanEach(sources []string) {
 }
 
 // add adds an object, unless it has no files: why is told elsewhere.
-func (d *Deposit) add(o Object) {
+func (d *Deposit) add(o plan.Object) {
 	if len(o.Files) == 0 {
 		return
 	}
-	slices.SortFunc(o.Files, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(o.Files, func(a, b *plan.File) int { return strings.Compare(a.Name, b.Name) })
 	d.Objects = append(d.Objects, o)
 }
 
 // walk adds the files of a folder, whose path in the object is prefix.
-func (d *Deposit) walk(o *Object, folder, prefix string) {
+func (d *Deposit) walk(o *plan.Object, folder, prefix string) {
 	before := len(o.Files)
 	for _, entry := range d.entries(folder, prefix) {
 		d.entry(o, entry, folder, prefix)
@@ -125,7 +126,7 @@ func (d *Deposit) entries(folder, prefix string) (out []fs.DirEntry) {
 }
 
 // entry adds a file, or the files of a folder.
-func (d *Deposit) entry(o *Object, entry fs.DirEntry, folder, prefix string) {
+func (d *Deposit) entry(o *plan.Object, entry fs.DirEntry, folder, prefix string) {
 	local, name := filepath.Join(folder, entry.Name()), path.Join(prefix, entry.Name())
 	if entry.IsDir() {
 		d.walk(o, local, name)
@@ -140,7 +141,7 @@ func (d *Deposit) entry(o *Object, entry fs.DirEntry, folder, prefix string) {
 }
 
 // file adds a file.
-func (d *Deposit) file(o *Object, local, name string, info fs.FileInfo) {
+func (d *Deposit) file(o *plan.Object, local, name string, info fs.FileInfo) {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		d.wrong("%q is a symbolic link; replace it by what it leads to, or leave it out with "+
@@ -151,7 +152,7 @@ func (d *Deposit) file(o *Object, local, name string, info fs.FileInfo) {
 		d.wrong("%q has %s; a file has at most %s", local, terminal.Size(info.Size()),
 			terminal.Size(maxSize))
 	default:
-		o.Files = append(o.Files, &File{Path: local, Name: name, Size: info.Size(),
+		o.Files = append(o.Files, &plan.File{Path: local, Name: name, Size: info.Size(),
 			Modified: info.ModTime()})
 		if slices.Contains(madeBySystems, path.Base(name)) {
 			d.made = append(d.made, local)

@@ -6,13 +6,14 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"archivist/pkg/api/v1/plan"
 	"archivist/pkg/kernel/fault"
 )
 
 // Send sends all contents that the upload does not have, in their order by hundreds; the payload is the last. It ends
 // with the first content that cannot be sent. Then the same call goes on.
-func (s *Sender) Send(ctx context.Context, p Plan) error {
-	s.resumed = map[Sum]bool{}
+func (s *Sender) Send(ctx context.Context, p plan.Plan) error {
+	s.resumed = map[string]bool{}
 	s.title(len(p.Contents))
 	last := len(p.Contents) - 1
 	for some := range slices.Chunk(p.Contents[:last], atOnce) {
@@ -24,7 +25,7 @@ func (s *Sender) Send(ctx context.Context, p Plan) error {
 }
 
 // some sends a hundred contents, in rounds: a large one needs several, and so does one whose requests have expired.
-func (s *Sender) some(ctx context.Context, p Plan, missing []Content) error {
+func (s *Sender) some(ctx context.Context, p plan.Plan, missing []plan.Content) error {
 	problems := map[string]int{}
 	for fruitless := 0; len(missing) > 0; {
 		r := &round{Sender: s, plan: p, contents: missing}
@@ -34,7 +35,7 @@ func (s *Sender) some(ctx context.Context, p Plan, missing []Content) error {
 
 		missing = nil
 		for _, c := range r.contents {
-			sum := c.SHA256.String()
+			sum := c.SHA256
 			if r.done[sum] {
 				continue
 			}

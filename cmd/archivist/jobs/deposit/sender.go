@@ -28,7 +28,7 @@ type Sender struct {
 	mu     sync.Mutex
 	stored int
 	// resumed are contents in parts of which it is known what was there before.
-	resumed map[Sum]bool
+	resumed map[string]bool
 }
 
 // Stored is how many contents the upload has: those that were sent, and those that were there.

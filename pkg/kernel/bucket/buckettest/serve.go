@@ -205,6 +205,10 @@ func (t *Twin) get(name string, w http.ResponseWriter, r *http.Request) error {
 
 	w.Header().Set("ETag", o.ETag)
 	w.Header().Set("Content-Length", strconv.FormatInt(last-from+1, 10))
+	w.Header().Set("Content-Type", "binary/octet-stream") // as on S3 if nobody has given one
+	if how := r.URL.Query().Get("response-content-disposition"); how != "" {
+		w.Header().Set("Content-Disposition", how)
+	}
 	if ranged == "" {
 		w.Header().Set("X-Amz-Checksum-Crc64nvme", o.CRC)
 		w.Header().Set("X-Amz-Checksum-Type", "FULL_OBJECT")

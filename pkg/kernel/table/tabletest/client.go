@@ -3,7 +3,9 @@ package tabletest
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -98,6 +100,58 @@ func partitions(in any) (pks []string) {
 		}
 	}
 	return pks
+}
+
+// Kind names what a request does, for a count of requests: its operation, and the kind of the rows, which is what the
+// name of their partition begins with, e.g. "Query list/jobs".
+func Kind(operation string, in any) string {
+	index := ""
+	if q, is := in.(*dynamodb.QueryInput); is && q.IndexName != nil {
+		index = *q.IndexName + "/"
+	}
+	kinds := map[string]bool{}
+	for _, p := range partitions(in) {
+		kind, _, _ := strings.Cut(p, "#")
+		kinds[index+kind] = true
+	}
+	return operation + " " + strings.Join(slices.Sorted(maps.Keys(kinds)), "+")
+}
+
+// ReadUnits is how many read units DynamoDB bills for a request: one for each 4 KB that are read consistently, half of
+// it otherwise. A row of its own, also one that is missing, costs at least one; a page of rows is one sum. out is the
+// answer.
+func ReadUnits(in, out any) (units float64) {
+	of := func(bytes int) float64 { return max(1, float64((bytes+4095)/4096)) }
+	switch out := out.(type) {
+	case *dynamodb.GetItemOutput:
+		return of(itemSize(out.Item))
+	case *dynamodb.BatchGetItemOutput:
+		for name, asked := range in.(*dynamodb.BatchGetItemInput).RequestItems {
+			units += float64(len(asked.Keys) - len(out.Responses[name]))
+			for _, it := range out.Responses[name] {
+				units += of(itemSize(it))
+			}
+		}
+	case *dynamodb.QueryOutput:
+		units = of(bytesOf(out.Items))
+		if c := in.(*dynamodb.QueryInput).ConsistentRead; c == nil || !*c {
+			units /= 2
+		}
+	case *dynamodb.ScanOutput:
+		units = of(bytesOf(out.Items))
+		if c := in.(*dynamodb.ScanInput).ConsistentRead; c == nil || !*c {
+			units /= 2
+		}
+	}
+	return units
+}
+
+// bytesOf is the size of rows.
+func bytesOf(rows []Item) (n int) {
+	for _, it := range rows {
+		n += itemSize(it)
+	}
+	return n
 }
 
 // queried are the values that the key conditions of a query ask for equality with: its

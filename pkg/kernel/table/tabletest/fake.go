@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -29,15 +30,14 @@ import (
 // Item is a row as DynamoDB keeps it.
 type Item = map[string]types.AttributeValue
 
-// Change is one row's part of a write; nil means that the row does not exist. The items are
-// the table's own, and must not be changed.
+// Change is one row's part of a write; nil means that the row does not exist. The items must not be changed.
 type Change struct{ Before, After Item }
 
 // Fake is the table. It is safe for concurrent use.
 type Fake struct {
 	dynamodbiface.DynamoDBAPI // nil: the calls that are not supported fail
 
-	// Lag, if set, returns at every index read how many writes the index is behind.
+	// Lag, if set, returns at every index read how many writes the index is behind, 2,000 at most.
 	Lag func() int
 	// Watch, if set, gets every committed write, complete and in order. It is called with the
 	// table locked, so it must not use the table.
@@ -46,8 +46,10 @@ type Fake struct {
 	mu      sync.Mutex
 	rows    map[string]*shelf
 	indexes map[string]map[string]*shelf
-	log     []Change // writes that the indexes do not have yet
+	log     []delta // writes that the indexes do not have yet
 	journal *journal.Journal
+	buffer  []byte              // in which a row is packed
+	hashed  map[string][]string // the partitions of the table ("") and its indexes, in the order of a scan
 }
 
 // EveryWrite, if set, gets every committed write of every Fake. A test binary sets it before
@@ -56,7 +58,8 @@ var EveryWrite func(Change)
 
 // New returns an empty table.
 func New() *Fake {
-	f := &Fake{rows: map[string]*shelf{}, indexes: map[string]map[string]*shelf{}}
+	f := &Fake{rows: map[string]*shelf{}, indexes: map[string]map[string]*shelf{},
+		hashed: map[string][]string{}}
 	for _, ix := range schema.Indexes {
 		f.indexes[ix.Name] = map[string]*shelf{}
 	}
@@ -70,33 +73,47 @@ func Table(client dynamodbiface.DynamoDBAPI) *table.Table {
 }
 
 // shelf is a partition in order of its range key.
-type shelf struct {
-	order []string
-	items map[string]Item
+type shelf []entry
+
+// entry is a row at its place in a partition of the table or of an index. key orders it there.
+type entry struct {
+	key string
+	row packed
 }
 
-// put replaces the item as a whole; items are never changed in place, so readers may keep
-// them.
-func (s *shelf) put(k string, it Item) {
-	if _, ok := s.items[k]; !ok {
-		i, _ := slices.BinarySearch(s.order, k)
-		s.order = slices.Insert(s.order, i, k)
+// find is the place of a key, and whether it is there.
+func (s shelf) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(s, key, func(e entry, key string) int {
+		return strings.Compare(e.key, key)
+	})
+}
+
+func (s *shelf) put(key string, row packed) {
+	i, there := s.find(key)
+	if there {
+		(*s)[i].row = row
+		return
 	}
-	s.items[k] = it
+	*s = slices.Insert(*s, i, entry{key, row})
 }
 
-func (s *shelf) remove(k string) {
-	if _, ok := s.items[k]; ok {
-		i, _ := slices.BinarySearch(s.order, k)
-		s.order = slices.Delete(s.order, i, i+1)
-		delete(s.items, k)
+func (s *shelf) remove(key string) {
+	i, there := s.find(key)
+	switch {
+	case !there:
+	case i < len(*s)/2: // what waits in an index is removed from its begin, of a million too
+		copy((*s)[1:i+1], (*s)[:i])
+		(*s)[0] = entry{}
+		*s = (*s)[1:]
+	default:
+		*s = slices.Delete(*s, i, i+1)
 	}
 }
 
 // shelfOf is the partition of that name, which is made if it is not there.
 func shelfOf(m map[string]*shelf, k string) *shelf {
 	if m[k] == nil {
-		m[k] = &shelf{items: map[string]Item{}}
+		m[k] = &shelf{}
 	}
 	return m[k]
 }
@@ -110,27 +127,61 @@ func str(it Item, name string) string {
 	return s.Value
 }
 
+// get is a copy of a row, nil if it does not exist.
 func (f *Fake) get(k table.Key) Item {
-	if s := f.rows[k.PK]; s != nil {
-		return s.items[k.SK]
+	s := f.rows[k.PK]
+	if s == nil {
+		return nil
 	}
-	return nil
+	i, there := s.find(k.SK)
+	if !there {
+		return nil
+	}
+	return (*s)[i].row.item()
 }
 
-// write puts or, with nil, removes a row, without any condition. The caller holds the lock.
-func (f *Fake) write(k table.Key, it Item) Change {
-	c := Change{Before: f.get(k), After: it}
-	if it == nil {
+// write puts or, with a nil After, removes a row, without any condition. Before is the row that it replaces. The caller
+// holds the lock.
+func (f *Fake) write(k table.Key, c Change) {
+	var row packed
+	if c.After == nil {
 		shelfOf(f.rows, k.PK).remove(k.SK)
 	} else {
-		shelfOf(f.rows, k.PK).put(k.SK, it)
+		f.buffer = appendItem(f.buffer[:0], c.After)
+		row = packed(f.buffer)
+		shelfOf(f.rows, k.PK).put(k.SK, row)
 	}
-	return c
+
+	var d delta
+	for i, ix := range schema.Indexes {
+		if p := str(c.Before, ix.PK); p != "" {
+			d = append(d, move{index: i, partition: p, key: indexKey(c.Before, ix)})
+		}
+		if p := str(c.After, ix.PK); p != "" {
+			d = append(d, move{index: i, partition: p, key: indexKey(c.After, ix), row: row})
+		}
+	}
+	f.log = append(f.log, d)
+	if len(f.log) > 2*mostLag {
+		f.catchUp(mostLag)
+	}
 }
 
-// committed tells the indexes and the watchers of the writes of one commit.
+// delta is what a write changes in the indexes.
+type delta []move
+
+// move puts a row into an index or, with no row, removes it.
+type move struct {
+	index          int // of schema.Indexes
+	partition, key string
+	row            packed
+}
+
+// mostLag is how many writes an index can be behind, whatever Lag says.
+const mostLag = 2000
+
+// committed tells the watchers of the writes of one commit.
 func (f *Fake) committed(cs []Change) {
-	f.log = append(f.log, cs...)
 	if f.Watch != nil {
 		f.Watch(cs)
 	}
@@ -144,14 +195,13 @@ func (f *Fake) committed(cs []Change) {
 // catchUp applies all but the last lag writes to the indexes.
 func (f *Fake) catchUp(lag int) {
 	n := max(0, len(f.log)-lag)
-	for _, c := range f.log[:n] {
-		for _, ix := range schema.Indexes {
-			parts := f.indexes[ix.Name]
-			if p := str(c.Before, ix.PK); p != "" {
-				shelfOf(parts, p).remove(indexKey(c.Before, ix))
-			}
-			if p := str(c.After, ix.PK); p != "" {
-				shelfOf(parts, p).put(indexKey(c.After, ix), project(c.After, ix))
+	for _, d := range f.log[:n] {
+		for _, m := range d {
+			s := shelfOf(f.indexes[schema.Indexes[m.index].Name], m.partition)
+			if m.row == "" {
+				s.remove(m.key)
+			} else {
+				s.put(m.key, m.row)
 			}
 		}
 	}
@@ -165,15 +215,13 @@ func indexKey(it Item, ix schema.Index) string {
 	return str(it, ix.SK) + "\x00" + str(it, schema.PK) + "\x00" + str(it, schema.SK)
 }
 
-// project is what an index has of a row: its keys, those of the index, and what is included.
-func project(it Item, ix schema.Index) Item {
-	out := Item{}
-	for _, n := range append([]string{schema.PK, schema.SK, ix.PK, ix.SK}, ix.Include...) {
-		if v, ok := it[n]; ok {
-			out[n] = v
-		}
+// projected are the attributes that an index has of a row: its keys, those of the index, and what is included. Of the
+// table itself it is none, which stands for all.
+func projected(ix schema.Index) []string {
+	if ix.Name == "" {
+		return nil
 	}
-	return out
+	return append([]string{schema.PK, schema.SK, ix.PK, ix.SK}, ix.Include...)
 }
 
 // All returns a copy of every row, in key order. It is a state between two commits.
@@ -182,8 +230,8 @@ func (f *Fake) All() []Item {
 	defer f.mu.Unlock()
 	var out []Item
 	for _, pk := range slices.Sorted(maps.Keys(f.rows)) {
-		for _, sk := range f.rows[pk].order {
-			out = append(out, maps.Clone(f.rows[pk].items[sk]))
+		for _, e := range *f.rows[pk] {
+			out = append(out, e.row.item())
 		}
 	}
 	return out
@@ -193,7 +241,7 @@ func (f *Fake) All() []Item {
 func (f *Fake) Row(k table.Key) Item {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return maps.Clone(f.get(k))
+	return f.get(k)
 }
 
 // invalid is DynamoDB's answer to a request that is wrong whatever the rows are. What only
@@ -227,7 +275,7 @@ func (f *Fake) GetItem(_ context.Context, in *dynamodb.GetItemInput,
 	if err != nil {
 		return nil, err
 	}
-	return &dynamodb.GetItemOutput{Item: maps.Clone(f.get(k))}, nil
+	return &dynamodb.GetItemOutput{Item: f.get(k)}, nil
 }
 
 // DescribeTable is called if a page was cut off by the end of its context. It only fails.

@@ -13,8 +13,8 @@ import (
 	"archivist/pkg/kernel/table/schema"
 )
 
-// entry is a write of one or more rows, as the journal has it. Rows are in DynamoDB's JSON.
-type entry struct {
+// line is a write of one or more rows, as the journal has it. Rows are in DynamoDB's JSON.
+type line struct {
 	Put    []json.RawMessage `json:"put,omitempty"`
 	Delete []table.Key       `json:"delete,omitempty"`
 }
@@ -33,8 +33,8 @@ func (f *Fake) Keep(path string) error {
 
 	err = j.Compact(func(yield func([]byte, error) bool) {
 		for _, pk := range slices.Sorted(maps.Keys(f.rows)) {
-			for _, sk := range f.rows[pk].order {
-				if !yield(record([]plan{{new: f.rows[pk].items[sk]}})) {
+			for _, e := range *f.rows[pk] {
+				if !yield(record([]plan{{new: e.row.item()}})) {
 					return
 				}
 			}
@@ -59,9 +59,9 @@ func (f *Fake) Close() error {
 }
 
 // replay makes a write again. The indexes get it too, by the log of writes.
-func (f *Fake) replay(line []byte) error {
-	var e entry
-	err := json.Unmarshal(line, &e)
+func (f *Fake) replay(text []byte) error {
+	var e line
+	err := json.Unmarshal(text, &e)
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,11 @@ func (f *Fake) replay(line []byte) error {
 		if err != nil {
 			return err
 		}
-		f.log = append(f.log, f.write(k, it))
+		f.write(k, Change{f.get(k), it})
 	}
 
 	for _, k := range e.Delete {
-		f.log = append(f.log, f.write(k, nil))
+		f.write(k, Change{Before: f.get(k)})
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (f *Fake) replay(line []byte) error {
 // record is a write as a line of the journal. Checks are left out. One line for a whole
 // transaction is what makes it survive as a whole.
 func record(plans []plan) ([]byte, error) {
-	var e entry
+	var e line
 	for _, p := range plans {
 		if p.checkOnly {
 			continue
@@ -113,11 +113,11 @@ func record(plans []plan) ([]byte, error) {
 // conditions. If the journal refuses the line, nothing is written.
 func (f *Fake) commit(plans []plan) error {
 	if f.journal != nil {
-		line, err := record(plans)
+		text, err := record(plans)
 		if err != nil {
 			return err
 		}
-		if err := f.journal.Append(line); err != nil {
+		if err := f.journal.Append(text); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,8 @@ func (f *Fake) commit(plans []plan) error {
 	var cs []Change
 	for _, p := range plans {
 		if !p.checkOnly {
-			cs = append(cs, f.write(p.key, p.new))
+			cs = append(cs, Change{p.old, p.new})
+			f.write(p.key, cs[len(cs)-1])
 		}
 	}
 

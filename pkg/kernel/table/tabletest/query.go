@@ -2,8 +2,7 @@ package tabletest
 
 import (
 	"context"
-	"maps"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -20,8 +19,8 @@ func (f *Fake) Query(_ context.Context, in *dynamodb.QueryInput,
 	if in.FilterExpression != nil || in.ProjectionExpression != nil ||
 		in.KeyConditionExpression != nil ||
 		in.Select != "" {
-		return nil, invalid("tabletest: a query with a filter, a projection, an expression or a select is not " +
-			"understood")
+		return nil, invalid("tabletest: a query with a filter, a projection, an expression or a " +
+			"select is not understood")
 	}
 
 	f.mu.Lock()
@@ -31,16 +30,16 @@ func (f *Fake) Query(_ context.Context, in *dynamodb.QueryInput,
 		return nil, err
 	}
 
-	match, pk, from, err := rangeCondition(in.KeyConditions, ix)
+	of, err := rangeCondition(in.KeyConditions, ix)
 	if err != nil {
 		return nil, err
 	}
 
-	s := parts[pk]
+	s := parts[of.pk]
 	if s == nil {
 		return &dynamodb.QueryOutput{}, nil
 	}
-	return page(s, ix, match, from, in), nil
+	return page(*s, ix, of, in), nil
 }
 
 // parts are the partitions of the table, or of an index as far as it lags. The index catches
@@ -64,19 +63,22 @@ func (f *Fake) parts(index *string) (schema.Index, map[string]*shelf, error) {
 	return schema.Index{}, nil, invalid("The table does not have the specified index: %s", *index)
 }
 
-// rangeCondition is what the range keys of a query match, all of them in order, from a key
-// on. All comparisons of range keys here select keys that follow each other, so a page can
-// begin by a binary search at from.
-func rangeCondition(conds map[string]types.Condition,
-	ix schema.Index) (match func(string) bool, pk, from string,
-	err error) {
-	match = func(string) bool { return true }
+// selected are the rows that a query asks for: of a partition, those with range keys from one on, until one is beyond
+// the end. All comparisons of range keys here select keys that follow each other.
+type selected struct {
+	pk, from string
+	beyond   func(string) bool
+}
+
+// rangeCondition is what a query asks for.
+func rangeCondition(conds map[string]types.Condition, ix schema.Index) (of selected, err error) {
+	of.beyond = func(string) bool { return false }
 	for name, c := range conds {
 		var vs []string
 		for _, v := range c.AttributeValueList {
 			s, ok := v.(*types.AttributeValueMemberS)
 			if !ok {
-				return nil, "", "", invalid("tabletest: key conditions compare strings only")
+				return of, invalid("tabletest: key conditions compare strings only")
 			}
 			vs = append(vs, s.Value)
 		}
@@ -84,22 +86,25 @@ func rangeCondition(conds map[string]types.Condition,
 		// One condition is for the partition, and at most one for the range key.
 		switch {
 		case name == ix.PK && c.ComparisonOperator == types.ComparisonOperatorEq:
-			pk = vs[0]
+			of.pk = vs[0]
 		case name == ix.SK && c.ComparisonOperator == types.ComparisonOperatorBeginsWith:
-			from = vs[0]
-			match = func(s string) bool { return strings.HasPrefix(s, vs[0]) }
+			of.from = vs[0]
+			of.beyond = func(s string) bool { return s > vs[0] && !strings.HasPrefix(s, vs[0]) }
 		case name == ix.SK && c.ComparisonOperator == types.ComparisonOperatorBetween:
-			from = vs[0]
-			match = func(s string) bool { return vs[0] <= s && s <= vs[1] }
+			if vs[0] > vs[1] {
+				return of, invalid("The BETWEEN condition was provided a range where the lower " +
+					"bound is greater than the upper bound")
+			}
+			of.from = vs[0]
+			of.beyond = func(s string) bool { return s > vs[1] }
 		case name == ix.SK && c.ComparisonOperator == types.ComparisonOperatorGe:
-			from = vs[0]
-			match = func(s string) bool { return vs[0] <= s }
+			of.from = vs[0]
 		default:
-			return nil, "", "", invalid("tabletest: key condition %s %s is not supported", name,
+			return of, invalid("tabletest: key condition %s %s is not supported", name,
 				c.ComparisonOperator)
 		}
 	}
-	return match, pk, from, nil
+	return of, nil
 }
 
 // startOf is the key after which a page begins; "" = at the first row. For an index it is the
@@ -114,49 +119,52 @@ func startOf(ix schema.Index, after Item) string {
 	return indexKey(after, ix)
 }
 
-// page is a page of the rows that match: they follow each other, from a key on. in gives the
-// limit, the direction and the key after which it begins.
-func page(s *shelf, ix schema.Index, match func(string) bool, from string,
-	in *dynamodb.QueryInput) *dynamodb.QueryOutput {
-	start := startOf(ix, in.ExclusiveStartKey)
-	done := func(k, start string) bool { return k <= start }
-
-	// Ascending, all before from or the start is left out at once; descending, from the end.
-	first, _ := slices.BinarySearch(s.order, max(from, start))
-	order, ascending := s.order[first:], true
-	if in.ScanIndexForward != nil && !*in.ScanIndexForward {
-		order, ascending = slices.Clone(s.order), false
-		slices.Reverse(order)
-		done = func(k, start string) bool { return k >= start }
+// page is a page of the rows that are asked for. in gives the limit, the direction and the key after which it begins.
+func page(s shelf, ix schema.Index, of selected, in *dynamodb.QueryInput) *dynamodb.QueryOutput {
+	first, _ := s.find(of.from)
+	end := sort.Search(len(s), func(i int) bool { return of.beyond(rangeKey(s[i].key, ix)) })
+	descending := in.ScanIndexForward != nil && !*in.ScanIndexForward
+	if start := startOf(ix, in.ExclusiveStartKey); start != "" {
+		at, there := s.find(start)
+		switch {
+		case descending:
+			end = min(end, at)
+		case there:
+			first = max(first, at+1)
+		default:
+			first = max(first, at)
+		}
 	}
 
+	n := max(0, end-first)
+	if in.Limit != nil {
+		n = min(n, int(*in.Limit))
+	}
 	out := &dynamodb.QueryOutput{}
-	for _, k := range order {
-		it := s.items[k]
-		passed := start != "" && done(k, start)
-		if ascending && !passed && !match(str(it, ix.SK)) {
-			break
+	for i := range n {
+		e := s[first:][i]
+		if descending {
+			e = s[end-1-i]
 		}
-
-		if passed || !match(str(it, ix.SK)) {
-			continue
-		}
-
-		if in.Limit != nil && len(out.Items) == int(*in.Limit) {
-			break
-		}
-
-		out.Items = append(out.Items, maps.Clone(it))
+		out.Items = append(out.Items, e.row.item(projected(ix)...))
 	}
 
 	// DynamoDB returns a key whenever it stopped at the limit, even if nothing follows.
-	if in.Limit != nil && len(out.Items) == int(*in.Limit) {
-		last := out.Items[len(out.Items)-1]
+	if in.Limit != nil && n > 0 && n == int(*in.Limit) {
+		last := out.Items[n-1]
 		out.LastEvaluatedKey = Item{schema.PK: last[schema.PK], schema.SK: last[schema.SK],
 			ix.PK: last[ix.PK],
 			ix.SK: last[ix.SK]}
 	}
 
-	out.Count, out.ScannedCount = int32(len(out.Items)), int32(len(out.Items))
+	out.Count, out.ScannedCount = int32(n), int32(n)
 	return out
+}
+
+// rangeKey is the range key of a row by what orders it in the table or in an index.
+func rangeKey(key string, ix schema.Index) string {
+	if ix.Name != "" {
+		key, _, _ = strings.Cut(key, "\x00")
+	}
+	return key
 }

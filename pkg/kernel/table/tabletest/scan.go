@@ -33,7 +33,7 @@ func (f *Fake) Scan(_ context.Context, in *dynamodb.ScanInput,
 	}
 
 	out := &dynamodb.ScanOutput{}
-	for it := range scanned(parts, ix, in.ExclusiveStartKey) {
+	for it := range f.scanned(parts, ix, in.ExclusiveStartKey) {
 		if len(out.Items) == int(*in.Limit) {
 			last := out.Items[len(out.Items)-1]
 			out.LastEvaluatedKey = Item{schema.PK: last[schema.PK], schema.SK: last[schema.SK],
@@ -41,23 +41,28 @@ func (f *Fake) Scan(_ context.Context, in *dynamodb.ScanInput,
 				ix.SK: last[ix.SK]}
 			break
 		}
-		out.Items = append(out.Items, maps.Clone(it))
+		out.Items = append(out.Items, it)
 	}
 	return out, nil
 }
 
 // scanned gives the rows of all partitions that follow a key. The key need not exist any
 // more.
-func scanned(parts map[string]*shelf, ix schema.Index, after Item) iter.Seq[Item] {
+func (f *Fake) scanned(parts map[string]*shelf, ix schema.Index, after Item) iter.Seq[Item] {
+	names := f.hashed[ix.Name]
+	if len(names) != len(parts) { // no partition is ever removed, only emptied
+		names = slices.SortedFunc(maps.Keys(parts), byHash)
+		f.hashed[ix.Name] = names
+	}
+	from, begun := 0, false
+	if after != nil {
+		from, begun = slices.BinarySearchFunc(names, str(after, ix.PK), byHash)
+	}
 	return func(yield func(Item) bool) {
-		for _, pk := range slices.SortedFunc(maps.Keys(parts), byHash) {
-			order := 1
-			if after != nil {
-				order = byHash(pk, str(after, ix.PK))
-			}
-			for _, k := range parts[pk].order {
-				follows := order > 0 || order == 0 && k > startOf(ix, after)
-				if follows && !yield(parts[pk].items[k]) {
+		for i, pk := range names[from:] {
+			for _, e := range *parts[pk] {
+				follows := i > 0 || !begun || e.key > startOf(ix, after)
+				if follows && !yield(e.row.item(projected(ix)...)) {
 					return
 				}
 			}

@@ -13,8 +13,11 @@ import (
 	"archivist/pkg/views/search"
 )
 
-// collectionsName is the name of the facet.
-const collectionsName = "collections"
+// The names of the facets.
+const (
+	collectionsName = "collections"
+	daysName        = "days"
+)
 
 // Search implements search.Index. Nothing is found if
 // nothing was indexed yet. The snapshot stays open until the search has ended, although a newer one may
@@ -41,6 +44,7 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 	request.SearchAfter = after
 	request.AddFacet(collectionsName,
 		bleve.NewFacetRequest(search.FieldCollection, search.MaxFacets))
+	request.AddFacet(daysName, bleve.NewFacetRequest(dayName, search.MaxDays))
 	if err := request.Validate(); err != nil {
 		return out, fault.New(fault.Invalid, "invalid cursor: %w", err)
 	}
@@ -95,6 +99,14 @@ func result(r search.Request, answer *bleve.SearchResult, scored bool) search.Re
 			out.Collections = append(out.Collections,
 				search.Count{Collection: term.Term, Objects: term.Count})
 		}
+	}
+
+	if facet := answer.Facets[daysName]; facet != nil && facet.Terms != nil && facet.Other == 0 {
+		days := map[string]int{}
+		for _, term := range facet.Terms.Terms() {
+			days[term.Term] = term.Count
+		}
+		out.Years = search.Years(days)
 	}
 	return out
 }

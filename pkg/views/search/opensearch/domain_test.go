@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -184,7 +185,34 @@ type question struct {
 	After  []any `json:"search_after"`
 	Source *bool `json:"_source"`
 	Total  bool  `json:"track_total_hits"`
-	Aggs   document
+	Aggs   map[string]struct{ Terms aggregation }
+}
+
+// aggregation counts the values of a field.
+type aggregation struct {
+	Field string
+	Size  int
+}
+
+// of are the counts of the values of the field, the largest first: as many as it says, and how many are in none of
+// them ("Terms aggregations").
+func (a aggregation) of(all []hit) document {
+	counts := map[string]int{}
+	for _, h := range all {
+		if value, has := h.doc[a.Field].(string); has {
+			counts[value]++
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(counts), func(x, y string) int { return cmp.Compare(counts[y], counts[x]) })
+	buckets, other := []document{}, 0
+	for i, name := range names {
+		if i < a.Size {
+			buckets = append(buckets, document{"key": name, "doc_count": counts[name]})
+		} else {
+			other += counts[name]
+		}
+	}
+	return document{"buckets": buckets, "sum_other_doc_count": other}
 }
 
 func (d *domain) search(w http.ResponseWriter, body []byte) {
@@ -203,12 +231,14 @@ func (d *domain) search(w http.ResponseWriter, body []byte) {
 		return
 	}
 	var all []hit
-	counts := map[string]int{}
 	for id, doc := range d.docs {
 		if score := d.score(in.Query, doc); score > 0 {
 			all = append(all, hit{id, score, doc})
-			counts[doc["collection"].(string)]++
 		}
+	}
+	counted := document{}
+	for name, of := range in.Aggs {
+		counted[name] = of.Terms.of(all)
 	}
 	key := func(h hit) (values []any) {
 		for _, s := range in.Sort {
@@ -241,12 +271,8 @@ func (d *domain) search(w http.ResponseWriter, body []byte) {
 	for _, h := range all[:min(len(all), in.Size)] {
 		page = append(page, document{"_id": h.id, "sort": key(h)})
 	}
-	buckets := []document{}
-	for name, n := range counts {
-		buckets = append(buckets, document{"key": name, "doc_count": n})
-	}
 	answer := document{"hits": document{"total": document{"value": total}, "hits": page},
-		"aggregations": document{"collections": document{"buckets": buckets}}}
+		"aggregations": counted}
 	if err := json.NewEncoder(w).Encode(answer); err != nil {
 		d.Error(err)
 	}

@@ -24,13 +24,15 @@ type hits struct {
 			Sort []json.RawMessage `json:"sort"`
 		}
 	}
-	Aggregations struct {
-		Collections struct {
-			Buckets []struct {
-				Key   string
-				Count int `json:"doc_count"`
-			}
-		}
+	Aggregations struct{ Collections, Days terms }
+}
+
+// terms is how often each value of a field occurs, and the number of objects whose values are not among these.
+type terms struct {
+	Other   int `json:"sum_other_doc_count"`
+	Buckets []struct {
+		Key   string
+		Count int `json:"doc_count"`
 	}
 }
 
@@ -49,9 +51,10 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 
 	collections := object{"terms": object{"field": search.FieldCollection,
 		"size": search.MaxFacets}}
+	days := object{"terms": object{"field": "day", "size": search.MaxDays}}
 	request := object{"query": within(condition(r.Query), r.In), "size": r.Limit, "_source": false,
 		"track_total_hits": true,
-		"sort":             order, "aggs": object{"collections": collections}}
+		"sort":             order, "aggs": object{"collections": collections, "days": days}}
 
 	if after != nil {
 		values := make([]any, len(after)) // texts, numbers, or null
@@ -154,6 +157,14 @@ func result(r search.Request, answer hits) search.Result {
 
 	for _, b := range answer.Aggregations.Collections.Buckets {
 		out.Collections = append(out.Collections, search.Count{Collection: b.Key, Objects: b.Count})
+	}
+
+	if of := answer.Aggregations.Days; of.Other == 0 {
+		days := map[string]int{}
+		for _, b := range of.Buckets {
+			days[b.Key] = b.Count
+		}
+		out.Years = search.Years(days)
 	}
 	return out
 }

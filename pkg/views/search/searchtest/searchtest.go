@@ -195,6 +195,14 @@ func queries(t *testing.T, x search.Index) {
 		t.Errorf("%+v; want two objects, one on the page", found)
 	}
 
+	if years := Search(t, x, "harbour", "", 1, "").Years; !slices.Equal(years,
+		[]search.YearCount{{Year: "1904", Objects: 1}, {Year: "1851", Objects: 1}}) {
+		t.Errorf("the years of two objects: %+v", years)
+	}
+	if years := Search(t, x, "untitled", "", 1, "").Years; len(years) != 0 {
+		t.Errorf("the years of what has no date: %+v", years)
+	}
+
 	q, _ := search.ParseQuery("map")
 	inCollections(t, x, q)
 	if _, err := x.Search(t.Context(), search.Request{Query: q, Order: "size"}); !fault.Is(err,

@@ -1,0 +1,128 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"archivist/pkg/api/status"
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue/queuetest"
+)
+
+// named is a section of a status.
+func named(s v1.Status, name string) v1.StatusSection {
+	return s.Sections[slices.IndexFunc(s.Sections, func(p v1.StatusSection) bool { return p.Name == name })]
+}
+
+// TestStatusOfAlarms: raised alarms need a person. If they cannot be read, that is said with the reason, it is never
+// "none", and the other sections are there.
+func TestStatusOfAlarms(t *testing.T) {
+	a, _ := service(through)
+	raised, problem := []status.Alarm{}, error(nil)
+	a.Alarms = func(context.Context) ([]status.Alarm, bool, error) { return raised, len(raised) > 1, problem }
+	srv := httptest.NewServer(a.Handler())
+	defer srv.Close()
+	c := &v1.Client{URL: srv.URL, HTTP: http.DefaultClient}
+	read := func() (v1.Status, v1.StatusSection) {
+		s, err := c.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, named(s, "alarms")
+	}
+
+	if _, got := read(); got.State != v1.SectionOK || got.Summary != "none is raised" {
+		t.Errorf("%+v", got)
+	}
+	raised = []status.Alarm{{Name: "Archivist-Stuck", Text: "An item is stuck", Since: time.Unix(1700000000, 0)},
+		{Name: "Archivist-Crashes"}}
+	if s, got := read(); !s.Attention || got.State != v1.SectionAttention || len(got.Lines) != 2 || got.Cut == "" ||
+		got.Lines[0].Text != "Archivist-Stuck: An item is stuck" || got.Lines[0].Since != "2023-11-14T22:13:20Z" {
+		t.Errorf("%+v", got)
+	}
+	problem = errors.New("no permission")
+	s, got := read()
+	if !s.Attention || got.State != v1.SectionUnavailable || got.Summary != "not known: no permission" ||
+		len(got.Lines) != 0 {
+		t.Errorf("%+v", got)
+	}
+	if got := named(s, "running"); got.State != v1.SectionOK || got.Summary != "nothing runs" {
+		t.Errorf("%+v", got)
+	}
+	if got := named(s, "preservation"); got.State != v1.SectionAttention || !strings.Contains(got.Lines[0].Text,
+		"no component fixity-check") {
+		t.Errorf("nobody checks the files: %+v", got)
+	}
+}
+
+// TestStatusHasALimit: a section that takes too long ends with that reason, and the others are there.
+func TestStatusHasALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := service(through)
+		a.Alarms = func(ctx context.Context) ([]status.Alarm, bool, error) {
+			<-ctx.Done()
+			return nil, false, ctx.Err()
+		}
+		s := a.Status().Status(t.Context())
+		got := named(s, "alarms")
+		if got.State != v1.SectionUnavailable || !strings.Contains(got.Summary, "within 8s") {
+			t.Errorf("%+v", got)
+		}
+		if got := named(s, "holds"); got.State != v1.SectionOK {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestStatusOfATableThatFails: no section claims that there is nothing.
+func TestStatusOfATableThatFails(t *testing.T) {
+	a, _ := service(func(string, func() error) error { return errors.New("the table is gone") })
+	for _, part := range a.Status().Status(t.Context()).Sections {
+		if part.State != v1.SectionUnavailable && part.Name != "alarms" {
+			t.Errorf("%+v", part)
+		}
+	}
+}
+
+// TestStatusIsBounded: how many requests a status takes does not grow with collections and jobs; a batch that was
+// rejected in any of them is in it.
+func TestStatusIsBounded(t *testing.T) {
+	reads := func(collections int) (int64, v1.StatusSection) {
+		var calls atomic.Int64
+		a, _ := service(func(_ string, call func() error) error { calls.Add(1); return call() })
+		last := ""
+		for n := range collections {
+			b, err := a.Queue.Submit(t.Context(), ingest.Batch{Collection: fmt.Sprintf("c%03d", n)}, "", nil, "me")
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = b.Batch.ID
+		}
+		_, err := queuetest.Act(t.Context(), a.Queue, ingest.ActCancel, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls.Store(0)
+		s := a.Status().Status(t.Context())
+		return calls.Load(), named(s, "failures")
+	}
+	few, _ := reads(2)
+	many, failures := reads(300)
+	if many != few || many > 30 {
+		t.Errorf("%d requests for 300 collections, %d for 2", many, few)
+	}
+	if len(failures.Lines) != 1 || failures.Lines[0].Count != 1 || failures.Cut != "" ||
+		!strings.Contains(failures.Lines[0].Text, "failed before there were jobs") {
+		t.Errorf("%+v", failures)
+	}
+}

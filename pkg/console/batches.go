@@ -1,0 +1,150 @@
+package console
+
+import (
+	"net/url"
+	"strings"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/access"
+	"archivist/pkg/kernel/terminal"
+)
+
+// listed is a list with its filter and its pages.
+type listed struct {
+	Filter v1.Filter
+	States []string // of which Filter.State is one
+	// Collections are those that a depositor can choose from; empty: any can be named.
+	Collections []string
+	First, Next string // the addresses of pages, without the path; "" = there is none
+	Filtered    bool   // something is left out
+}
+
+// filter is the filter in the address of a list.
+func (v *visit) filter() v1.Filter {
+	return v1.Filter{
+		Collection: v.collection(),
+		State:      v.field("state"),
+		Submitter:  v.field("submitter"),
+		Message:    v.field("message"),
+		After:      v.field("after"),
+		Before:     v.field("before"),
+		LocalID:    v.field("localId"),
+		ARK:        v.field("ark"),
+		Batch:      v.field("batch"),
+	}
+}
+
+// pager is the list with the addresses of its pages. next is the cursor of the next page.
+func (v *visit) pager(f v1.Filter, states []string, next string) listed {
+	q := v.URL.Query()
+	q.Del("did")
+	at := q.Get("cursor")
+	q.Del("cursor")
+	l := listed{Filter: f, States: states, Filtered: len(q) > 0}
+	for name, values := range q { // an empty field of the form filters nothing
+		if strings.Join(values, "") == "" {
+			q.Del(name)
+		}
+	}
+	l.Filtered = len(q) > 0
+	if at != "" {
+		l.First = "?" + q.Encode()
+	}
+	if next != "" {
+		q.Set("cursor", next)
+		l.Next = "?" + q.Encode()
+	}
+	if !v.may(access.Viewer) {
+		l.Collections = v.is.Of(access.Depositor)
+	}
+	return l
+}
+
+// optionsFor are the options of a command that lists what a filter selects.
+func optionsFor(f v1.Filter) (out string) {
+	for _, o := range [][2]string{{"-c", f.Collection}, {"-b", f.Batch}, {"--state", f.State},
+		{"--submitter", f.Submitter}, {"--message", f.Message}, {"--after", f.After}, {"--before", f.Before},
+		{"--local-id", f.LocalID}, {"--ark", f.ARK}} {
+		if o[1] != "" {
+			out += o[0] + " " + quoted(o[1]) + " "
+		}
+	}
+	return out
+}
+
+// batches is the page of batches.
+type batches struct {
+	listed
+	Items []v1.Batch
+}
+
+// showBatches lists batches, newest first.
+func (c *Console) showBatches(v *visit) (view, error) {
+	f := v.filter()
+	f.Batch, f.LocalID, f.ARK = "", "", ""
+	page, err := v.api.BatchPage(v.Context(), f, v.field("cursor"))
+	moving := false
+	for _, b := range page.Items {
+		moving = moving || working(b.State)
+	}
+	return view{Title: "Batches", Moving: moving, Command: "archivist batch list " + optionsFor(f),
+		Body: batches{v.pager(f, v1.BatchStates, page.Cursor), page.Items}}, err
+}
+
+// batch is the page of a batch.
+type batch struct {
+	v1.Batch
+	Ended  int64 // jobs
+	Rate   float64
+	Left   float64 // seconds; 0 = not known
+	Jobs   []v1.Job
+	More   bool // there are more jobs
+	Offers []offer
+	Events []v1.Event
+	Older  string // the address of more events
+}
+
+// showBatch shows a batch with its progress, its first jobs, its events, and what can be done.
+func (c *Console) showBatch(v *visit) (view, error) {
+	id := v.PathValue("id")
+	one, err := v.api.Batch(v.Context(), id)
+	if err != nil {
+		return view{}, err
+	}
+	jobs, err := v.api.JobPage(v.Context(), v1.Filter{Batch: id}, "")
+	if err != nil {
+		return view{}, err
+	}
+	n := one.Counts
+	b := batch{Batch: one, Ended: n.Completed + n.Failed + n.Deleted,
+		Jobs: jobs.Items[:min(len(jobs.Items), jobsOfBatch)], Offers: offers("batch", id, one.Actions)}
+	b.More = n.Expected > len(b.Jobs)
+	b.rate(v)
+	b.Events, b.Older, err = v.eventsOf(id)
+	return view{Title: "Batch " + id, Body: b, Moving: working(one.State),
+		Command: "archivist batch show " + id,
+		Said: "The batch is " + one.State + ": " + terminal.Count(int(b.Ended), "job") + " of " +
+			number(n.Expected) + " ended."}, err
+}
+
+// jobsOfBatch is how many jobs the page of a batch shows.
+const jobsOfBatch = 20
+
+// rate finds out how fast jobs of a batch end, and how long it will take, while it works.
+func (b *batch) rate(v *visit) {
+	took := v.now.Sub(parse(b.Created)).Seconds()
+	if b.Ended == 0 || took <= 0 || !working(b.State) {
+		return
+	}
+	b.Rate = float64(b.Ended) / took * 60
+	b.Left = took / float64(b.Ended) * float64(int64(b.Counts.Expected)-b.Ended)
+}
+
+// report leads to the newest report of a batch, or to one by its number.
+func (c *Console) report(v *visit) error {
+	path := "/v1/batches/" + url.PathEscape(v.PathValue("id")) + "/report"
+	if n := v.field("number"); n != "" {
+		path += "?" + query("number", n)
+	}
+	return v.lead(path)
+}

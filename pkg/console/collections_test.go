@@ -1,0 +1,87 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+
+	v1 "archivist/pkg/api/v1"
+)
+
+// TestCollection: a collection shows its counts by day, and is held and released.
+func TestCollection(t *testing.T) {
+	w := begin(t, true)
+	w.submit(w.file("sample", "a.txt", "one"), v1.Completed)
+	b, page := w.browser(), ""
+	w.until("it is counted", func() bool {
+		_, page = b.get("collections/sample")
+		return strings.Contains(page, "<rect ")
+	})
+	for _, says := range []string{"Versions stored by day, at most 1", "archivist collection show sample",
+		"By default it depends on the size of the batch"} {
+		if !strings.Contains(page, says) {
+			t.Errorf("the page does not say %q\n%s", says, page)
+		}
+	}
+	if _, list := b.get("collections"); !strings.Contains(list, "collections/sample") {
+		t.Errorf("the list:\n%s", list)
+	}
+	for _, action := range []string{"hold", "release"} {
+		form := formAt(t, page, "act", "action="+action)
+		if form == nil {
+			t.Fatalf("%s is not offered\n%s", action, page)
+		}
+		form.Set("reason", "Rights")
+		form.Set("step", "do")
+		_, page = b.post("act", form)
+	}
+	one, err := w.api.Collection(t.Context(), "sample")
+	if err != nil || one.Hold != nil {
+		t.Errorf("after hold and release: %+v, %v", one.Hold, err)
+	}
+}
+
+// TestProfile: the form has what the profile has, keeps what is refused, and overwrites no other change.
+func TestProfile(t *testing.T) {
+	w := begin(t, true)
+	_, err := w.api.PutCollection(t.Context(), "sample", v1.Profile{Title: "Maps", RequireDigest: true,
+		Notification: []string{"a@example.org", "b@example.org"},
+		Sources: &v1.Sources{Credentials: []v1.Credential{
+			{Host: "x.example.org", Secret: "archivist/sources/x"}}}})
+	w.must(err)
+	b := w.browser()
+	_, page := b.get("collections/sample")
+	form := formAt(t, page, "profile")
+	form.Set("notification", "a@example.org\r\nb@example.org")
+	form.Set("requireDigest", "yes")
+	form.Set("sources.credentials", `{"host":"x.example.org","secret":"archivist/sources/x"}`)
+	form.Set("priority", "soon")
+	resp, page := b.post("profile", form)
+	if resp.StatusCode != 422 || !strings.Contains(page, `value="soon"`) || !strings.Contains(page, "whole number") {
+		t.Fatalf("a wrong priority: %d\n%s", resp.StatusCode, page)
+	}
+	form.Set("priority", "7")
+	form.Set("callback.url", "nowhere")
+	form.Set("callback.secret", "archivist/callback")
+	resp, page = b.post("profile", form)
+	if resp.StatusCode != 422 || !strings.Contains(page, `value="nowhere"`) ||
+		!strings.Contains(page, `class="wrong"`) && !strings.Contains(page, "note bad") {
+		t.Errorf("a wrong callback: %d\n%s", resp.StatusCode, page)
+	}
+	form.Del("callback.url")
+	form.Del("callback.secret")
+	resp, page = b.post("profile", form)
+	if !strings.HasSuffix(resp.Request.URL.String(), "collections/sample?did=saved") {
+		t.Fatalf("%s %d\n%s", resp.Request.URL, resp.StatusCode, page)
+	}
+	one, err := w.api.Collection(t.Context(), "sample")
+	p := one.Profile
+	if err != nil || p.Title != "Maps" || !p.RequireDigest || len(p.Notification) != 2 || *p.Priority != 7 ||
+		p.Callback != nil || p.Sources.Credentials[0].Host != "x.example.org" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	form.Set("title", "Other")
+	if resp, page := b.post("profile", form); resp.StatusCode != 409 || !strings.Contains(page, "by somebody else") ||
+		!strings.Contains(page, `value="Other"`) {
+		t.Errorf("an old form: %d\n%s", resp.StatusCode, page)
+	}
+}

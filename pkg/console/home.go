@@ -1,0 +1,167 @@
+package console
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/access"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/terminal"
+)
+
+// need is something that needs a person.
+type need struct {
+	What    string // in a sentence
+	Since   string // "" if that is not known
+	Tone    string
+	To      string // the page, below /console/; "" = there is none yet
+	Command string // that shows more
+}
+
+// home is the first page.
+type home struct {
+	Reads   bool // the visitor has a role by which there is something to read
+	Empty   bool // it was read that nothing was submitted yet
+	Needs   []need
+	Unread  []string // what could not be looked at, and why
+	Queue   *v1.Queue
+	Batches []v1.Batch
+	Waiting []gateCount
+	Day     *activity // of the whole archive; nil if it was not read
+}
+
+// gateCount is how many jobs wait at a gate.
+type gateCount struct {
+	Gate  string
+	Count int
+	Says  string
+}
+
+// gates are the places where jobs wait, in the order in which a job comes to them.
+var gates = []gateCount{
+	{Gate: "pending", Says: "wait to start"},
+	{Gate: "provisioning", Says: "wait for work space"},
+	{Gate: "parked", Says: "wait for what another job holds"},
+	{Gate: "held", Says: "wait for a person"},
+}
+
+// mostRecent is how many batches the first page shows.
+const mostRecent = 10
+
+// showHome shows what needs a person now. What cannot be read is said, and does not keep the rest from being shown.
+func (c *Console) showHome(v *visit) (view, error) {
+	if !v.reads() {
+		return view{Title: "Home", Body: home{}, Still: true, Command: "archivist whoami"}, nil
+	}
+	h := home{Reads: true}
+	command := "archivist batch list"
+	if v.may(access.Viewer) {
+		command = "archivist status"
+		h.whole(v)
+	} else {
+		failed, err := v.api.JobPage(v.Context(), v1.Filter{State: v1.Failed, Collection: v.collection()}, "")
+		h.add(err, "failed jobs", needOfJobs(v, failed))
+	}
+	batches, err := v.api.BatchPage(v.Context(), v1.Filter{Collection: v.collection()}, "")
+	h.add(err, "batches", nil)
+	h.Batches = batches.Items[:min(len(batches.Items), mostRecent)]
+	h.Empty = err == nil && len(h.Batches) == 0
+	return view{Title: "Home", Body: h, Command: command,
+		Said: terminal.Count(len(h.Needs), "thing") + " for a person to look at."}, nil
+}
+
+// whole adds what is of the whole archive.
+func (h *home) whole(v *visit) {
+	status, err := v.api.Status(v.Context())
+	h.add(err, "the status", nil)
+	for _, s := range status.Sections {
+		h.section(s)
+	}
+	if q := status.Queue; q != nil {
+		h.Queue, h.Waiting = q, waitingOf(*q)
+	}
+	h.Day, err = activityOf(v)
+	h.add(err, "the last 24 hours", nil)
+}
+
+// pageOfSection are the pages that show more of a section of the status, below /console/.
+var pageOfSection = map[string]string{"failures": "jobs?" + query("state", v1.Failed), "waiting": "queue",
+	"holds": "queue", "running": "queue", "events": "consumers", "preservation": "components",
+	"components": "components", "archives": "archives"}
+
+// pageOfLine is the page that shows more of a line of the status, below /console/: that of the thing that its command
+// shows, else that of its section; "" if there is none.
+func pageOfLine(section, command string) string {
+	list := pageOfSection[section]
+	if words := strings.Fields(command); len(words) >= 4 && words[1]+"s" == list {
+		return list + "/" + url.PathEscape(words[3])
+	}
+	return list
+}
+
+// section adds what needs a person in a section of the status.
+func (h *home) section(s v1.StatusSection) {
+	if s.State == v1.SectionUnavailable {
+		h.Unread = append(h.Unread, s.Name+": "+s.Summary)
+	}
+	for _, line := range s.Lines {
+		if !line.Attention {
+			continue
+		}
+		n := need{What: line.Text, Since: line.Since, Tone: "bad",
+			To:      pageOfLine(s.Name, line.Command),
+			Command: cmp.Or(line.Command, s.Command)}
+		if line.Count > 1 {
+			n.What = number(line.Count) + " times: " + line.Text
+		}
+		if s.Name == "holds" || s.Name == "waiting" {
+			n.Tone = "warn"
+		}
+		h.Needs = append(h.Needs, n)
+	}
+	if s.Cut != "" && s.State != v1.SectionOK {
+		h.Unread = append(h.Unread, s.Name+": "+s.Cut)
+	}
+}
+
+// add adds needs, or says that something could not be read.
+func (h *home) add(err error, of string, needs []need) {
+	if err != nil {
+		why := "the log of the API has the cause"
+		if fault.Of(err) != "" {
+			why = err.Error()
+		}
+		h.Unread = append(h.Unread, of+": "+why)
+		return
+	}
+	h.Needs = append(h.Needs, needs...)
+}
+
+// needOfJobs is that of failed jobs, of which a page was read.
+func needOfJobs(v *visit, page v1.List[v1.Job]) []need {
+	n := len(page.Items)
+	if n == 0 {
+		return nil
+	}
+	more := ""
+	if page.Cursor != "" {
+		more = "at least "
+	}
+	to := "jobs?" + query("state", v1.Failed, "collection", v.collection())
+	return []need{{What: more + terminal.Count(n, "job") + " failed", Tone: "bad", To: to,
+		Command: "archivist job list --state failed"}}
+}
+
+// waitingOf is how many jobs wait at each gate.
+func waitingOf(q v1.Queue) (all []gateCount) {
+	for _, g := range gates {
+		g.Count = q.Waiting[g.Gate]
+		all = append(all, g)
+	}
+	return all
+}
+
+// working reports whether a batch or a job changes by itself: it has not ended, and waits for no person.
+func working(state string) bool { return !v1.Ended(state) && state != v1.Held }

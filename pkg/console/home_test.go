@@ -1,0 +1,66 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+
+	v1 "archivist/pkg/api/v1"
+)
+
+// TestDay: the first page has what was done in the last hours as charts and as a table, and what is paused by whom and
+// why; before anything was done, it says so.
+func TestDay(t *testing.T) {
+	w := begin(t, true)
+	b := w.browser()
+	if _, page := b.get(""); !strings.Contains(page, "Nothing was done, and nothing waited") {
+		t.Errorf("nothing was done yet:\n%s", page)
+	}
+	w.submit(w.file("sample", "here.txt", "content"), v1.Completed)
+	_, err := call(w, "/v1/queue/actions", v1.Action{Action: "pause", Reason: evil})
+	w.must(err)
+	w.until("it is counted", func() bool {
+		a, err := w.api.Activity(t.Context())
+		w.must(err)
+		last := a.Hours[len(a.Hours)-1]
+		return last.Completed+a.Hours[len(a.Hours)-2].Completed == 1 && last.Bytes+a.Hours[len(a.Hours)-2].Bytes > 0
+	})
+	_, page := b.get("")
+	for _, text := range []string{"Jobs completed by hour, at most 1", "Failures of jobs by hour, at most 0",
+		"Longest wait at a gate", "Paused and on hold", "evil-tag"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("no %q:\n%s", text, page)
+		}
+	}
+	harmless(t, "home", page)
+}
+
+// TestRebuilds: a reindex is shown with its progress and what failed, and what others have stored is text.
+func TestRebuilds(t *testing.T) {
+	w := begin(t, true)
+	b := w.browser()
+	if _, page := b.get("rebuilds"); !strings.Contains(page, "Nobody has reindexed") {
+		t.Errorf("nobody has:\n%s", page)
+	}
+	_, err := w.api.ReportReindex(t.Context(), "ABCDEFGH", v1.ReindexReport{Done: 1024, Total: 4096, Objects: 30,
+		Failed: 2, Failures: []v1.NotReindexed{{Stored: evil, Why: evil}}})
+	w.must(err)
+	_, page := b.get("rebuilds")
+	for _, text := range []string{"25 % of the storage", "2 failed", "And 1 more", "evil-tag"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("no %q:\n%s", text, page)
+		}
+	}
+	harmless(t, "rebuilds", page)
+}
+
+// TestSettingsPage: all settings are shown, those that the API does not know as such.
+func TestSettingsPage(t *testing.T) {
+	w := begin(t, true)
+	_, page := w.browser().get("settings")
+	for _, text := range []string{"maxInFlight", "not known to the API", "a local stack", "not set"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("no %q:\n%s", text, page)
+		}
+	}
+	w.light(map[string]int{"rebuilds": 10, "settings": 10})
+}

@@ -1,0 +1,133 @@
+package console
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	v1 "archivist/pkg/api/v1"
+)
+
+// objects is the page of objects.
+type objects struct {
+	listed
+	Words  string // that are searched for
+	Order  string // of what a search finds
+	Orders []string
+	Items  []v1.Object
+	Found  bool // it is a search, which counts
+	Total  int
+	Facets []facet
+	Years  []facet // of their dates
+}
+
+// facet narrows a search to a value.
+type facet struct {
+	Value string
+	Count int
+	To    string // the address, without the path
+}
+
+// objectsPage is how many objects a page of a search shows.
+const objectsPage = 50
+
+// orders are those of a search, the default first.
+var orders = []string{v1.ByRelevance, v1.ByTitle, v1.ByDate, v1.ByModified}
+
+// showObjects lists objects. What the lists of the API do not combine is a search.
+func (c *Console) showObjects(v *visit) (view, error) {
+	f := v1.Filter{Collection: v.collection(), LocalID: v.field("localId"), Title: v.field("title"),
+		Date: v.field("date")}
+	o := objects{Words: v.field("q"), Order: v.field("sort"), Orders: orders}
+	var next, command string
+	if o.Words != "" || o.Order != "" || f.Date != "" && f.Title+f.Collection != "" {
+		text := o.query(f)
+		found, err := v.api.SearchPage(v.Context(), text, o.Order, v.field("cursor"), objectsPage)
+		if err != nil {
+			return view{}, err
+		}
+		o.Found, o.Items, o.Total, next = true, found.Items, found.Total, found.Cursor
+		command = "archivist object search " + quoted(text)
+		if f.Collection == "" {
+			o.Facets = facets(v, "collection", found.Collections, func(n v1.CollectionCount) facet {
+				return facet{Value: n.Name, Count: n.Objects}
+			})
+		}
+		if len(found.Years) > 1 {
+			o.Years = facets(v, "date", found.Years, func(n v1.YearCount) facet {
+				return facet{Value: n.Year, Count: n.Objects}
+			})
+		}
+	} else {
+		page, err := v.api.ObjectPage(v.Context(), f, v.field("cursor"))
+		if err != nil {
+			return view{}, err
+		}
+		o.Items, next = page.Items, page.Cursor
+		command = "archivist object list " + optionsFor(f)
+		if f.Title != "" {
+			command += " --title " + quoted(f.Title)
+		}
+		if f.Date != "" {
+			command += " --date " + quoted(f.Date)
+		}
+	}
+	o.listed = v.pager(f, nil, next)
+	return view{Title: "Objects", Body: o, Command: command}, nil
+}
+
+// aYear is what a facet of years has.
+var aYear = regexp.MustCompile(`^[0-9]{4}$`)
+
+// query is the search for what a filter selects.
+func (o *objects) query(f v1.Filter) string {
+	parts := []string{o.Words}
+	date := f.Date
+	if aYear.MatchString(date) { // all days of the year, and not what has this number as a word
+		date += ".." + date
+	}
+	for _, p := range [][2]string{{"collection", f.Collection}, {"id", f.LocalID}, {"title",
+		f.Title}, {"date", date}} {
+		if p[1] != "" {
+			parts = append(parts, p[0]+":"+phrase(p[1]))
+		}
+	}
+	return strings.TrimSpace(strings.Join(parts, " "))
+}
+
+// phrase is a value in a search: in quotation marks, if it has blanks.
+func phrase(text string) string {
+	if strings.ContainsAny(text, " \t") {
+		return `"` + strings.ReplaceAll(text, `"`, " ") + `"`
+	}
+	return text
+}
+
+// facets narrow what was found to a value of a field of the form.
+func facets[T any](v *visit, field string, counts []T, of func(T) facet) (all []facet) {
+	for _, n := range counts {
+		one, q := of(n), v.URL.Query()
+		q.Del("cursor")
+		q.Set(field, one.Value)
+		one.To = "?" + q.Encode()
+		all = append(all, one)
+	}
+	return all
+}
+
+// marks are the decisions about an object that a reader of a list should not miss, each with its tone.
+func marks(o v1.Object) (all [][2]string) {
+	if o.Withdrawn != nil {
+		all = append(all, [2]string{"withdrawn", "bad"})
+	}
+	if o.Embargo != nil {
+		all = append(all, [2]string{"embargo until " + o.Embargo.Until, "warn"})
+	}
+	for _, k := range o.Kept {
+		if k.Of == "object" {
+			all = append(all, [2]string{strings.TrimSpace(k.Kind + " " + cmp.Or(k.Until, "")),
+				"runs"})
+		}
+	}
+	return all
+}

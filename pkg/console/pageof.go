@@ -1,0 +1,72 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	v1 "archivist/pkg/api/v1"
+)
+
+// pageOf reads a page of a list of the API, whose path is below /v1. cursor is "" for the first one.
+func pageOf[T any](v *visit, path, cursor string, pairs ...string) (v1.List[T], error) {
+	return call[v1.List[T]](v, http.MethodGet, path+"?"+query(append(pairs, "cursor",
+		cursor)...), nil, "")
+}
+
+// parts are the address of what is about a thing, from the parts of its path, each escaped.
+func parts(all ...string) string {
+	escaped := make([]string, len(all))
+	for i, part := range all {
+		escaped[i] = url.PathEscape(part)
+	}
+	return "/v1/" + strings.Join(escaped, "/")
+}
+
+// more is the address of the next part of one of several lists of a page, "" after the last. The rest of the address
+// stays.
+func (v *visit) more(name, cursor string) string {
+	if cursor == "" {
+		return ""
+	}
+	q := v.URL.Query()
+	q.Del("did")
+	q.Set(name, cursor)
+	return "?" + q.Encode()
+}
+
+// pagesOfTypes are the pages of what events are about, by the type of the subject: before its id, below /console/. A
+// type that is not here has no page.
+var pagesOfTypes = map[string]string{"Batch": "batches/", "Job": "jobs/",
+	"Operation": "operations/",
+	"Consumer":  "consumers/", "Archive": "archives/", "Component": "components/",
+	"ResearchProject": "research/",
+	"Task":            "task?id=", "ComponentItem": "item?id="}
+
+// subjectPage is the page of what an event is about, below /console/; "" if there is none.
+func subjectPage(kind, id string) string {
+	switch project, rest, _ := strings.Cut(id, "/"); {
+	case kind == "Revision":
+		return "archives/" + url.PathEscape(plainArchive(project)) + "/revisions/" +
+			url.PathEscape(rest)
+	case kind == "Episode" || kind == "Clip":
+		return "research/" + url.PathEscape(project) + "/" + strings.ToLower(kind) + "s/" +
+			url.PathEscape(rest)
+	case kind == "Archive":
+		id = plainArchive(id)
+	}
+	page, has := pagesOfTypes[kind]
+	switch {
+	case !has:
+		return ""
+	case strings.HasSuffix(page, "="):
+		return page + url.QueryEscape(id)
+	}
+	return page + url.PathEscape(id)
+}
+
+// plainArchive is the name of an archive without the number that tells it from earlier ones of this name.
+func plainArchive(ref string) string {
+	name, _, _ := strings.Cut(ref, "@")
+	return name
+}

@@ -1,0 +1,391 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/terminal"
+)
+
+// showProjects lists the research projects.
+func (c *Console) showProjects(v *visit) (view, error) {
+	all, err := v.api.ResearchProjects(v.Context())
+	return view{Title: "Research", Body: all, Command: "archivist research list",
+		Said: terminal.Count(len(all), "project") + "."}, err
+}
+
+// project is the page of a research project.
+type project struct {
+	v1.ResearchProject
+	Status      v1.ResearchStatus
+	Researchers []memberRow
+	Leases      []leaseRow
+	MoreLeases  string // the address of more of them
+	Differences []differenceRow
+	Deeds       []deedOffer
+	Events      []v1.Event
+	Older       string
+}
+
+// memberRow is a researcher who is present; Resume is the address of the form that gives one work again.
+type memberRow struct {
+	v1.Researcher
+	Pause  *v1.ResearchPause
+	Resume string
+}
+
+// leaseRow is a lease that has not ended.
+type leaseRow struct {
+	v1.ResearchLease
+	Revoke string // "" = it cannot
+}
+
+// differenceRow is a pair whose results differ.
+type differenceRow struct {
+	v1.ResearchDifference
+	Take    []resultRow
+	Another string
+}
+
+// resultRow is a result of which one can be chosen.
+type resultRow struct {
+	v1.ResearchResult
+	Take string
+}
+
+// showProject shows how far a project is, who is at work, and what needs a person.
+func (c *Console) showProject(v *visit) (view, error) {
+	name := v.PathValue("project")
+	one, err := v.api.ResearchProject(v.Context(), name)
+	if err != nil {
+		return view{}, err
+	}
+	p := project{ResearchProject: one}
+	if p.Status, err = v.api.ResearchStatus(v.Context(), name); err != nil {
+		return view{}, err
+	}
+	state := "runs"
+	if one.Paused != "" {
+		state = "paused"
+	}
+	p.Deeds = v.deedsOn("project", []string{state}, name)
+	if err := p.present(v, name); err != nil {
+		return view{}, err
+	}
+	p.differ(v, name)
+	log, err := pageOf[v1.Event](v, parts("research", name, "events"), v.field("events"))
+	p.Events, p.Older = log.Items, v.more("events", log.Cursor)
+	n := p.Status.Coverage
+	return view{Title: "Research project " + name, Body: p, Moving: p.Status.Leases > 0,
+		Command: "archivist research status " + quoted(name),
+		Said:    number(n.Researched) + " of " + number(n.Pairs) + " pairs are researched."}, err
+}
+
+// present adds who is at work, and on what.
+func (p *project) present(v *visit, name string) error {
+	members, err := v.api.Researchers(v.Context(), name)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		row := memberRow{Researcher: m}
+		for i, x := range p.Status.Pauses {
+			if x.Researcher == m.Name {
+				row.Pause = &p.Status.Pauses[i]
+				row.Resume = v.deedAt("project", "resume-one", []string{name}, "researcher", m.Name)
+			}
+		}
+		p.Researchers = append(p.Researchers, row)
+	}
+	leases, err := pageOf[v1.ResearchLease](v, parts("research", name, "leases"), v.field("leases"))
+	for _, l := range leases.Items {
+		p.Leases = append(p.Leases, leaseRow{l, v.deedAt("lease", "revoke", []string{name, l.ID})})
+	}
+	p.MoreLeases = v.more("leases", leases.Cursor)
+	return err
+}
+
+// differ adds the pairs whose results differ, with what a person can decide.
+func (p *project) differ(v *visit, name string) {
+	for _, d := range p.Status.Differences {
+		row := differenceRow{ResearchDifference: d, Another: v.deedAt("project", "another",
+			[]string{name}, "episode", d.Episode, "clip", d.Clip)}
+		for _, r := range d.Results {
+			row.Take = append(row.Take, resultRow{r, v.deedAt("project", "decide", []string{name},
+				"episode", d.Episode, "clip", d.Clip, "lease", r.Lease)})
+		}
+		p.Differences = append(p.Differences, row)
+	}
+}
+
+// matrix is the page of the pairs of episodes and clips.
+type matrix struct {
+	Project     string
+	Clips       []v1.ResearchMedia
+	MoreClips   bool // than are shown
+	Rows        []matrixRow
+	First, Next string
+}
+
+// matrixRow is an episode with a cell for each clip.
+type matrixRow struct {
+	v1.ResearchMedia
+	Cells []cell
+	Cut   bool // it has more results than were read
+}
+
+// cell is what is known of a pair.
+type cell struct {
+	Class string // none, no, hit or problem
+	Text  string // in the cell
+	Says  string // in words
+}
+
+// How much of the matrix a page has: each episode costs a call.
+const (
+	mostEpisodes = 6
+	mostClips    = 100
+)
+
+// showMatrix shows which pairs are researched, and where clips occur. An episode is a row.
+func (c *Console) showMatrix(v *visit) (view, error) {
+	name := v.PathValue("project")
+	clips, err := pageOf[v1.ResearchMedia](v, parts("research", name, v1.Clips), "")
+	if err != nil {
+		return view{}, err
+	}
+	m := matrix{Project: name, Clips: clips.Items[:min(len(clips.Items), mostClips)]}
+	m.MoreClips = clips.Cursor != "" || len(m.Clips) < len(clips.Items)
+
+	cursor, text, _ := strings.Cut(v.field("from"), " ")
+	skip, _ := strconv.Atoi(text)
+	episodes, err := pageOf[v1.ResearchMedia](v, parts("research", name, v1.Episodes), cursor)
+	if err != nil {
+		return view{}, err
+	}
+	skip = min(max(skip, 0), len(episodes.Items))
+	end := min(skip+mostEpisodes, len(episodes.Items))
+	for _, e := range episodes.Items[skip:end] {
+		row, err := v.rowOf(name, e, m.Clips)
+		if err != nil {
+			return view{}, err
+		}
+		m.Rows = append(m.Rows, row)
+	}
+	switch {
+	case end < len(episodes.Items):
+		m.Next = v.more("from", cursor+" "+strconv.Itoa(end))
+	case episodes.Cursor != "":
+		m.Next = v.more("from", episodes.Cursor+" 0")
+	}
+	if v.field("from") != "" {
+		m.First = "?"
+	}
+	return view{Title: "Episodes and clips of " + name, Body: m,
+		Command: "archivist research status " + quoted(name)}, nil
+}
+
+// rowOf is a row of the matrix, from a page of the results of an episode.
+func (v *visit) rowOf(project string, e v1.ResearchMedia, clips []v1.ResearchMedia) (matrixRow,
+	error) {
+	row := matrixRow{ResearchMedia: e}
+	results, err := pageOf[v1.ResearchResult](v, parts("research", project, v1.Episodes, e.Key,
+		"results"), "")
+	row.Cut = results.Cursor != ""
+	cells := map[string]cell{}
+	for _, r := range results.Items {
+		if r.Clip == "" {
+			continue
+		}
+		before, known := cells[r.Clip]
+		is := cellOf(r)
+		if known && before.Class != is.Class { // of two researchers
+			is = cell{"problem", "≠", "results differ"}
+		}
+		cells[r.Clip] = is
+	}
+	for _, c := range clips {
+		row.Cells = append(row.Cells, cells[c.Key])
+	}
+	return row, err
+}
+
+// cellOf is what a result says of its pair.
+func cellOf(r v1.ResearchResult) cell {
+	switch {
+	case r.Problem != nil:
+		return cell{"problem", "!", r.Problem.Kind + ": " + r.Problem.Reason}
+	case len(r.Hits) > 0:
+		return cell{"hit", strconv.Itoa(len(r.Hits)), "found " + strconv.Itoa(len(r.Hits)) +
+			" times"}
+	}
+	return cell{"no", "·", "does not occur"}
+}
+
+// recording is the page of an episode or a clip.
+type recording struct {
+	v1.ResearchMedia
+	Project string
+	Of      string // episodes or clips
+	Hits    []hit
+	Results []v1.ResearchResult
+	More    string // the address of more results
+	Play    string // what the player plays; "" = it cannot
+	At      string // where it begins, for people
+	Length  int64  // of what is known of the recording, in nanoseconds: the end of the last hit
+	Deeds   []deedOffer
+	Events  []v1.Event
+	Older   string
+}
+
+// hit is a place where a clip occurs, in an episode.
+type hit struct {
+	v1.ResearchHit
+	Clip, Episode, Lease string
+	Listen               string // the address of the page with a player that starts there; "" = it cannot
+	X, Width             string // of the mark, in thousandths of the length
+}
+
+// showRecording shows an episode or a clip with the places that were found, and a player that starts at one.
+func (c *Console) showRecording(v *visit, of string) (view, error) {
+	name, key := v.PathValue("project"), v.PathValue("key")
+	one, err := v.api.ResearchMediaOf(v.Context(), name, of, key)
+	if err != nil {
+		return view{}, err
+	}
+	r := recording{ResearchMedia: one, Project: name, Of: of,
+		Deeds: v.deedsOn(strings.TrimSuffix(of, "s"), []string{one.State}, name, key)}
+	results, err := pageOf[v1.ResearchResult](v, parts("research", name, of, key, "results"),
+		v.field("cursor"))
+	if err != nil {
+		return view{}, err
+	}
+	r.Results, r.More = results.Items, v.more("cursor", results.Cursor)
+	if err := r.player(v); err != nil {
+		return view{}, err
+	}
+	r.hits()
+	log, err := pageOf[v1.Event](v, parts("research", name, of, key, "events"), v.field("events"))
+	r.Events, r.Older = log.Items, v.more("events", log.Cursor)
+	what := strings.TrimSuffix(of, "s")
+	return view{Title: title(what) + " " + cmp.Or(cut(one.Title), key), Body: r, Still: r.At != "",
+		Command: "archivist research " + of + " show " + quoted(name) + " " + quoted(key),
+		Said:    terminal.Count(len(r.Hits), "place") + " found."}, err
+}
+
+// showEpisode shows an episode.
+func (c *Console) showEpisode(v *visit) (view, error) { return c.showRecording(v, v1.Episodes) }
+
+// showClip shows a clip.
+func (c *Console) showClip(v *visit) (view, error) { return c.showRecording(v, v1.Clips) }
+
+// player lets the browser play the recording from where it is published, from the time in the address on. Only its host
+// is permitted to send media.
+func (r *recording) player(v *visit) error {
+	u, err := url.Parse(r.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
+		strings.ContainsAny(u.Host, ";, '\"*") {
+		return nil
+	}
+	u.Fragment = ""
+	r.Play = u.String()
+	h := v.w.Header()
+	h.Set("Content-Security-Policy", policy+"; media-src "+u.Scheme+"://"+u.Host)
+	text := v.field("at")
+	if text == "" {
+		return nil
+	}
+	at, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || at < 0 {
+		return fault.New(fault.Invalid, "at: found %q; expected nanoseconds from the begin",
+			cut(text))
+	}
+	r.At = clock(at)
+	r.Play += fmt.Sprintf("#t=%d.%03d", at/1e9, at%1e9/1e6)
+	return nil
+}
+
+// hits collects the places that results have, and where they are marked.
+func (r *recording) hits() {
+	for _, x := range r.Results {
+		for _, h := range x.Hits {
+			one := hit{ResearchHit: h, Clip: x.Clip, Episode: x.Episode, Lease: x.Lease}
+			if r.Play != "" && r.Of == v1.Episodes {
+				one.Listen = "?" + query("at", strconv.FormatInt(h.Offset, 10)) + "#player"
+			}
+			r.Length = max(r.Length, h.Offset+h.Length)
+			r.Hits = append(r.Hits, one)
+		}
+	}
+	if r.Of == v1.Episodes {
+		slices.SortStableFunc(r.Hits, func(a, b hit) int { return cmp.Compare(a.Offset, b.Offset) })
+	}
+	for i := range r.Hits {
+		h := &r.Hits[i]
+		h.X = strconv.FormatInt(h.Offset*1000/max(r.Length, 1), 10)
+		h.Width = strconv.FormatInt(max(h.Length*1000/max(r.Length, 1), 2), 10)
+	}
+}
+
+// labels answers with the places of an episode as a file: labels of Audacity, a track of captions, or a table.
+func (c *Console) labels(v *visit) error {
+	format := v.field("format")
+	if _, known := v1.OffsetsMedia[format]; !known {
+		return fault.New(fault.Invalid, "format: found %q; expected csv, webvtt or audacity",
+			cut(format))
+	}
+	project, episode := v.PathValue("project"), v.PathValue("key")
+	if _, err := v.api.ResearchMediaOf(v.Context(), project, v1.Episodes, episode); err != nil {
+		return err
+	}
+	return v.places(project, episode, format, mostLabels)
+}
+
+// offsets answers with the places of all episodes of a project as a table.
+func (c *Console) offsets(v *visit) error {
+	project := v.PathValue("project")
+	if _, err := v.api.ResearchProject(v.Context(), project); err != nil {
+		return err
+	}
+	return v.places(project, "", v1.OffsetsCSV, mostPlaces)
+}
+
+// places answers with the places of an episode, or with "" of all, in a format. More than most are refused, with the
+// command that has no bound.
+func (v *visit) places(project, episode, format string, most int) error {
+	command := "archivist research export " + quoted(project)
+	if episode != "" {
+		command += " --episode " + quoted(episode)
+	}
+	var all []v1.ResearchOffset
+	err := v.api.ResearchOffsets(v.Context(), project, episode, func(o v1.ResearchOffset) error {
+		all = append(all, o)
+		if len(all) > most {
+			return fault.New(fault.Invalid, "there are more than %d places; export them by %s", most, command)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	h := v.w.Header()
+	h.Set("Content-Type", v1.OffsetsMedia[format])
+	h.Set("Content-Disposition", `attachment; filename="labels.`+extensions[format]+`"`)
+	return v1.WriteOffsets(v.w, format, true, all)
+}
+
+// mostPlaces bounds the places of all episodes in a file: they are read while somebody waits.
+const mostPlaces = 5000
+
+// mostLabels bounds the places of a file.
+const mostLabels = 30_000
+
+// extensions are the ends of names of files.
+var extensions = map[string]string{v1.OffsetsCSV: "csv", v1.OffsetsWebVTT: "vtt",
+	v1.OffsetsAudacity: "txt"}

@@ -1,0 +1,189 @@
+package console_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/app/inprocess"
+)
+
+// jingles is a deployment with a research project.
+func jingles(s *inprocess.Settings) { s.Projects = []string{"jingles"} }
+
+// found makes a project in which a clip was found in an episode, at 75 s, and returns their keys.
+func (w *world) found() (episode, clip string) {
+	w.Helper()
+	_, err := w.api.ApplyResearch(w.Context(), v1.ResearchDefinition{Name: "jingles",
+		Description: evil,
+		Analysis:    v1.ResearchAnalysis{Name: "correlation", Version: "1"}}, evil)
+	w.must(err)
+	keys := map[string]string{}
+	for _, kind := range []string{v1.Episodes, v1.Clips} {
+		out, err := w.api.Curate(w.Context(), "jingles", kind, []v1.ResearchRecord{{Source: "radio",
+			ID: kind + "-one", Title: evil, URL: "http://" + sourceHost + "/" + kind + ".wav",
+			Curated: "1999-12-31T10:00:00Z"}})
+		w.must(err)
+		if out[0].Problem != "" {
+			w.Fatal(out[0])
+		}
+		keys[kind] = out[0].Key
+	}
+	_, err = w.api.Hello(w.Context(), "jingles", v1.ResearchHello{Researcher: "bench", Capacity: 1,
+		Host: "<evil-tag>"})
+	w.must(err)
+	var work *v1.ResearchWork
+	w.until("a work item is there", func() bool {
+		work, err = w.api.NextWork(w.Context(), "jingles", v1.ResearchNext{Researcher: "bench",
+			Token: "first"})
+		w.must(err)
+		return work != nil
+	})
+	w.must(w.api.ReportWork(w.Context(), "jingles", v1.ResearchReport{Project: "jingles",
+		Lease:      work.Lease.ID,
+		Researcher: "bench", Analysis: "correlation@1", Episode: work.Episode.Key,
+		Clip:     work.Clips[0].Key,
+		Sequence: 1, Final: true, Count: 1,
+		Hits: []v1.ResearchHit{{Offset: 75_500_000_000, Length: 2_000_000_000, Score: 0.9}}}))
+	w.until("the pair is researched", func() bool {
+		is, err := w.api.ResearchStatus(w.Context(), "jingles")
+		w.must(err)
+		return is.Coverage.Researched == 1
+	})
+	return keys[v1.Episodes], keys[v1.Clips]
+}
+
+// TestResearchPages: the matrix has the pair, the player starts at the place that was found, from the host of
+// the recording only, and the places are exported.
+func TestResearchPages(t *testing.T) {
+	w := beginWith(t, true, jingles)
+	episode, clip := w.found()
+	b := w.browser()
+	b.plain("research", "research/jingles", "research/jingles/matrix")
+	_, page := b.get("research/jingles/matrix")
+	if !strings.Contains(page, `class="cell hit" title="found 1 times">1<`) {
+		t.Errorf("the matrix:\n%s", page)
+	}
+	at := "research/jingles/episodes/" + episode
+	_, page = b.get(at)
+	if !strings.Contains(page, `href="?at=75500000000#player"`) || !strings.Contains(page,
+		"1:15.5") {
+		t.Errorf("the episode:\n%s", page)
+	}
+	resp, page := b.get(at + "?at=75500000000")
+	if policy := resp.Header.Get("Content-Security-Policy"); !strings.HasSuffix(policy,
+		"; media-src http://"+sourceHost) || strings.Contains(policy, "unsafe") {
+		t.Error(policy)
+	}
+	if !strings.Contains(page, `src="http://`+sourceHost+`/episodes.wav#t=75.500"`) {
+		t.Errorf("the player:\n%s", page)
+	}
+	if resp, _ := b.get("research/jingles"); strings.Contains(resp.Header.Get("Content-Security-Policy"), "media") {
+		t.Error("media are permitted where there is no player")
+	}
+	for format, want := range map[string]string{"csv": "75.5", "webvtt": "WEBVTT",
+		"audacity": "75.5"} {
+		resp, text := b.get(at + "/labels?format=" + format)
+		if resp.StatusCode != 200 || !strings.Contains(text, want) ||
+			!strings.HasPrefix(resp.Header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("%s: %d %v\n%s", format, resp.StatusCode, resp.Header, text)
+		}
+	}
+	_, page = b.get("research/jingles/clips/" + clip)
+	if !strings.Contains(page, "episodes/"+episode+"?at=75500000000#player") {
+		t.Errorf("the clip:\n%s", page)
+	}
+	_, page = b.get("research/jingles")
+	if to, _ := b.doDeed(page, "pause"); to != "research/jingles?did=project.pause" {
+		t.Error(to)
+	}
+	if is, err := w.api.ResearchProject(t.Context(), "jingles"); err != nil || is.Paused == "" {
+		t.Errorf("%+v, %v", is, err)
+	}
+	w.light(map[string]int{"research": 10, "research/jingles": 30,
+		"research/jingles/matrix": 12, at: 10})
+}
+
+// TestResearchRoles: each role sees the research that the API gives it, and is offered what it may do.
+func TestResearchRoles(t *testing.T) {
+	w := beginWith(t, false, jingles)
+	w.adminOf(w.as("alma"))
+	episode, clip := w.found()
+	none := [5]string{}
+	w.roles([]roleRow{
+		{"research", usual, none},
+		{"research/jingles", usual, [5]string{"pause", "pause"}},
+		{"research/none", [5]int{404, 404, 404, 403, 403}, none},
+		{"research/jingles/matrix", usual, none},
+		{"research/jingles/episodes/" + episode, usual, none},
+		{"research/jingles/episodes/" + episode + "?at=x", [5]int{422, 422, 422, 403, 403}, none},
+		{"research/jingles/episodes/" + episode + "/labels?format=csv", usual, none},
+		{"research/jingles/episodes/" + episode + "/labels?format=x", [5]int{422, 422, 422, 422,
+			422}, none},
+		{"research/jingles/clips/" + clip, usual, none},
+		{"research/jingles/offsets", usual, none},
+		{"research/none/offsets", [5]int{404, 404, 404, 403, 403}, none},
+		{"research/jingles/clips/none", [5]int{404, 404, 404, 403, 403}, none},
+	})
+	w.denied("project", "pause", []string{"jingles"}, []string{"vera", "dora", "nora"})
+	w.denied("episode", "retry", []string{"jingles", episode}, []string{"vera", "dora", "nora"})
+}
+
+// TestDoctorPages: the doctor is asked, what it found is shown, and a repair has to be confirmed.
+func TestDoctorPages(t *testing.T) {
+	w := begin(t, true)
+	w.submit(w.file("sample", "here.txt", "content"), v1.Completed)
+	b := w.browser()
+	_, page := b.get("doctor")
+	form := formAt(t, page, "deed", "deed=repair")
+	form.Set("reason", evil)
+	form.Set("step", "sure")
+	_, page = b.post("deed", form)
+	sure := formAt(t, page, "deed", "deed=repair")
+	if all, err := w.api.Operations(t.Context(), 0); sure == nil || err != nil || len(all) > 0 {
+		t.Fatalf("%v, %v\n%s", all, err, page)
+	}
+	sure.Set("step", "do")
+	sure.Set("sure", "yes")
+	first, _ := b.post("deed", sure)
+	again, _ := b.post("deed", sure)
+	at, found := strings.CutPrefix(first.Request.URL.String(), home)
+	if !found || !strings.HasPrefix(at, "doctor/") ||
+		first.Request.URL.String() != again.Request.URL.String() {
+		t.Fatalf("%s, then %s", first.Request.URL, again.Request.URL)
+	}
+	at, _, _ = strings.Cut(at, "?")
+	w.until("the examination has ended", func() bool {
+		_, page = b.get(at)
+		return strings.Contains(page, v1.OperationDone)
+	})
+	b.plain("doctor", at)
+}
+
+// TestDoctorRoles: each role sees the examinations that the API gives it, and is offered what it may do.
+func TestDoctorRoles(t *testing.T) {
+	w := begin(t, false)
+	w.adminOf(w.as("alma"))
+	op, err := w.api.Start(t.Context(), v1.OperationRequest{Action: v1.Doctor,
+		ActionOptions: v1.ActionOptions{Reason: "A check"}}, "")
+	w.must(err)
+	w.until("it has ended", func() bool {
+		is, err := w.api.Operation(t.Context(), op.ID)
+		w.must(err)
+		return is.State == v1.OperationDone
+	})
+	none := [5]string{}
+	w.roles([]roleRow{
+		{"doctor", usual, [5]string{"doctor repair", "doctor"}},
+		{"doctor/" + op.ID, usual, none},
+		{"doctor/none", [5]int{404, 404, 404, 403, 403}, none},
+	})
+	w.denied("doctor", "doctor", nil, []string{"vera", "dora", "nora"})
+	for _, user := range []string{"vera", "dora"} {
+		form := url.Values{"form": {"none"}, "kind": {"doctor"}, "deed": {"doctor"}}
+		if resp, _ := w.signed(user).post("deed", form); resp.StatusCode != 403 {
+			t.Errorf("%s: a form of another session: %d", user, resp.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package console
+
+import "strings"
+
+// tones are the classes of states of things that are not ingested, one of four each.
+var tones = func() map[string]string {
+	out := map[string]string{}
+	for class, states := range map[string]string{
+		"good": "succeeded committed active live researched ended done confirmed",
+		"bad":  "failed invalid stopped differs deleted",
+		"warn": "paused cancelled Cancelled superseded skipped set-aside deferred blocked manual parked interrupted",
+		"rest": "awaiting ready retry-wait before later closed withdrawn waits open",
+	} {
+		for state := range strings.FieldsSeq(states) {
+			out[state] = class
+		}
+	}
+	return out
+}()

@@ -1,0 +1,227 @@
+package consumer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"archivist/pkg/events/envelope"
+)
+
+// limits of ShowAll: how much is read at once, and how often events are read at most. Of ShowLate it is lateReads.
+const (
+	allAtOnce = 8
+	allReads  = 100
+	lateReads = 8
+)
+
+// excerpts are the events that consumers share.
+type excerpts struct {
+	near   map[string][]envelope.Event         // the newest of a partition, from the first of those that are near on
+	begins map[string]int64                    // the seq before these
+	next   map[envelope.Place][]envelope.Event // the next event, where a consumer is far behind
+	missed map[string]bool                     // partitions of which not all was read
+	passed map[string]bool                     // partitions in which nobody is late
+}
+
+// ShowAll is Show for all consumers by name. It costs a call for each consumer, two if it is scheduled, and one for
+// each partition in which some are behind, within allReads: unread is in how many more somebody is behind. Those
+// events are not counted; what is parked or stopped there is known. Where some are far behind, a hundred next events
+// cost a call.
+func (s *Store) ShowAll(ctx context.Context) (all []Status, unread int, err error) {
+	return s.showAll(ctx, 0, allReads)
+}
+
+// ShowLate is ShowAll for whoever asks only which consumers are paused before events, or behind for longer than a time
+// though they run whenever there are events. Events are read only where that may be so, where they wait longest first,
+// within lateReads: so it costs little while all is well. Elsewhere consumers are shown as if they were not behind. It
+// is right of events that are in the log within half of that time.
+func (s *Store) ShowLate(ctx context.Context, late time.Duration) (all []Status, unread int, err error) {
+	return s.showAll(ctx, late, lateReads)
+}
+
+// showAll is ShowLate; without a time all that is behind counts.
+func (s *Store) showAll(ctx context.Context, late time.Duration, most int) (all []Status, unread int, err error) {
+	list, err := s.List(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	partitions, err := s.Log.Partitions(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	at, runs := make([]map[string]cursor, len(list)), make([]int64, len(list))
+	err = atOnce(ctx, len(list), func(ctx context.Context, i int) (err error) {
+		at[i], err = s.places(ctx, list[i].Name)
+		if err != nil || late > 0 {
+			return err
+		}
+		runs[i], err = s.nextRun(ctx, list[i])
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+
+	counts := func(c Consumer) bool { return late == 0 || c.Paused || c.Mode != Scheduled }
+	n, err := s.excerpts(ctx, behindIn(partitions, list, at, counts), late, most)
+	if err != nil {
+		return nil, 0, err
+	}
+
+	all = make([]Status, len(list))
+	for i := range list {
+		read := n.after
+		if !counts(list[i]) {
+			read = func(context.Context, envelope.Partition, int64) ([]envelope.Event, error) {
+				return nil, nil
+			}
+		}
+		if all[i], err = s.status(ctx, list[i], partitions, at[i], read); err != nil {
+			return nil, 0, err
+		}
+		all[i].NextRun = runs[i]
+	}
+	return all, len(n.missed), nil
+}
+
+// waits is a partition in which some consumers are behind: they have handled all up to seqs, of which least is the
+// least.
+type waits struct {
+	envelope.Partition
+	seqs   []int64
+	least  int64
+	paused bool  // one of them is paused
+	first  int64 // when the event after least happened
+}
+
+// behindIn are the partitions in which some consumers are behind, of those that count. at is where each of the list is.
+func behindIn(partitions []envelope.Partition, list []Consumer, at []map[string]cursor,
+	counts func(Consumer) bool) (behind []waits) {
+	for _, p := range partitions {
+		w := waits{Partition: p, least: p.Head}
+		for i, places := range at {
+			if seq := places[p.Name].Seq; seq < p.Head && counts(list[i]) {
+				w.seqs = append(w.seqs, seq)
+				w.least, w.paused = min(w.least, seq), w.paused || list[i].Paused
+			}
+		}
+		if w.least < p.Head {
+			behind = append(behind, w)
+		}
+	}
+	return behind
+}
+
+// excerpts reads what consumers have still to handle: see showAll.
+func (s *Store) excerpts(ctx context.Context, behind []waits, late time.Duration, most int) (*excerpts, error) {
+	n := &excerpts{near: map[string][]envelope.Event{}, begins: map[string]int64{},
+		next: map[envelope.Place][]envelope.Event{}, missed: map[string]bool{}, passed: map[string]bool{}}
+	if late > 0 {
+		var err error
+		if behind, err = n.long(ctx, s, behind, late); err != nil {
+			return nil, err
+		}
+	}
+	return n, n.read(ctx, s, behind, most)
+}
+
+// long are the partitions in which events may wait for longer than a time, or for a consumer that is paused: where the
+// first of them waits for half of that time. Where they wait longest is the first.
+func (n *excerpts) long(ctx context.Context, s *Store, all []waits, than time.Duration) (long []waits, err error) {
+	places := make([]envelope.Place, len(all))
+	for i, w := range all {
+		places[i] = envelope.Place{Partition: w.Name, Seq: w.least + 1}
+	}
+	first, err := s.Log.At(ctx, places)
+	if err != nil {
+		return nil, err
+	}
+
+	since := s.Now().Add(-than / 2).UnixMilli()
+	for i, w := range all {
+		w.first = first[places[i]].Time // 0, if it is not in the table any more
+		if w.paused || w.first <= since {
+			long = append(long, w)
+		} else {
+			n.passed[w.Name] = true
+		}
+	}
+	slices.SortStableFunc(long, func(a, b waits) int { return cmp.Compare(a.first, b.first) })
+	return long, nil
+}
+
+// read reads the events that consumers have still to handle, as far as Show looks at them, in so many partitions: of
+// those that are far behind the next event, else all.
+func (n *excerpts) read(ctx context.Context, s *Store, behind []waits, most int) error {
+	type part struct {
+		envelope.Partition
+		after int64
+	}
+	var parts []part
+	var places []envelope.Place
+	for i, w := range behind {
+		if i >= most {
+			n.missed[w.Name] = true
+			continue
+		}
+		slices.Sort(w.seqs)
+		for _, seq := range slices.Compact(w.seqs) {
+			if !far(w.Partition, seq) { // the others are nearer
+				n.begins[w.Name] = seq
+				parts = append(parts, part{w.Partition, seq})
+				break
+			}
+			places = append(places, envelope.Place{Partition: w.Name, Seq: seq + 1})
+		}
+	}
+
+	next, err := s.Log.At(ctx, places)
+	if err != nil {
+		return err
+	}
+	for p, e := range next {
+		n.next[p] = []envelope.Event{e}
+	}
+	facts := make([][]envelope.Event, len(parts))
+	err = atOnce(ctx, len(parts), func(ctx context.Context, i int) (err error) {
+		facts[i], err = s.readAfter(ctx, parts[i].Partition, parts[i].after)
+		return err
+	})
+	for i, p := range parts {
+		n.near[p.Name] = facts[i]
+	}
+	return err
+}
+
+// after are the events of a partition after a seq, as far as they were read. A next event that At did not read is
+// missed: Show reads it from the archive.
+func (n *excerpts) after(_ context.Context, p envelope.Partition, seq int64) ([]envelope.Event, error) {
+	if facts, read := n.next[envelope.Place{Partition: p.Name, Seq: seq + 1}]; read || n.passed[p.Name] {
+		return facts, nil
+	}
+	begins, read := n.begins[p.Name]
+	if !read || seq < begins {
+		n.missed[p.Name] = true
+		return nil, nil
+	}
+	facts := n.near[p.Name]
+	i := slices.IndexFunc(facts, func(e envelope.Event) bool { return e.Seq > seq })
+	if i < 0 {
+		return nil, nil
+	}
+	return facts[i:], nil
+}
+
+func atOnce(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(allAtOnce)
+	for i := range n {
+		g.Go(func() error { return f(ctx, i) })
+	}
+	return g.Wait()
+}

@@ -1,0 +1,129 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/kernel/table"
+)
+
+// Running is the place of jobs that have a slot, in a Tally. The others are those of the index "work".
+const Running = "running"
+
+// TallyPlaces are the places of a Tally, in the order in which a job comes to them.
+var TallyPlaces = []string{ingest.WorkPending, ingest.WorkProvisioning, ingest.WorkParked, Running, ingest.WorkHeld,
+	ingest.WorkFailed}
+
+// Amount is a number of jobs, and the work space that they need or have, in bytes.
+type Amount struct {
+	Jobs  int
+	Bytes int64
+}
+
+// Tally is how many jobs that have not ended well are where, by collection and place. Those that were completed are
+// nowhere: the statistics count them.
+type Tally struct {
+	Of  map[string]map[string]Amount // by collection, then by place
+	Cut []string                     // places of which only the first 1,000 rows were counted
+}
+
+// add adds a job.
+func (t *Tally) add(collection, place string, bytes int64) {
+	if t.Of[collection] == nil {
+		t.Of[collection] = map[string]Amount{}
+	}
+	a := t.Of[collection][place]
+	t.Of[collection][place] = Amount{a.Jobs + 1, ingest.AddSizes(a.Bytes, bytes)}
+}
+
+// Tally counts jobs by collection and place, with at most sixteen queries of at most 1,000 rows: what is more is said.
+// They are not of one moment, and the index may lag.
+func (q *Queue) Tally(ctx context.Context) (Tally, error) {
+	t := Tally{Of: map[string]map[string]Amount{}}
+	// Failed jobs with work files are among batches whose rows are removed much later.
+	files := q.Now().Add(q.Rules.FailedRetention)
+	for _, at := range []struct{ query, place, to string }{
+		{ingest.WorkPending, ingest.WorkPending, ""},
+		{ingest.WorkProvisioning, ingest.WorkProvisioning, ""},
+		{ingest.WorkParked, ingest.WorkParked, ""},
+		{ingest.WorkHeld, ingest.WorkHeld, ""},
+		{ingest.WorkFailed, ingest.WorkFailed, ""},
+		{ingest.WorkCleanUp, ingest.WorkFailed, dueRank(files)},
+	} {
+		query := table.Query{Index: "work", PK: at.query, Limit: countedMost}
+		if at.to != "" {
+			query.From, query.To = "0", at.to
+		}
+		var page []candidate
+		more, err := q.Table.Page(ctx, query, &page)
+		if err != nil {
+			return t, err
+		}
+		for _, w := range page {
+			if strings.HasPrefix(w.PK, jobKey("").PK) { // batches are in some of these places, too
+				t.add(w.Collection, at.place, w.Space)
+			}
+		}
+		t.cutAt(more, at.place)
+	}
+	return t, q.tallyRunning(ctx, &t)
+}
+
+// cutAt notes that there are more rows of a place.
+func (t *Tally) cutAt(more, place string) {
+	if more != "" && !slices.Contains(t.Cut, place) {
+		t.Cut = append(t.Cut, place)
+	}
+}
+
+// tallyRunning adds the jobs that have a slot, with the space that was granted to them.
+func (q *Queue) tallyRunning(ctx context.Context, t *Tally) error {
+	var slots, spaces []Reservation
+	moreSlots, err := q.Table.Page(ctx, table.Query{PK: slotPK, Limit: countedMost}, &slots)
+	if err != nil {
+		return err
+	}
+	moreSpaces, err := q.Table.Page(ctx, table.Query{PK: spacePK, Limit: countedMost}, &spaces)
+	if err != nil {
+		return err
+	}
+	granted := map[string]int64{}
+	for _, s := range spaces {
+		granted[s.Owner] = s.Bytes
+	}
+	for _, s := range slots {
+		if s.Owner != "" { // else not a slot: see free
+			t.add(s.Collection, Running, granted[s.Owner])
+		}
+	}
+	t.cutAt(moreSlots+moreSpaces, Running)
+	return q.tallyDeferred(ctx, t, slots)
+}
+
+// tallyDeferred adds the jobs that wait until a time that their source asked for. They are among the due items, with
+// those that have a slot.
+func (q *Queue) tallyDeferred(ctx context.Context, t *Tally, slots []Reservation) error {
+	running := map[string]bool{}
+	for _, s := range slots {
+		running[s.Owner] = true
+	}
+	cut := ""
+	for shard := range ingest.DueShards {
+		var page []candidate
+		query := table.Query{Index: "work", PK: ingest.DuePK(shard), Limit: countedMost}
+		more, err := q.Table.Page(ctx, query, &page)
+		if err != nil {
+			return err
+		}
+		for _, w := range page {
+			if strings.HasPrefix(w.PK, jobKey("").PK) && !running[w.ID] {
+				t.add(w.Collection, ingest.WorkParked, w.Space)
+			}
+		}
+		cut += more
+	}
+	t.cutAt(cut, ingest.WorkParked)
+	return nil
+}

@@ -1,0 +1,83 @@
+package queue_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/table"
+)
+
+// TestTally: jobs are counted where they wait or run, by collection, with their space; of more than 1,000 at a place
+// the first are counted, and that is said.
+func TestTally(t *testing.T) {
+	b := newBench(t)
+	b.estimated("", 250) // of 1,000
+	held := struct{ table.Head }{table.Head{PK: "BATCH#held", SK: "BATCH", WorkPK: ingest.WorkHeld, WorkSK: "1"}}
+	tx := b.q.Table.Begin("a batch")
+	tx.Insert(&held)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.submitJobs(ingest.Job{Collection: "maps", Priority: 5}, ingest.Job{Collection: "maps", Priority: 5})
+	tally, err := b.q.Tally(t.Context())
+	if err != nil || len(tally.Cut) > 0 || len(tally.Of[""]) > 0 || tally.Of["maps"][ingest.WorkPending].Jobs != 2 {
+		t.Fatalf("%+v, %v", tally, err)
+	}
+	var waits queue.Amount
+	for _, at := range tally.Of {
+		waits.Bytes += at[ingest.WorkProvisioning].Bytes
+		waits.Jobs += at[ingest.WorkProvisioning].Jobs
+	}
+	if waits != (queue.Amount{Jobs: 1, Bytes: 250}) {
+		t.Errorf("at the second gate: %+v of %+v", waits, tally)
+	}
+
+	b.tick()
+	tally, err = b.q.Tally(t.Context())
+	running := queue.Amount{}
+	for _, at := range tally.Of {
+		running.Jobs += at[queue.Running].Jobs
+		running.Bytes += at[queue.Running].Bytes
+	}
+	if err != nil || running.Jobs != 2 || running.Bytes != 250 ||
+		tally.Of["maps"][ingest.WorkPending].Jobs != 1 {
+		t.Errorf("running %+v of %+v, %v", running, tally, err)
+	}
+
+	many := make([]ingest.Job, 1200)
+	for i := range many {
+		many[i] = ingest.Job{Collection: "songs", Priority: 5}
+	}
+	b.submitJobs(many...)
+	tally, err = b.q.Tally(t.Context())
+	if err != nil || !slices.Equal(tally.Cut, []string{ingest.WorkPending}) ||
+		tally.Of["songs"][ingest.WorkPending].Jobs != 999 { // beside one of maps
+		t.Errorf("%v, %v: %+v", tally.Cut, err, tally.Of["songs"])
+	}
+}
+
+// TestTallyDeferred: a job that waits because its source asked for it is among those that wait, and one that has a slot
+// is not.
+func TestTallyDeferred(t *testing.T) {
+	b := newBench(t)
+	b.q.Settings.MaxInFlight = 1
+	b.submitJobs(ingest.Job{Collection: "maps", Priority: 5})
+	b.tick()
+	counted := func(parked, running int) {
+		t.Helper()
+		tally, err := b.q.Tally(t.Context())
+		of := tally.Of["maps"]
+		if err != nil || of[ingest.WorkParked].Jobs != parked || of[queue.Running].Jobs != running {
+			t.Errorf("%+v, %v", tally, err)
+		}
+	}
+	counted(0, 1)
+	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) {
+		return ingest.Defer(time.Hour, "the source answered 503"), nil
+	})
+	counted(1, 0)
+}
