@@ -55,6 +55,38 @@ func TestSkip(t *testing.T) {
 	}
 }
 
+// TestBaselineTakenBack: without its baseline, an archive begins at the first revision that was notified behind it, and
+// at its head if all were before it. No further notice is needed.
+func TestBaselineTakenBack(t *testing.T) {
+	for _, at := range []struct {
+		name            string
+		baseline, first int64
+		notices         []int64
+		later           int64
+	}{
+		{name: "at the first notified", baseline: 2, notices: []int64{1, 2, 3}, first: 2},
+		{name: "before a later notice", baseline: 2, notices: []int64{3}, later: 4, first: 3},
+		{name: "at the head", baseline: 9, notices: []int64{1, 2, 3, 4}, first: 4},
+	} {
+		t.Run(at.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.archive("maps", (&repository{}).add(4, theText), at.baseline)
+			w.notify("maps", at.notices...)
+			w.archive("maps", w.repos["maps"], 0)
+			if at.later > 0 {
+				w.notify("maps", at.later)
+			}
+			w.now = w.now.Add(revision.Default.Reconcile)
+			w.quiet("maps", runner.Succeeded)
+			a, err := w.store.Archive(t.Context(), "maps")
+			w.must(err)
+			if a.First != at.first || a.Watermark != 4 {
+				t.Errorf("begins at %d and is planned up to %d, want %d and 4", a.First, a.Watermark, at.first)
+			}
+		})
+	}
+}
+
 // TestDelete: an archive that is deleted cancels what has not ended, and leaves no execution.
 func TestDelete(t *testing.T) {
 	w := newWorld(t)

@@ -89,7 +89,11 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 
 	switch {
 	case movable:
-		a.First, a.Watermark = n.Revision, n.Revision-1
+		err = s.beginAt(ctx, a, n.Revision)
+		if err != nil {
+			return Revision{}, err
+		}
+
 		err = saveArchive(tx, a)
 		if err != nil {
 			return Revision{}, err
@@ -102,6 +106,26 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 		tx.Require(a.Key(), "first_n = ? AND archive_mode <> ?", a.First, string(Deleting))
 	}
 	return r.Revision, s.insertRevision(ctx, tx, r, by)
+}
+
+// beginAt lets an archive of which nothing is planned begin at revision n, or at an earlier one that was notified:
+// people can have taken back the baseline under which it was. Until a first one is set, each notice writes the archive:
+// so none can be overlooked.
+func (s *Store) beginAt(ctx context.Context, a *archiveRow, n int64) error {
+	earliest, err := s.first(ctx, table.Query{
+		PK:   linePK(a.Name),
+		From: planKey(a.Ref(), 0).SK,
+		To:   planKey(a.Ref(), n).SK,
+	})
+	if err != nil {
+		return err
+	}
+
+	if earliest != "" {
+		_, n = splitRevision(earliest)
+	}
+	a.First, a.Watermark = n, n-1
+	return nil
 }
 
 // aheadMost is how far beyond the newest known revision one can be notified.

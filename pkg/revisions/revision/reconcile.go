@@ -78,7 +78,7 @@ func (p *pass) gap(ctx context.Context, a *archiveRow) (since int64, err error) 
 // catchUp looks at the head of the archive, and notifies what it lacks, without saying which
 // revisions these are: that is read when they are planned. An archive that cannot be read is looked
 // at again after Times.Gap, and then less and less often; that is no error of the pass. An archive
-// of which nothing was notified begins at its head.
+// of which nothing was notified, or only revisions before a baseline that was taken back, begins at its head.
 func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error) {
 	src, head, err := p.headOf(ctx, a)
 	if err != nil {
@@ -93,13 +93,16 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 		return false, nil // it was stopped; the next round sees that
 	}
 
-	from := a.Watermark + 1
-	if a.First == 0 {
-		// Nobody has notified anything yet: it begins at its head.
-		from = head
+	began := a.First == 0 && head > 0
+	if began {
+		err = p.beginAt(ctx, a, head)
+		if err != nil {
+			return false, err
+		}
 	}
 
-	for n := max(from, 1); n <= min(head, from+reconcileMost) && !p.over(); n++ {
+	from := a.Watermark + 1
+	for n := from; n <= min(head, from+reconcileMost) && !p.over(); n++ {
 		missing, err := p.notifyMissing(ctx, a, n)
 		did = did || missing
 		if isEnding(err) {
@@ -119,7 +122,7 @@ func (p *pass) catchUp(ctx context.Context, a *archiveRow) (did bool, err error)
 		return false, p.missed(ctx, a, head, compared)
 	}
 	a.Missed, a.Doubt = 0, 0
-	return false, p.looked(ctx, a, head)
+	return began, p.looked(ctx, a, head) // if it has begun, what was notified can be planned
 }
 
 // isEnding reports whether a notice was refused because the archive is being deleted, or was, by a pass that has
