@@ -60,6 +60,7 @@ var details = map[string]any{
 	"episode.researched": research.Researched{},
 	"episode.differs":    research.Differing{},
 	"episode.decided":    research.Decided{},
+	"episode.reviewed":   research.Reviewed{},
 	"episode.retried":    research.Because{},
 
 	"project.researcher-paused":  research.Conduct{},

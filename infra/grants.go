@@ -210,6 +210,7 @@ func (a *App) grantAdmin(p FunctionProps) {
 	// It compares the search index with the objects, and indexes again what differs.
 	grantObjects(a.Admin, p.Data.Derived, embedded.Folder+"*", get, put, remove)
 	grantDomain(a.Admin, p.Settings, "es:ESHttpPut", "")
+	grantDomain(a.Admin, p.Settings, "es:ESHttpPut", "/_mapping")
 	grantDomain(a.Admin, p.Settings, "es:ESHttpPost", "/_bulk")
 	grantDomain(a.Admin, p.Settings, "es:ESHttpPost", "/_mget")
 	// The doctor reads every row, and the index work.
@@ -292,6 +293,7 @@ func (a *App) grantConsumer(p FunctionProps) {
 	grantObjects(f, p.Data.Derived, "*", get, put, remove)
 	grantObjects(f, p.Data.Storage, "*", get)
 	grantDomain(f, p.Settings, "es:ESHttpPut", "")
+	grantDomain(f, p.Settings, "es:ESHttpPut", "/_mapping")
 	grantDomain(f, p.Settings, "es:ESHttpPost", "/_bulk")
 	allow(f, []string{"events:PutEvents"}, a.Bus.EventBusArn())
 	a.grantRuns(f)

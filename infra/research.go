@@ -191,8 +191,8 @@ func (a *App) grantResearch(p FunctionProps) {
 	r := a.Research
 	for f, rows := range map[awslambda.Function][]string{r.PendingWork: {"RESEARCHWALK#*",
 		"LEASE#*"},
-		r.CompletedWork: {"RESULTS#*", "RESEARCHFOUND#*", "RESEARCHDIFFERS#*"}, r.Curation: {"RESEARCHFEEDS#*",
-			"LEASE#feeds"}} {
+		r.CompletedWork: {"RESULTS#*", "RESEARCHFOUND#*", "RESEARCHDIFFERS#*",
+			"RESEARCHREVIEWS#*"}, r.Curation: {"RESEARCHFEEDS#*", "LEASE#feeds"}} {
 		grantRows(f, p.Data, slices.Concat(researchRows, rows))
 		grantSearch(f, p.Data)
 		grantBatches(f, p.Data) // the rows of a change are read together

@@ -21,8 +21,10 @@ func TestSearchDomain(t *testing.T) {
 		`":domain/my-archive/objects%s"]]}`
 	want := []string{`admin: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_bulk"),
 		`admin: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_mget"), `admin: es:ESHttpPut on ` + fmt.Sprintf(arn, ""),
+		`admin: es:ESHttpPut on ` + fmt.Sprintf(arn, "/_mapping"),
 		`api: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_search"),
-		`consumer: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_bulk"), `consumer: es:ESHttpPut on ` + fmt.Sprintf(arn, "")}
+		`consumer: es:ESHttpPost on ` + fmt.Sprintf(arn, "/_bulk"), `consumer: es:ESHttpPut on ` + fmt.Sprintf(arn, ""),
+		`consumer: es:ESHttpPut on ` + fmt.Sprintf(arn, "/_mapping")}
 	if got := searchGrants(t, all); !slices.Equal(got, want) {
 		t.Errorf("granted %q", got)
 	}

@@ -52,6 +52,7 @@ var golden = map[string]commandLine{
 	"config":              {"config", "api,from,hasKey,profiles"},
 	"event-raise-epoch":   {"event raise-epoch --reason restored", "action,epoch,summary"},
 	"event-verify":        {"event verify", "files,events,findings"},
+	"event-acts":          {"event acts --actor ann", "time,actor,reason"},
 	"event-list":          {"event list -c maps", "id,type,seq"},
 	"event-list-subject":  {"event list -s " + ark1 + " --filter Object+Create", "id,type"},
 	"event-show":          {"event show " + ark1 + " 1", "type,parents,after"},
@@ -97,6 +98,9 @@ var golden = map[string]commandLine{
 	"research-differences":     {"research differences jingles", "episode,clip"},
 	"research-decide": {"research decide jingles " + episode1 + " " + clip1 + " --lease " + operation1 +
 		" --reason echo", "due,why"},
+	"research-reviews": {"research reviews jingles", "episode,waiting"},
+	"research-review": {"research review jingles " + episode1 + " " + clip1 + " --accept --lease " + operation1 +
+		" --hit 1 --reason heard", "waitsFor,why"},
 	"research-revoke":          {"research revoke jingles " + operation1 + " --reason hangs", "id,why"},
 	"research-researchers":     {"research researchers jingles", "name,capacity"},
 	"research-results":         {"research results jingles --episode " + episode1, "clip,hits"},

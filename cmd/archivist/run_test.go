@@ -45,6 +45,8 @@ func TestUsage(t *testing.T) {
 		"job list -c maps --json id,nope --api http://x":  `--json: there is no field "nope"; expected some of id, batch`,
 		"completion bash --json all":                      "prints no JSON",
 		"object reindex --api http://x":                   "give either an ARK or --all",
+		"research review p e c --accept --lease l --reason r --hit 0 --api http://127.0.0.1:1": "--hit 0: " +
+			"expected a number from 1",
 	} {
 		c := with(t, "")
 		if code := c.Run(line); code != command.ExitUsage || strings.Count(c.Err.String(), "\n") != 1 ||

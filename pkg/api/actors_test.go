@@ -74,6 +74,7 @@ var noEvents = map[string]string{
 	"POST /v1/archives/{archive}/revisions/{revision}/actions": "there is no task",
 	"POST /v1/research/{project}/feeds/{key}/actions":          "there is no feed",
 	"POST /v1/research/{project}/differences/actions":          "there is no difference",
+	"POST /v1/research/{project}/reviews/actions":              "there is no result",
 	"POST /v1/research/{project}/reports":                      "there is no such episode",
 	"POST /v1/research/{project}/accept":                       "there is no such lease",
 	"PUT /v1/research/{project}":                               "its settings cannot change",

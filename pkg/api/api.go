@@ -44,6 +44,7 @@ import (
 	"archivist/pkg/research"
 	"archivist/pkg/research/feed"
 	"archivist/pkg/revisions/revision"
+	"archivist/pkg/views/acts"
 	"archivist/pkg/views/browse"
 	"archivist/pkg/views/history"
 	"archivist/pkg/views/search"
@@ -63,6 +64,8 @@ type API struct {
 	Work        bucket.Bucket
 	Derived     bucket.Bucket // what consumers of events make: thumbnails, manifests
 	History     history.Store
+	Acts        acts.Store
+	Replica     string // the name of the second bucket; "" = objects are not copied
 	Statistics  statistics.Store
 	Identity    identity.Resolver
 	Uploads     *upload.Store

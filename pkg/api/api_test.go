@@ -33,6 +33,7 @@ import (
 	"archivist/pkg/research"
 	"archivist/pkg/research/feed"
 	"archivist/pkg/revisions/revision"
+	"archivist/pkg/views/acts"
 	"archivist/pkg/views/statistics"
 )
 
@@ -93,8 +94,8 @@ func service(do func(op string, call func() error) error) (*api.API, *waiting) {
 	tokens := &token.Store{Table: tb, Now: q.Now, NewID: q.NewID}
 	return &api.API{Open: true, Queue: q, Uploads: uploads, Tokens: tokens, Inventory: objects,
 		Collections: profiles, Identity: ids,
-		Statistics: statistics.Store{Table: tb},
-		EventLog:   events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
+		Statistics: statistics.Store{Table: tb}, Acts: acts.Store{Table: tb},
+		EventLog: events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
 		Feeds: &feed.Looker{Table: tb, Research: pairs, Now: q.Now, NewID: q.NewID},
 		Log:   log, Revisions: archives, Research: pairs, PendingWork: waits, CompletedWork: func(ctx context.Context,
 			reports []research.Report) error {

@@ -33,12 +33,19 @@ func (a *API) batches(h huma.API) {
 	get(a, h, "/v1/batches/{id}/events", "listBatchEvents", "List a batch's events",
 		a.events(event.Batch))
 	get(a, h, "/v1/status", "getStatus", "Get the whole deployment on one screen",
-		func(ctx context.Context, _ *struct{}) (v1.Status, error) { return a.Status().Status(ctx), nil })
+		func(ctx context.Context, in *StatusInput) (v1.Status, error) {
+			return a.Status().Status(ctx, in.Attention), nil
+		})
 	get(a, h, "/v1/queue", "getQueue", "Get the queue at a glance", a.overview)
 	get(a, h, "/v1/queue/events", "listQueueEvents", "List the pauses of the queue",
 		a.pauses("ingest"))
 	get(a, h, "/v1/storage/events", "listStorageEvents", "List the pauses of the storage",
 		a.pauses("storage"))
+}
+
+// StatusInput says whether only what needs a person is asked for.
+type StatusInput struct {
+	Attention bool `query:"attention"`
 }
 
 // pauses lists the events of the queue or of the storage. Both are subjects of the type Queue; id is
@@ -64,11 +71,7 @@ func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 		return v1.Queue{}, err
 	}
 
-	running, _, err := a.Queue.Running(ctx, o)
-	if err != nil {
-		return v1.Queue{}, err
-	}
-
+	now, err := a.Queue.InWork(ctx, o)
 	out := status.NumbersOf(o)
 	for _, kind := range []ingest.TargetKind{ingest.TargetQueue, ingest.TargetStorage} {
 		paused := slices.ContainsFunc(o.Holds, func(h queue.Hold) bool { return h.Scope == kind })
@@ -80,8 +83,7 @@ func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 		}
 	}
 
-	heads, err := a.Queue.Heads(ctx, o)
-	out.Now, out.Heads = each(running, wireRunning), each(heads, wireHead)
+	out.Now, out.Heads = each(now.Running, wireRunning), each(now.Heads, wireHead)
 	return out, err
 }
 

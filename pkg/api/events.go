@@ -28,6 +28,7 @@ func (a *API) eventLog(h huma.API) {
 			e, err := a.event(ctx, *in)
 			return wireLogEvent(e), err
 		})
+	get(a, h, "/v1/acts", "listActs", "List what people did", a.listActs)
 	get(a, h, "/v1/partitions", "listPartitions", "List the partitions of the log of events",
 		a.listPartitions)
 }

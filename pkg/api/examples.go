@@ -70,6 +70,7 @@ var foundExample = v1.Found{
 	Items: []v1.Object{objectExample}, Total: 1,
 	Collections: []v1.CollectionCount{{Name: "maps", Objects: 1}},
 	Years:       []v1.YearCount{{Year: "1851", Objects: 1}},
+	Formats:     []v1.FormatCount{{Format: "image/tiff", Objects: 1}},
 }
 
 var versionExample = v1.Version{
@@ -194,6 +195,10 @@ var findingExample = v1.Finding{Invariant: "batch-counts", Subject: "batch:" + b
 
 var holdExample = v1.Hold{Target: "collection:maps", Reason: "Rights are unclear.", Actor: nobody,
 	Since: timeExample, Until: "2026-11-23T06:00:00Z"}
+
+var actExample = v1.Act{Time: "2026-11-22T09:31:12.250Z", Actor: nobody, Type: "collection.held", Action: "modify",
+	Subject: v1.EventRef{Type: "Collection", ID: "maps"}, Outcome: "success", Reason: "Rights are unclear.", Version: 3,
+	Event: "01M7ZBMEYHBB62YP6RY21T1GQ7.1"}
 
 // interrupted is an operation after it was interrupted.
 func interrupted(o v1.Operation) v1.Operation {

@@ -20,13 +20,16 @@ type Selection struct {
 	Message    string `query:"message" maxLength:"200"`
 	After      string `query:"after" maxLength:"40"`
 	Before     string `query:"before" maxLength:"40"`
+	Order      string `query:"order" enum:"newest,oldest"`
 	Cursor     string `query:"cursor"`
+	Limit      int    `query:"limit" minimum:"1" maximum:"50" default:"50"`
 }
 
 // selected is the selection as the queue understands it. known are the states. Without a collection it is of all.
 func (a *API) selected(ctx context.Context, in Selection, known []string) (f queue.Find, err error) {
-	f = queue.Find{Submitter: in.Submitter, Message: in.Message, Cursor: in.Cursor,
-		Until: a.Queue.Now().Add(searchFor)}
+	f = queue.Find{Submitter: in.Submitter, Message: in.Message, Cursor: in.Cursor, Limit: in.Limit,
+		Oldest: in.Order == v1.Oldest,
+		Until:  a.Queue.Now().Add(searchFor)}
 	if in.Message != "" {
 		f.Until = a.Queue.Now().Add(rowsFor)
 	}
@@ -99,7 +102,7 @@ func (a *API) listJobs(ctx context.Context, in *JobSelection) (out v1.List[v1.Jo
 	return list(p, wireJob), err
 }
 
-// listBatches lists batches, of a collection or of all, newest first. An unknown collection has none.
+// listBatches lists batches, of a collection or of all. An unknown collection has none.
 func (a *API) listBatches(ctx context.Context, in *Selection) (out v1.List[v1.Batch], err error) {
 	f, err := a.selected(ctx, *in, v1.BatchStates)
 	if err != nil {

@@ -29,6 +29,7 @@ func (a *API) Handler() http.Handler {
 	a.records(h)
 	a.preservation(h)
 	a.versionZips(h)
+	a.places(h)
 	a.repairs(h)
 	a.corrections(h)
 	a.searching(h)

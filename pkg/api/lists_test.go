@@ -57,6 +57,26 @@ func TestFilterComesBeforePaging(t *testing.T) {
 		t.Errorf("%d items, cursor %q", len(p.Items), p.Cursor)
 	}
 
+	// A shorter page goes on where it ends; with others, each batch is there once.
+	var listed []string
+	for cursor := ""; ; {
+		p := page[v1.Batch](t, c, "/v1/batches?limit=30&cursor="+url.QueryEscape(cursor))
+		for _, b := range p.Items {
+			listed = append(listed, b.ID)
+		}
+		cursor = p.Cursor
+		if cursor == "" {
+			break
+		}
+		if len(p.Items) != 30 {
+			t.Errorf("a page of 30 has %d", len(p.Items))
+		}
+	}
+	slices.Sort(listed)
+	if !slices.Equal(listed, ids) {
+		t.Errorf("%d batches are listed of %d", len(listed), len(ids))
+	}
+
 	// A long search returns what it has found, and continues with the cursor.
 	for _, id := range ids[2:] {
 		cancel(id, "a try")
@@ -255,7 +275,7 @@ func TestOtherFormOfLocalID(t *testing.T) {
 func TestQueryIsUnderstood(t *testing.T) {
 	c, _ := serve(t, through)
 	for path, why := range map[string]string{
-		"/v1/batches?collection=maps&status=failed":          `query parameter "status"; expected collection, state, submitter, message, after, before, cursor`,
+		"/v1/batches?collection=maps&status=failed":          `query parameter "status"; expected collection, state, submitter, message, after, before, order, cursor, limit`,
 		"/v1/batches?collection=maps&collection=books":       "collection is given 2 times",
 		"/v1/batches?collection=maps&state=%zz":              `malformed query: invalid URL escape "%zz"`,
 		"/v1/batches/01M7ZBMEYHBB62YP6RY21T1GQ6?verbose=yes": `unknown query parameter "verbose"; this operation has none`,

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"path"
@@ -20,6 +21,7 @@ import (
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/objects/replica"
 	"archivist/pkg/views/browse"
+	"archivist/pkg/views/search"
 )
 
 // objects registers the routes of objects, their versions and files. What consumers and components keep
@@ -211,6 +213,9 @@ type FindInput struct {
 	ARK        string `query:"ark"`
 	Title      string `query:"title" maxLength:"200"`
 	Date       string `query:"date" maxLength:"40"`
+	Format     string `query:"format" maxLength:"255"`
+	Sort       string `query:"sort" enum:"title,date,modified"`
+	Order      string `query:"order" enum:"ascending,descending"`
 	Cursor     string `query:"cursor"`
 }
 
@@ -251,8 +256,33 @@ func (in *FindInput) check() error {
 		return fault.New(fault.Invalid, "give an ark; or a collection, with or without a "+
 			"localId or a title; or a "+
 			"title; or a date; or none of them. GET /v1/search combines them")
+	case in.indexed() && in.ARK+in.LocalID+in.Title+in.Date != "":
+		return fault.New(fault.Invalid,
+			"give a format, a sort or an order with or without a collection, and "+
+				"nothing else. GET /v1/search combines more")
+	case in.Order != "" && in.Sort == "":
+		return fault.New(fault.Invalid, "order: give what to sort by, too: title, date or modified")
 	}
 	return nil
+}
+
+// indexed reports whether the search index has the list: none of the table has formats, or all
+// orders.
+func (in *FindInput) indexed() bool { return in.Format+in.Sort+in.Order != "" }
+
+// inIndex are the ARKs of a page of the objects with a format, or in an order, of all collections
+// or of one.
+func (a *API) inIndex(ctx context.Context, in *FindInput) (arks []string, next string, err error) {
+	var q search.Query
+	for _, c := range []search.Clause{{Field: search.FieldCollection, Exact: in.Collection},
+		{Field: search.FieldFormat, Exact: strings.ToLower(in.Format)}} {
+		if c.Exact != "" {
+			q.Clauses = append(q.Clauses, c)
+		}
+	}
+	found, err := a.found(ctx, q, &SearchInput{Sort: cmp.Or(in.Sort, v1.ByTitle), Order: in.Order,
+		Cursor: in.Cursor})
+	return found.ARKs, found.Cursor, err
 }
 
 // arks returns a page of the ARKs that match. An ark or a local id names at most one object, so that
@@ -265,6 +295,8 @@ func (a *API) arks(ctx context.Context, in *FindInput) (arks []string, next stri
 
 	one := in.ARK + in.LocalID
 	switch {
+	case in.indexed():
+		return a.inIndex(ctx, in)
 	case one == "" && in.Title == "" && in.Collection != "":
 		return a.Inventory.Collection(ctx, in.Collection, in.Cursor)
 	case one == "":

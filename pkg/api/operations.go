@@ -33,7 +33,8 @@ var operations = map[string]about{
 	"listBatches": {tag: "Batches", role: viewer, scope: ofList, states: v1.BatchStates,
 		answer: v1.List[v1.Batch]{Items: []v1.Batch{listed(batchExample)},
 			Cursor: cursorExample},
-		description: "Newest first, 50 to a page, of a collection or of all." + onFinding},
+		description: "Newest first, or with `order` oldest, 50 to a page, of a collection or of " +
+			"all." + onFinding},
 	"getBatch": {tag: "Batches", role: viewer, scope: ofBatch, refusals: []problemType{notFound},
 		answer: batchExample,
 		description: "The current state of the batch, with the counts of its jobs and the mails that did not reach a " +
@@ -68,8 +69,8 @@ var operations = map[string]about{
 
 	"listJobs": {tag: "Jobs", role: viewer, scope: ofList, states: v1.JobStates,
 		answer: v1.List[v1.Job]{Items: []v1.Job{jobExample}, Cursor: cursorExample},
-		description: "Newest first, 50 to a page, of a collection or of all. Of few in a state, those of the newest " +
-			"batch are first." + onFinding},
+		description: "Newest first, or with `order` oldest, 50 to a page, of one collection or all. " +
+			"Of few in a state, those of the newest batch are first." + onFinding},
 	"getJob": {tag: "Jobs", role: viewer, scope: ofJob, refusals: []problemType{notFound},
 		answer:      jobExample,
 		description: "The current state of the job, with the states that it was in."},
@@ -157,7 +158,8 @@ var operations = map[string]about{
 		answer: v1.List[v1.Object]{Items: []v1.Object{objectExample}, Cursor: cursorExample},
 		description: "By `ark`; by `collection` and `localId`; all of a `collection`, last changed first; those of a " +
 			"`title`, of all collections or of one, by title; those of a `date`; or all, by title. 50 to a page. " +
-			"GET /v1/search combines more."},
+			"With a `format` or a `sort` the list is that of the search index. GET /v1/search " +
+			"combines more."},
 	"searchObjects": {tag: "Objects", role: viewer, scope: inHandler, answer: foundExample,
 		description: "Words are found in titles, creators, dates, ids, names of files, and all other elements of " +
 			"the description of the newest version, whatever their case and diacritics. A query that cannot be read " +
@@ -290,6 +292,12 @@ var operations = map[string]about{
 			"many collections, or the filter selects fewer of the newest 1,000. Events " +
 			"appear in the log within a few seconds.\n\nTo follow a partition, pass `after` of each response to " +
 			"the next request. The filter is applied before the paging: a page may be empty."},
+	"listActs": {tag: "Events", role: viewer,
+		answer: v1.ActPage{Items: []v1.Act{actExample}, Cursor: cursorExample},
+		description: "What people did, of all logs, the newest first: each event with a person and a " +
+			"reason, and changes of what only people change. An act on many jobs is one. Deposits are " +
+			"not among them. Acts stay when their events have expired, and appear within a few " +
+			"seconds.\n\nWith a filter, a page may be short; `looked` says how far it has come."},
 	"getEvent": {tag: "Events", role: viewer, refusals: []problemType{notFound},
 		answer: logEventExample,
 		description: "The event, with all that it says. With its `cause`, a program that changes something because " +

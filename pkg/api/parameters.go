@@ -29,6 +29,14 @@ var parameters = map[string]parameter{
 	"listJobs after":    {"Only those created at this time or later; a day begins at midnight in UTC.", "2026-11-22"},
 	"title": {"Only objects whose title begins so. Cases and diacritics make no difference; a number is one whole.",
 		"harb"},
+	"findObjects format": {"Only objects with a file of this format: a media type, or an id of " +
+		"PRONOM.", "image/tiff"},
+	"findObjects sort": {"By title; by date, the earliest first; or by modified, the last changed " +
+		"first. With or without a collection and a format.", "date"},
+	"order": {"The direction of sort, if it is not the ordinary one. Objects without a date are the " +
+		"last in either.", "descending"},
+	"listJobs order":         {"The newest or the oldest first.", "oldest"},
+	"listBatches order":      {"The newest or the oldest first.", "oldest"},
 	"date":                   {"Only objects whose date begins so: a year, a month or a day.", "1851"},
 	"listJobs localId":       {"Only jobs with this local id.", "map-1851"},
 	"listJobs ark":           {"Only jobs of the object with this ARK.", arkExample},
@@ -37,11 +45,15 @@ var parameters = map[string]parameter{
 
 	"query": {"What to search for: words, \"several words\" that follow each other, beginnings of words with a *, " +
 		"and fields, all of which must be found; with a - in front, must not be found. The fields are title, " +
-		"creator, collection, date, id, ark and file. A date can be a range.",
+		"creator, collection, date, id, ark, file and format. A date can be a range. Omit it for all " +
+		"objects.",
 		"harbour creator:blunt date:1800..1899"},
 	"sort": {"The order: by relevance, the best first; by title; by date, the earliest first; by modified, the " +
 		"last changed first.", "relevance"},
 	"limit":             {"How many objects a page has at most.", ""},
+	"listJobs limit":    {"How many jobs a page has at most.", ""},
+	"listBatches limit": {"How many batches a page has at most.", ""},
+	"attention":         {"Only the lines that need a person. It costs less.", ""},
 	"listFiles limit":   {"How many of the depositor's files a page has at most.", ""},
 	"listChanges limit": {"How many files a page has at most.", ""},
 	"by":                {"Which list: by title, by date, by creator or by collection.", "title"},
@@ -116,7 +128,11 @@ var parameters = map[string]parameter{
 		"maps"},
 	"after":                 {"With partition: the place after which to begin. Omit it for the oldest event.", ""},
 	"listEvents collection": {"The name of a collection, or site. Its events are listed, newest first.", "maps"},
-	"listEvents filter":     {"Only events that this filter selects.", "Object+Create:Version"},
+	"listActs actor": {"Only what this person did: the subject of the token, with or without the name in brackets.",
+		"ann"},
+	"listActs filter":   {"Only acts whose event this filter selects.", "Collection|Queue+All"},
+	"listActs before":   {"Only those before this time, or before the beginning of this day in UTC.", "2026-11-23"},
+	"listEvents filter": {"Only events that this filter selects.", "Object+Create:Version"},
 
 	"Idempotency-Key": {"A key of your choice, so that the request can be repeated safely.",
 		"maps-2026-11-22"},

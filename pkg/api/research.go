@@ -362,6 +362,7 @@ func wireMedia(k research.Known) v1.ResearchMedia {
 		State:    string(k.State),
 		Reason:   cmp.Or(k.Quarantined, k.Full),
 		Until:    timestamp(k.Deferred),
+		Waveform: k.Waveform,
 	}
 
 	if k.State == research.Deferred {
@@ -402,5 +403,6 @@ func (a *API) results(ctx context.Context, kind research.Kind,
 
 // wireResult is the wire form of a stored result: the report as it was sent, and when it was stored.
 func wireResult(r research.Result) v1.ResearchResult {
-	return v1.ResearchResult{ResearchReport: v1.ResearchReport(r.Report), At: timestamp(r.At)}
+	return v1.ResearchResult{ResearchReport: v1.ResearchReport(r.Report), At: timestamp(r.At),
+		Reviews: r.Reviews}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -204,6 +206,98 @@ func TestDifference(t *testing.T) {
 	}
 }
 
+// TestReviewPair: what was found waits for a person, who accepts one place and rejects the other;
+// the export has what is accepted, and says how many places wait.
+func TestReviewPair(t *testing.T) {
+	c, q := serve(t, through)
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	project := jingles
+	project.Review = true
+	made, err := c.ApplyResearch(ctx, project, "new")
+	if err != nil || !made.Review {
+		t.Fatal(made, err)
+	}
+	for _, kind := range []string{v1.Episodes, v1.Clips} {
+		_, err := c.Curate(ctx, "jingles", kind, []v1.ResearchRecord{recordOf("one")})
+		must(err)
+	}
+	_, err = c.Hello(ctx, "jingles", v1.ResearchHello{Researcher: "bench-1", Capacity: 1})
+	must(err)
+	pass(t, q, c)
+	work, err := c.NextWork(ctx, "jingles", v1.ResearchNext{Researcher: "bench-1", Token: "t"})
+	must(err)
+	must(c.ReportWork(ctx, "jingles", v1.ResearchReport{Project: "jingles", Lease: work.Lease.ID,
+		Researcher: "bench-1",
+		Analysis:   work.Lease.Analysis, Episode: work.Episode.Key, Sequence: 1,
+		Clip: work.Clips[0].Key,
+		Hits: []v1.ResearchHit{{Offset: 5e9, Length: 1e9, Score: 0.9}, {Offset: 9e9, Length: 1e9,
+			Score: 0.6}},
+		Final: true, Count: 1}))
+	exports(t, c, work.Episode.Key, "2")
+	list, err := c.ResearchReviews(ctx, "jingles", 10)
+	if err != nil || len(list) != 1 || list[0].Waiting != 2 ||
+		!slices.Equal(list[0].Reviews, []string{"waits", "waits"}) {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	r := v1.ResearchReview{Action: "accept", Episode: list[0].Episode, Clip: list[0].Clip,
+		Lease: list[0].Lease, Hit: 2,
+		Reason: "I have listened to it."}
+	for range 2 {
+		x, err := c.ReviewPair(ctx, "jingles", r)
+		if err != nil || x.WaitsFor != "person" || !strings.Contains(x.Why,
+			"1 of its 2 places wait") {
+			t.Errorf("%+v, %v", x, err)
+		}
+	}
+	exports(t, c, work.Episode.Key, "1", 9e9)
+	r.Action = "reject"
+	if _, err := c.ReviewPair(ctx, "jingles", r); !fault.Is(err, fault.Conflict) {
+		t.Errorf("rejected what is accepted: %v", err)
+	}
+	r.Hit = 0
+	x, err := c.ReviewPair(ctx, "jingles", r)
+	if err != nil || x.WaitsFor != "nothing" {
+		t.Errorf("%+v, %v", x, err)
+	}
+	exports(t, c, work.Episode.Key, "0", 9e9)
+	results, err := c.ResearchResults(ctx, "jingles", v1.Episodes, work.Episode.Key, 0)
+	if err != nil || !slices.Equal(results[0].Reviews, []string{"rejected", "accepted"}) {
+		t.Errorf("%+v, %v", results, err)
+	}
+	r.Lease = "other"
+	if _, err := c.ReviewPair(ctx, "jingles", r); !fault.Is(err, fault.Conflict) {
+		t.Errorf("a lease that does not count: %v", err)
+	}
+}
+
+// exports checks which places of the project are exported, and how many wait, by each view.
+func exports(t *testing.T, c *v1.Client, episode, waits string, offsets ...int64) {
+	t.Helper()
+	var is []int64
+	n, err := c.ResearchOffsets(t.Context(), "jingles", "", func(o v1.ResearchOffset) error {
+		is = append(is, o.Offset)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, text := ask(t, http.MethodGet,
+		c.URL+"/v1/research/jingles/offsets?format=audacity&episode="+episode, "")
+	st, err := c.ResearchStatus(t.Context(), "jingles")
+	if err != nil || !slices.Equal(is, offsets) || strings.Count(text, "\n") != len(offsets) ||
+		strconv.Itoa(n) != waits || resp.Header.Get("Places-Waiting") != waits ||
+		strconv.FormatInt(st.Unreviewed, 10) != waits {
+		t.Errorf("exported %v %q, %d wait, %v, %d by the status", is, text, n, resp.Header,
+			st.Unreviewed)
+	}
+}
+
 // fill configures the project, and adds two episodes and two clips.
 func fill(t *testing.T, c *v1.Client) {
 	t.Helper()
@@ -280,7 +374,7 @@ func seen(t *testing.T, c *v1.Client, work *v1.ResearchWork) {
 	}
 	for _, episode := range []string{"", work.Episode.Key} {
 		n := 0
-		err = c.ResearchOffsets(ctx, "jingles", episode, func(o v1.ResearchOffset) error {
+		_, err = c.ResearchOffsets(ctx, "jingles", episode, func(o v1.ResearchOffset) error {
 			n++
 			if o.Title == "" || o.Offset != 5e9 {
 				t.Errorf("%+v", o)

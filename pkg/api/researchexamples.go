@@ -116,6 +116,27 @@ var researchOperations = map[string]about{
 			Chain: []v1.ExplainedLink{}, Do: []v1.ExplainedStep{}, Facts: []v1.ExplainedFact{}},
 		description: "With `lease`, the result of that lease counts, also if the pair only waits for another " +
 			"researcher. With `another`, one more researcher is asked, who may agree with enough others, or not."},
+	"listReviews": {tag: "Research", role: viewer, refusals: []problemType{notFound},
+		answer: listOf(v1.ResearchUnreviewed{Since: timeExample, Waiting: 1,
+			ResearchResult: resultExample}),
+		description: "Of a project with a review: the result of each pair that counts and " +
+			"has places that nobody has accepted or rejected. By episode and clip; a page may " +
+			"be empty and not be the last."},
+	"reviewPair": {tag: "Research", role: operator, refusals: []problemType{notFound, conflict,
+		changed},
+		request: v1.ResearchReview{Action: "accept", Episode: episodeKey, Clip: clipKey,
+			Lease: operationID,
+			Hit:   1, Reason: "I have listened to it."},
+		answer: v1.Explanation{
+			ExplainedLink: v1.ExplainedLink{Kind: "Episode", ID: "jingles/" + episodeKey,
+				WaitsFor: "nothing",
+				Why: "it is researched: by bench-3 at 2026-11-22T09:41:10Z, lease " + operationID + "; 1 of its 1 " +
+					"places are accepted, last decided by ann at 2026-11-22T09:50:00Z"},
+			Chain: []v1.ExplainedLink{}, Do: []v1.ExplainedStep{}, Facts: []v1.ExplainedFact{}},
+		description: "Of a project with a review. What is accepted is exported. The same " +
+			"again changes nothing; what was decided otherwise before is a conflict, unless the " +
+			"request says `change`, and so is the result of a lease that does not count any " +
+			"more. With an `Idempotency-Key` it is done once."},
 	"listLeases": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 		answer:      listOf(leaseExample),
 		description: "The oldest first, 100 to a page."},
@@ -142,7 +163,8 @@ var researchOperations = map[string]about{
 			ResearchHit: researchReport.Hits[0]}),
 		description: "Where clips occur by the present analysis: in an episode, or in all. As JSON or CSV in pages " +
 			"(for CSV, the header `Link` has the URL of the next page); as WebVTT or labels of Audacity at once, for " +
-			"an episode. A page may be empty and not be the last."},
+			"an episode. A page may be empty and not be the last. Of a project with a review: what is accepted; " +
+			"`waiting` and the header `Places-Waiting` say how many places are left out because they wait."},
 
 	"helloResearcher": {tag: "Research", role: administrator, also: access.Researcher,
 		refusals: []problemType{notFound},

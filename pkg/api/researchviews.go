@@ -42,6 +42,13 @@ type PairDecision struct {
 	Body v1.ResearchDecision
 }
 
+// PairReview is a request to accept or reject places of a pair.
+type PairReview struct {
+	ProjectInput
+	Acting
+	Body v1.ResearchReview
+}
+
 // Revocation is a request to end a lease.
 type Revocation struct {
 	LeaseInput
@@ -56,6 +63,7 @@ func (a *API) researchViews(h huma.API) {
 	get(a, h, path+"/status", "getResearchStatus", "Get how far a research project is",
 		a.researchStatus)
 	a.differences(h, path+"/differences")
+	a.reviews(h, path+"/reviews")
 	get(a, h, path+"/leases", "listLeases", "List the leases that have not ended",
 		func(ctx context.Context, in *ProjectCursor) (out v1.List[v1.ResearchLease], err error) {
 			page, next, err := a.Research.LiveLeases(ctx, in.Project, in.Cursor)
@@ -116,6 +124,41 @@ func (a *API) differences(h huma.API, path string) {
 			x, err := a.Research.ExplainPair(ctx, in.Project, in.Body.Episode, in.Body.Clip)
 			return wireExplanation(x), err
 		})
+}
+
+// reviews registers the routes of places that wait for a person.
+func (a *API) reviews(h huma.API, path string) {
+	get(a, h, path, "listReviews", "List the pairs with places that wait for a person",
+		func(ctx context.Context, in *ProjectCursor) (out v1.List[v1.ResearchUnreviewed],
+			err error) {
+			page, next, err := a.Research.Reviews(ctx, in.Project, in.Cursor)
+			out.Items, out.Cursor = each(page, wireUnreviewed), next
+			return out, err
+		})
+
+	post(a, h, path+"/actions", "reviewPair", "Accept or reject places of a pair",
+		func(ctx context.Context, in *PairReview) (out v1.Explanation, err error) {
+			by, err := in.by(in.Body.Reason)
+			if err != nil {
+				return out, err
+			}
+
+			b := in.Body
+			err = a.Research.Review(ctx, in.Project, b.Episode, b.Clip,
+				research.Review{Lease: b.Lease,
+					Hit: b.Hit, Accept: b.Action == "accept", Change: b.Change}, by)
+			if err != nil {
+				return out, err
+			}
+			x, err := a.Research.ExplainPair(ctx, in.Project, b.Episode, b.Clip)
+			return wireExplanation(x), err
+		})
+}
+
+// wireUnreviewed is the wire form of a pair with places that wait for a person.
+func wireUnreviewed(u research.Unreviewed) v1.ResearchUnreviewed {
+	return v1.ResearchUnreviewed{Since: timestamp(u.Since), Waiting: u.Waiting,
+		ResearchResult: wireResult(u.Result)}
 }
 
 // wireDifference is the wire form of a pair whose results differ.
@@ -188,11 +231,13 @@ func (a *API) researchStatus(ctx context.Context,
 		Waiting:          s.Waiting,
 		Researchers:      s.Researchers,
 		Capacity:         s.Capacity,
+		Unreviewed:       s.Unreviewed,
 		Results:          s.Results,
 		LastHour:         s.LastHour,
 		RemainingSeconds: int64(s.Remaining.Seconds()),
 		Recounting:       s.Recounting,
 		More:             s.More,
+		MoreDifferences:  s.MoreDiffer,
 		Trouble:          []v1.ResearchTrouble{},
 	}
 
@@ -246,12 +291,13 @@ func (a *API) listResearchers(ctx context.Context,
 type asText struct {
 	ContentType string `header:"Content-Type"`
 	Link        string `header:"Link" doc:"The next page, relative to the request. The last page has none."`
+	Waiting     int    `header:"Places-Waiting" doc:"Places that are left out because they wait for a person."`
 	Body        []byte
 }
 
 // offsets registers the export of offsets.
 func (a *API) offsets(h huma.API, path string) {
-	list := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.List[v1.ResearchOffset]](),
+	list := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[v1.ResearchOffsets](),
 		true, "")
 	text := &huma.MediaType{Schema: &huma.Schema{Type: "string",
 		Description: "The offsets in the format"}}
@@ -289,31 +335,33 @@ func (a *API) export(ctx context.Context, in *OffsetsInput) (*asText, error) {
 				"json", in.Format)
 	}
 
-	page, next, err := a.Research.Offsets(ctx, in.Project, in.Episode, in.Cursor)
+	page, err := a.Research.Offsets(ctx, in.Project, in.Episode, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
 
-	for sorted && next != "" {
-		var more []research.Found
-		more, next, err = a.Research.Offsets(ctx, in.Project, in.Episode, next)
+	for sorted && page.Next != "" {
+		more, err := a.Research.Offsets(ctx, in.Project, in.Episode, page.Next)
 		if err != nil {
 			return nil, err
 		}
 
-		page = append(page, more...)
-		if len(page) > mostExported {
+		page.All, page.Waiting, page.Next = append(page.All, more.All...),
+			page.Waiting+more.Waiting, more.Next
+		if len(page.All) > mostExported {
 			return nil, fault.New(fault.Invalid,
 				"format: the episode has more than %d offsets; export them as csv or json",
 				mostExported)
 		}
 	}
 
-	all := v1.List[v1.ResearchOffset]{Items: each(page, wireOffset), Cursor: next}
-	out := &asText{ContentType: v1.OffsetsMedia[in.Format]}
-	if next != "" {
+	all := v1.ResearchOffsets{Waiting: page.Waiting,
+		List: v1.List[v1.ResearchOffset]{Items: each(page.All, wireOffset), Cursor: page.Next}}
+	out := &asText{ContentType: v1.OffsetsMedia[in.Format], Waiting: page.Waiting}
+	if page.Next != "" {
 		out.Link = "<?" +
-			url.Values{"episode": {in.Episode}, "format": {in.Format}, "cursor": {next}}.Encode() +
+			url.Values{"episode": {in.Episode}, "format": {in.Format},
+				"cursor": {page.Next}}.Encode() +
 			`>; rel="next"`
 	}
 

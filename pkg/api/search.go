@@ -13,8 +13,9 @@ import (
 
 // SearchInput is a search for objects.
 type SearchInput struct {
-	Query  string `query:"query" required:"true"`
+	Query  string `query:"query"`
 	Sort   string `query:"sort" enum:"relevance,title,date,modified" default:"relevance"`
+	Order  string `query:"order" enum:"ascending,descending"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"50" default:"50"`
 	Cursor string `query:"cursor"`
 }
@@ -37,18 +38,14 @@ func (a *API) searching(h huma.API) {
 // search finds objects by their index, and shows each as its row is now. So an object that the index
 // still has, and that was deleted, is left out, although Total counts it.
 func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err error) {
-	q, err := search.ParseQuery(in.Query)
-	if err != nil {
-		return out, err
+	var q search.Query // all, unless there is a query
+	if in.Query != "" {
+		if q, err = search.ParseQuery(in.Query); err != nil {
+			return out, err
+		}
 	}
 
-	found, err := a.Index.Search(ctx, search.Request{
-		Query: q,
-		Order: in.Sort,
-		Limit: in.Limit,
-		After: in.Cursor,
-		In:    limits(ctx),
-	})
+	found, err := a.found(ctx, q, in)
 	if err != nil {
 		return out, err
 	}
@@ -71,7 +68,30 @@ func (a *API) search(ctx context.Context, in *SearchInput) (out v1.Found, err er
 	for _, y := range found.Years {
 		out.Years = append(out.Years, v1.YearCount(y))
 	}
+	for _, f := range found.Formats {
+		out.Formats = append(out.Formats, v1.FormatCount(f))
+	}
 	return out, nil
+}
+
+// found asks the index for a page of what a query selects, of what the caller may read.
+func (a *API) found(ctx context.Context, q search.Query, in *SearchInput) (search.Result, error) {
+	return a.Index.Search(ctx, search.Request{
+		Query:   q,
+		Order:   in.Sort,
+		Reverse: in.Order != "" && in.Order != ordinary(in.Sort),
+		Limit:   in.Limit,
+		After:   in.Cursor,
+		In:      limits(ctx),
+	})
+}
+
+// ordinary is the direction of an order, if no other is asked for.
+func ordinary(sort string) string {
+	if sort == v1.ByTitle || sort == v1.ByDate {
+		return v1.Ascending
+	}
+	return v1.Descending // the last changed, or the best
 }
 
 // browse lists objects in an order. An entry whose object was deleted is left out, so a page can be

@@ -71,14 +71,65 @@ func TestSearch(t *testing.T) {
 	if f.asked.Query.String() != `title:"zwolle" map*` || f.asked.Order != search.ByDate || f.asked.Limit != 50 {
 		t.Errorf("the index was asked for %+v", f.asked)
 	}
-	for query, want := range map[string]string{"map titel:x": "character 5", "": "", `"map`: "quotation mark"} {
+	if _, err := c.Search(t.Context(), "", "date descending", 0); err != nil ||
+		len(f.asked.Query.Clauses) != 0 ||
+		f.asked.Order != search.ByDate || !f.asked.Reverse {
+		t.Errorf("without a query the index was asked for %+v, %v", f.asked, err)
+	}
+	for query, want := range map[string]string{"map titel:x": "character 5", "-map": "",
+		`"map`: "quotation mark"} {
 		_, err := c.Search(t.Context(), query, "", 0)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", query, err)
 		}
 	}
-	if _, err := c.Search(t.Context(), "map", "size", 0); !fault.Is(err, fault.Invalid) {
-		t.Errorf("an unknown order: %v", err)
+	for _, order := range []string{"size", "date backwards"} {
+		if _, err := c.Search(t.Context(), "map", order, 0); !fault.Is(err, fault.Invalid) ||
+			!strings.Contains(err.Error(), "expected value to be one of") {
+			t.Errorf("an unknown order: %v", err)
+		}
+	}
+}
+
+// TestFoundByFormat: what is found is counted by format, and a list by format or in another order
+// is that of the index.
+func TestFoundByFormat(t *testing.T) {
+	f := &finder{found: search.Result{ARKs: []string{"ark:/99999/x"}, Total: 1,
+		Formats: []search.FormatCount{{Format: "image/tiff", Objects: 1}}}}
+	c := searchable(t, f)
+	out, err := c.Search(t.Context(), "format:image/TIFF", "", 0)
+	if err != nil || len(out.Formats) != 1 ||
+		out.Formats[0] != (v1.FormatCount{Format: "image/tiff", Objects: 1}) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	for _, k := range []struct {
+		filter  v1.Filter
+		query   string
+		order   string
+		reverse bool
+	}{
+		{v1.Filter{Format: "Image/TIFF"}, `format:"image/tiff"`, search.ByTitle, false},
+		{v1.Filter{Format: "fmt/353", Collection: `m "a" p`, Sort: v1.ByDate, Order: v1.Descending},
+			`collection:"m "a" p" format:"fmt/353"`, search.ByDate, true},
+		{v1.Filter{Sort: v1.ByModified}, "", search.ByModified, false},
+		{v1.Filter{Sort: v1.ByModified, Order: v1.Descending}, "", search.ByModified, false},
+		{v1.Filter{Sort: v1.ByModified, Order: v1.Ascending}, "", search.ByModified, true},
+		{v1.Filter{Sort: v1.ByTitle, Order: v1.Ascending}, "", search.ByTitle, false},
+	} {
+		found, err := c.Objects(t.Context(), k.filter)
+		if err != nil || len(found) != 1 || f.asked.Query.String() != k.query ||
+			f.asked.Order != k.order ||
+			f.asked.Reverse != k.reverse {
+			t.Errorf("%+v: %d objects, asked for %+v, %v", k.filter, len(found), f.asked, err)
+		}
+	}
+	for _, bad := range []v1.Filter{{Format: "a/b", Title: "x"}, {Sort: v1.ByDate, Date: "1851"},
+		{Order: v1.Descending},
+		{Sort: "size"}, {Sort: v1.ByDate, Order: "backwards"}, {Format: "a/b", LocalID: "x",
+			Collection: "maps"}} {
+		if _, err := c.Objects(t.Context(), bad); !fault.Is(err, fault.Invalid) {
+			t.Errorf("%+v: %v", bad, err)
+		}
 	}
 }
 

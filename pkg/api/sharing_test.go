@@ -89,7 +89,7 @@ func TestAnswersAreShared(t *testing.T) {
 	tokened := func(a *api.API) { a.Open, a.Authenticator = false, programs }
 	broken := func(string, func() error) error { panic("broken") }
 	away := func(string, func() error) error { return fmt.Errorf("the table is away") }
-	const exposed = "BID, Content-Disposition, Link, Location"
+	const exposed = "BID, Content-Disposition, Link, Location, Places-Waiting"
 	for _, c := range []struct {
 		does               string
 		change             func(*api.API)

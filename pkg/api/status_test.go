@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -73,7 +74,7 @@ func TestStatusHasALimit(t *testing.T) {
 			<-ctx.Done()
 			return nil, false, ctx.Err()
 		}
-		s := a.Status().Status(t.Context())
+		s := a.Status().Status(t.Context(), false)
 		got := named(s, "alarms")
 		if got.State != v1.SectionUnavailable || !strings.Contains(got.Summary, "within 8s") {
 			t.Errorf("%+v", got)
@@ -87,7 +88,7 @@ func TestStatusHasALimit(t *testing.T) {
 // TestStatusOfATableThatFails: no section claims that there is nothing.
 func TestStatusOfATableThatFails(t *testing.T) {
 	a, _ := service(func(string, func() error) error { return errors.New("the table is gone") })
-	for _, part := range a.Status().Status(t.Context()).Sections {
+	for _, part := range a.Status().Status(t.Context(), false).Sections {
 		if part.State != v1.SectionUnavailable && part.Name != "alarms" {
 			t.Errorf("%+v", part)
 		}
@@ -113,7 +114,7 @@ func TestStatusIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		calls.Store(0)
-		s := a.Status().Status(t.Context())
+		s := a.Status().Status(t.Context(), false)
 		return calls.Load(), named(s, "failures")
 	}
 	few, _ := reads(2)
@@ -124,5 +125,46 @@ func TestStatusIsBounded(t *testing.T) {
 	if len(failures.Lines) != 1 || failures.Lines[0].Count != 1 || failures.Cut != "" ||
 		!strings.Contains(failures.Lines[0].Text, "failed before there were jobs") {
 		t.Errorf("%+v", failures)
+	}
+}
+
+// TestStatusOfAttention: asked for what needs a person, a status has those lines and no others, with
+// the same numbers and states of sections, and takes fewer requests.
+func TestStatusOfAttention(t *testing.T) {
+	var calls atomic.Int64
+	a, _ := service(func(_ string, call func() error) error { calls.Add(1); return call() })
+	if _, err := a.Queue.Submit(t.Context(), ingest.Batch{Collection: "maps"}, "", nil, "me"); err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(a.Handler())
+	defer srv.Close()
+	c := &v1.Client{URL: srv.URL, HTTP: http.DefaultClient}
+	read := func(of func(context.Context) (v1.Status, error)) (v1.Status, int64) {
+		calls.Store(0)
+		s, err := of(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, calls.Load()
+	}
+	all, most := read(c.Status)
+	some, fewer := read(c.Attention)
+	if fewer >= most {
+		t.Errorf("%d requests, %d for all", fewer, most)
+	}
+	if all.Attention != some.Attention || !reflect.DeepEqual(all.Queue, some.Queue) {
+		t.Errorf("%+v\n%+v", all.Queue, some.Queue)
+	}
+	needs := 0
+	for i, of := range all.Sections {
+		got := some.Sections[i]
+		want := slices.DeleteFunc(slices.Clone(of.Lines), func(l v1.StatusLine) bool { return !l.Attention })
+		needs += len(want)
+		if got.State != of.State || !slices.Equal(got.Lines, want) {
+			t.Errorf("%+v\nexpected of it %+v", got, want)
+		}
+	}
+	if needs == 0 {
+		t.Error("nothing needs a person")
 	}
 }

@@ -31,6 +31,7 @@ func (v *visit) filter() v1.Filter {
 		LocalID:    v.field("localId"),
 		ARK:        v.field("ark"),
 		Batch:      v.field("batch"),
+		Order:      v.field("order"),
 	}
 }
 
@@ -64,7 +65,8 @@ func (v *visit) pager(f v1.Filter, states []string, next string) listed {
 func optionsFor(f v1.Filter) (out string) {
 	for _, o := range [][2]string{{"-c", f.Collection}, {"-b", f.Batch}, {"--state", f.State},
 		{"--submitter", f.Submitter}, {"--message", f.Message}, {"--after", f.After}, {"--before", f.Before},
-		{"--local-id", f.LocalID}, {"--ark", f.ARK}} {
+		{"--local-id", f.LocalID}, {"--ark", f.ARK}, {"--title", f.Title}, {"--date", f.Date},
+		{"--format", f.Format}, {"--sort", f.Sort}, {"--order", f.Order}} {
 		if o[1] != "" {
 			out += o[0] + " " + quoted(o[1]) + " "
 		}
@@ -78,7 +80,7 @@ type batches struct {
 	Items []v1.Batch
 }
 
-// showBatches lists batches, newest first.
+// showBatches lists batches, newest first unless the order says otherwise.
 func (c *Console) showBatches(v *visit) (view, error) {
 	f := v.filter()
 	f.Batch, f.LocalID, f.ARK = "", "", ""

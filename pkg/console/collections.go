@@ -71,6 +71,10 @@ type collection struct {
 	Days   []v1.DayCounts // the newest first, those with counts
 	Offers []offer
 	Unread string // why the counts could not be read
+
+	Found         int // objects, in the search index
+	Formats       []v1.FormatCount
+	FormatsUnread string // why they could not be read
 }
 
 // daysShown is how many days the charts have.
@@ -117,7 +121,19 @@ func (c *Console) collectionOf(v *visit, name string) (p collection, err error) 
 	default:
 		p.charts(v.now)
 	}
-	return p, nil
+	return p, p.formats(v)
+}
+
+// formats adds how many objects have a file of each format. The page is shown without them, if
+// the index cannot be read.
+func (p *collection) formats(v *visit) error {
+	found, err := v.api.SearchPage(v.Context(), "collection:"+phrase(p.Name), "", "", 1)
+	if fault.Is(err, fault.Unavailable) {
+		p.FormatsUnread = err.Error()
+		return nil
+	}
+	p.Found, p.Formats = found.Total, found.Formats
+	return err
 }
 
 // charts makes the charts of the days.

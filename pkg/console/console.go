@@ -48,6 +48,7 @@ var pages = []struct {
 	{"operations", "operations", (*Console).showOperations},
 	{"operations/new", "bulk", (*Console).showBulk},
 	{"operations/{id}", "operation", (*Console).showOperation},
+	{"acts", "acts", (*Console).showActs},
 	{"rebuilds", "rebuilds", (*Console).showRebuilds},
 	{"settings", "settings", (*Console).showSettings},
 	{"search", "search", (*Console).showSearch},
@@ -56,6 +57,7 @@ var pages = []struct {
 	{"doctor/{id}", "examination", (*Console).showExamination},
 	{"research", "projects", (*Console).showProjects},
 	{"research/{project}", "project", (*Console).showProject},
+	{"research/{project}/feeds", "feeds", (*Console).showFeeds},
 	{"research/{project}/matrix", "matrix", (*Console).showMatrix},
 	{"research/{project}/episodes/{key}", "recording", (*Console).showEpisode},
 	{"research/{project}/clips/{key}", "recording", (*Console).showClip},
@@ -149,6 +151,11 @@ func (c *Console) Handler() http.Handler {
 	for path, download := range downloads {
 		mux.HandleFunc("GET /console/"+path, c.visited(func(v *visit) error {
 			return download(c, v)
+		}))
+	}
+	for path, after := range histories {
+		mux.HandleFunc("GET /console/"+path+historyFile, c.visited(func(v *visit) error {
+			return c.historyJSON(v, after)
 		}))
 	}
 	for path, act := range forms {

@@ -163,6 +163,12 @@ func (c *Console) correct(v *visit, key string) error {
 		return err
 	}
 	p.written(v.PostForm)
+	if made, err := v.madeBefore(p); made != "" || err != nil {
+		if err == nil {
+			redirect(v, "batches/"+url.PathEscape(made)+"?did=corrected")
+		}
+		return err
+	}
 	status := p.check(v.PostForm)
 	if status == http.StatusOK {
 		if v.PostForm.Get("step") == "do" {
@@ -185,6 +191,38 @@ func (c *Console) correct(v *visit, key string) error {
 	return nil
 }
 
+// madeBefore is the batch that has made the newest version, if this form asked for that before:
+// the version follows the one of the form, it says what the form says, and its batch has the
+// reason and the visitor. Else it is "".
+func (v *visit) madeBefore(p correcting) (batch string, err error) {
+	before := fmt.Sprint(p.N - 1)
+	if v.PostForm.Get("step") != "do" || v.PostForm.Get("n") != before || len(p.changes()) > 0 {
+		return "", nil
+	}
+	jobs, err := v.api.JobPage(v.Context(), v1.Filter{ARK: p.ARK}, "")
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(jobs.Items, func(j v1.Job) bool { return j.Version == p.N })
+	if i < 0 {
+		return "", nil
+	}
+	made, err := v.api.Batch(v.Context(), jobs.Items[i].Batch)
+	if fault.Is(err, fault.NotFound) { // it is removed some time after it has ended
+		return "", nil
+	}
+	if err == nil && made.Note == p.Reason && v.isActor(made.Submitter) {
+		batch = made.ID
+	}
+	return batch, err
+}
+
+// isActor reports whether an actor of events is the visitor: the subject of the token, and what
+// follows it. Where nobody signs in, all are one.
+func (v *visit) isActor(actor string) bool {
+	return v.is.Subject == "" || actor == v.is.Subject || strings.HasPrefix(actor, v.is.Subject+" (")
+}
+
 // written takes what the form has.
 func (p *correcting) written(form url.Values) {
 	for i := range p.Fields {
@@ -198,9 +236,8 @@ func (p *correcting) written(form url.Values) {
 func (p *correcting) check(form url.Values) int {
 	p.Wrong = map[string]string{}
 	if form.Get("n") != fmt.Sprint(p.N) {
-		p.Other = fmt.Sprintf("The object has a version since you opened the form: it is at version %d now. If you "+
-			"have sent the form before, that can be yours. Compare what you wrote with what it says, and send "+
-			"it again if it differs.", p.N)
+		p.Other = fmt.Sprintf("The object has a version since you opened the form: it is at version %d now. Compare "+
+			"what you wrote with what it says, and send it again if it differs.", p.N)
 		return fault.Edges[fault.Stale].Status
 	}
 	for _, f := range p.Fields {

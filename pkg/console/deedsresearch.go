@@ -50,8 +50,10 @@ var onLeases = deedKind{Page: "research/{0}", Path: "/v1/research/{0}/leases/{1}
 // onEpisodes and onClips are what can be done to a recording: its id is that of the project, and its own.
 var (
 	onEpisodes = deedKind{Page: "research/{0}/episodes/{1}",
-		Path:  "/v1/research/{0}/episodes/{1}/actions",
-		Deeds: []deed{retryOf("episodes")}}
+		Path: "/v1/research/{0}/episodes/{1}/actions",
+		Deeds: []deed{retryOf("episodes"),
+			reviewing("accept", "Accept a place", "It is exported.", "The place is accepted."),
+			reviewing("reject", "Reject a place", "It is not exported.", "The place is rejected.")}}
 	onClips = deedKind{Page: "research/{0}/clips/{1}", Path: "/v1/research/{0}/clips/{1}/actions",
 		Deeds: []deed{retryOf("clips")}}
 )
@@ -63,4 +65,21 @@ func retryOf(kind string) deed {
 		Means: "It was set aside or deferred because it failed. It is researched again, as if " +
 			"it were new.",
 		Done: "It is researched again.", Command: "archivist research " + kind + " retry {0} {1}"}
+}
+
+// reviewing is the deed by which a person accepts or rejects a place where a clip occurs.
+func reviewing(action, title, means, done string) deed {
+	return deed{Name: action, Title: title, Role: access.Operator, Row: true,
+		Path:  "/v1/research/{0}/reviews/actions",
+		Means: means + " A later decision can change that.", Done: done,
+		Fields: []asking{{Name: "action", Value: action, Option: "--" + action},
+			{Name: "episode", Label: "Episode", Form: "text", Required: true},
+			{Name: "clip", Label: "Clip", Form: "text", Required: true},
+			{Name: "lease", Label: "Lease of the result", Form: "text", Required: true,
+				Option: "--lease"},
+			{Name: "hit", Label: "Number of the place; empty: all that wait", Form: "number",
+				Option: "--hit"},
+			{Name: "change", Label: "Also if it was decided otherwise before", Form: "flag",
+				Option: "--change"}},
+		Command: "archivist research review {0}"}
 }

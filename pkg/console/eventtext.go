@@ -15,12 +15,17 @@ import (
 // ofEvents are the functions of templates of the log and of what reads it.
 var ofEvents = template.FuncMap{"eventPage": eventPage, "payloads": payloads, "stands": stands,
 	"duration": func(n int64) string { return seconds(float64(n)) }, "subjectPage": subjectPage,
-	"byActor": byActor, "clock": clock}
+	"byActor": byActor, "actPage": actPage, "clock": clock}
 
 // eventPage is the address of the page of an event, below /console/.
 func eventPage(e v1.LogEvent) string {
 	return "event?" + query("subject", e.Subject.Type+":"+e.Subject.ID, "version",
 		strconv.FormatInt(e.Version, 10))
+}
+
+// actPage is the address of the page of the event of an act, below /console/.
+func actPage(a v1.Act) string {
+	return eventPage(v1.LogEvent{Subject: a.Subject, Version: a.Version})
 }
 
 // stands reports whether a consumer does not go on in a partition.

@@ -3,6 +3,8 @@ package console
 import (
 	"cmp"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
@@ -36,6 +38,7 @@ type home struct {
 type gateCount struct {
 	Gate  string
 	Count int
+	More  bool // than that
 	Says  string
 }
 
@@ -64,9 +67,10 @@ func (c *Console) showHome(v *visit) (view, error) {
 		failed, err := v.api.JobPage(v.Context(), v1.Filter{State: v1.Failed, Collection: v.collection()}, "")
 		h.add(err, "failed jobs", needOfJobs(v, failed))
 	}
-	batches, err := v.api.BatchPage(v.Context(), v1.Filter{Collection: v.collection()}, "")
+	batches, err := pageOf[v1.Batch](v, parts("batches"), "", "collection", v.collection(),
+		"limit", strconv.Itoa(mostRecent))
 	h.add(err, "batches", nil)
-	h.Batches = batches.Items[:min(len(batches.Items), mostRecent)]
+	h.Batches = batches.Items
 	h.Empty = err == nil && len(h.Batches) == 0
 	return view{Title: "Home", Body: h, Command: command,
 		Said: terminal.Count(len(h.Needs), "thing") + " for a person to look at."}, nil
@@ -74,12 +78,14 @@ func (c *Console) showHome(v *visit) (view, error) {
 
 // whole adds what is of the whole archive.
 func (h *home) whole(v *visit) {
-	status, err := v.api.Status(v.Context())
+	status, err := v.api.Attention(v.Context())
 	h.add(err, "the status", nil)
 	for _, s := range status.Sections {
 		h.section(s)
 	}
 	if q := status.Queue; q != nil {
+		// A section says if that is long ago; else the page would change each minute.
+		q.LastSweep = ""
 		h.Queue, h.Waiting = q, waitingOf(*q)
 	}
 	h.Day, err = activityOf(v)
@@ -157,7 +163,7 @@ func needOfJobs(v *visit, page v1.List[v1.Job]) []need {
 // waitingOf is how many jobs wait at each gate.
 func waitingOf(q v1.Queue) (all []gateCount) {
 	for _, g := range gates {
-		g.Count = q.Waiting[g.Gate]
+		g.Count, g.More = q.Waiting[g.Gate], slices.Contains(q.MoreThan, g.Gate)
 		all = append(all, g)
 	}
 	return all

@@ -1,8 +1,10 @@
 package console_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "archivist/pkg/api/v1"
 )
@@ -32,6 +34,31 @@ func TestDay(t *testing.T) {
 		}
 	}
 	harmless(t, "home", page)
+}
+
+// TestSweepsChangeNothing: a page that is open is not sent again because the scheduler has swept,
+// which it does each minute.
+func TestSweepsChangeNothing(t *testing.T) {
+	w := begin(t, true)
+	b := w.browser()
+	swept := func() string {
+		q, err := w.api.Queue(t.Context())
+		w.must(err)
+		return q.LastSweep
+	}
+	w.until("the scheduler has swept", func() bool { return swept() != "" })
+	for _, path := range []string{"", "queue"} {
+		resp, page := b.get(path)
+		before, hour := swept(), time.Now().Hour()
+		w.until("it has swept again", func() bool { return swept() != before })
+		again, _ := b.get(path, "HX-Request", "true", "If-None-Match", resp.Header.Get("ETag"))
+		if again.StatusCode != http.StatusNotModified && time.Now().Hour() == hour { // charts have hours
+			t.Errorf("%q: %d", path, again.StatusCode)
+		}
+		if strings.Contains(page, "The scheduler has not swept") {
+			t.Errorf("%q: it is said to be silent:\n%s", path, page)
+		}
+	}
 }
 
 // TestRebuilds: a reindex is shown with its progress and what failed, and what others have stored is text.

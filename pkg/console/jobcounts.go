@@ -9,16 +9,18 @@ import (
 
 // jobCounts is the page of jobs by collection and place.
 type jobCounts struct {
+	Of     string // only this collection; "" = all
 	Places []countedPlace
 	Rows   []countedJobs
 	All    countedJobs
 	Cut    bool
 }
 
-// countedPlace is a column.
+// countedPlace is a column, and the jobs of all rows in it.
 type countedPlace struct {
 	Name, Says string
 	Cut        bool // there are more than were counted
+	jobCell
 }
 
 // countedJobs is a row: of a collection, or of all.
@@ -43,11 +45,13 @@ var statesAt = map[string]string{"pending": v1.Pending, "provisioning": v1.Provi
 // showJobCounts shows how many jobs are where, with the work space that they need.
 func (c *Console) showJobCounts(v *visit) (view, error) {
 	n, err := v.api.JobCounts(v.Context())
-	p := jobCounts{All: countedOf("", n.All), Cut: len(n.Cut) > 0}
+	p := jobCounts{Of: v.field("collection"), Cut: len(n.Cut) > 0}
+	n = only(n, p.Of)
+	p.All = countedOf(p.Of, n.All)
 	jobs := 0
-	for _, at := range n.All {
+	for i, at := range n.All {
 		one := countedPlace{Name: at.Place, Says: placesSay[at.Place],
-			Cut: slices.Contains(n.Cut, at.Place)}
+			Cut: slices.Contains(n.Cut, at.Place), jobCell: p.All.Cells[i]}
 		for _, g := range gates {
 			if g.Gate == at.Place {
 				one.Says = g.Says
@@ -61,6 +65,24 @@ func (c *Console) showJobCounts(v *visit) (view, error) {
 	}
 	return view{Title: "Jobs by collection and state", Body: p, Command: "archivist job counts",
 		Said: terminal.Count(jobs, "job") + "."}, err
+}
+
+// only are the counts of one collection, which has none if no job of it is counted; "" = all.
+func only(n v1.JobCounts, collection string) v1.JobCounts {
+	if collection == "" {
+		return n
+	}
+	all := make([]v1.PlaceJobs, len(n.All))
+	for i, at := range n.All {
+		all[i].Place = at.Place
+	}
+	out := v1.JobCounts{All: all, Cut: n.Cut}
+	for _, one := range n.Collections {
+		if one.Collection == collection {
+			out.Collections, out.All = append(out.Collections, one), one.Places
+		}
+	}
+	return out
 }
 
 // countedOf is a row, with links to the lists.

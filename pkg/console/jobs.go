@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strings"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/access"
@@ -16,9 +17,13 @@ type jobs struct {
 	Many []act
 	// All is the address of the form that acts on all that the filter selects; "" = it can not.
 	All string
+	// Counts is the page that counts the jobs by state, of which the browser shows a part: it
+	// reads more than a list may.
+	Counts string
 }
 
-// showJobs lists jobs: of a batch in its order, others newest first.
+// showJobs lists jobs: of a batch in its order, others newest first unless the order says
+// otherwise.
 func (c *Console) showJobs(v *visit) (view, error) {
 	f := v.filter()
 	if f.Batch != "" { // the list of a batch has no other filter
@@ -26,7 +31,8 @@ func (c *Console) showJobs(v *visit) (view, error) {
 	}
 	page, err := v.api.JobPage(v.Context(), f, v.field("cursor"))
 	moving := slices.ContainsFunc(page.Items, func(j v1.Job) bool { return working(j.State) })
-	p := jobs{v.pager(f, v1.JobStates, page.Cursor), page.Items, v.many(), ""}
+	p := jobs{listed: v.pager(f, v1.JobStates, page.Cursor), Items: page.Items, Many: v.many(),
+		Counts: strings.TrimSuffix("job-counts?"+query("collection", f.Collection), "?")}
 	if v.may(access.Operator) && f.Submitter+f.After+f.Before+f.LocalID+f.ARK == "" {
 		p.All = "operations/new?" + query("collection", f.Collection, "batch", f.Batch,
 			"state", f.State, "message", f.Message)

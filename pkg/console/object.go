@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/terminal"
 )
@@ -30,8 +31,9 @@ type object struct {
 	Picture  string // the path of the image of which there is a thumbnail, "" if there is none
 	Download int64
 	Last     string
-	Zipped   bool   // a zip file of the version was made when this address was first shown
-	Closed   string // why no file is given out, "" if they are
+	Made     v1.VersionMade   // what was made of the version, and is there
+	Places   []v1.ObjectPlace // where it is stored, for operators
+	Closed   string           // why no file is given out, "" if they are
 	Deeds    []deedOffer
 }
 
@@ -90,8 +92,11 @@ func (c *Console) showObject(v *visit) (view, error) {
 	}
 	ids := strings.SplitN(strings.TrimPrefix(one.ARK, "ark:/"), "/", 2)
 	o := object{Object: one, Path: pageOfObject(one.ARK), N: n, Deeds: v.deedsOn("object", statesOf(one), ids...)}
-	o.Closed, o.Zipped = closed(one), v.field("zip") != ""
+	o.Closed = closed(one)
 	o.describe(v)
+	if err := o.stored(v); err != nil {
+		return view{}, err
+	}
 	if err := o.lists(v); err != nil {
 		return view{}, err
 	}
@@ -130,6 +135,19 @@ func (o *object) describe(v *visit) {
 	for _, name := range slices.Sorted(maps.Keys(d.More)) {
 		o.More = append(o.More, element{title(name), d.More[name]})
 	}
+}
+
+// stored adds what was made of the version, and for operators where the object is stored. Of a
+// version whose row is missing, which the doctor finds, nothing was made.
+func (o *object) stored(v *visit) (err error) {
+	o.Made, err = v.api.Made(v.Context(), o.ARK, o.N)
+	if fault.Is(err, fault.NotFound) {
+		o.Made, err = v1.VersionMade{Zippable: true}, nil
+	}
+	if err == nil && v.may(access.Operator) {
+		o.Places, err = v.api.Places(v.Context(), o.ARK)
+	}
+	return err
 }
 
 // lists adds the versions, the files and changes of the version that is shown, and the permanent record.
@@ -269,7 +287,7 @@ func (c *Console) makeZip(v *visit, _ string) error {
 		_, err = v.api.MakeZip(v.Context(), id, n)
 	}
 	if err == nil {
-		redirect(v, pageOfObject(id)+"?"+query("version", strconv.Itoa(n), "zip", "made")+"#files")
+		redirect(v, pageOfObject(id)+"?"+query("version", strconv.Itoa(n))+"#files")
 	}
 	return err
 }

@@ -11,14 +11,14 @@ import (
 // objects is the page of objects.
 type objects struct {
 	listed
-	Words  string // that are searched for
-	Order  string // of what a search finds
-	Orders []string
-	Items  []v1.Object
-	Found  bool // it is a search, which counts
-	Total  int
-	Facets []facet
-	Years  []facet // of their dates
+	Words   string // that are searched for
+	Orders  []string
+	Items   []v1.Object
+	Found   bool // it is a search, which counts
+	Total   int
+	Facets  []facet
+	Years   []facet // of their dates
+	Formats []facet // of their files
 }
 
 // facet narrows a search to a value.
@@ -37,27 +37,20 @@ var orders = []string{v1.ByRelevance, v1.ByTitle, v1.ByDate, v1.ByModified}
 // showObjects lists objects. What the lists of the API do not combine is a search.
 func (c *Console) showObjects(v *visit) (view, error) {
 	f := v1.Filter{Collection: v.collection(), LocalID: v.field("localId"), Title: v.field("title"),
-		Date: v.field("date")}
-	o := objects{Words: v.field("q"), Order: v.field("sort"), Orders: orders}
+		Date: v.field("date"), Format: v.field("format"), Sort: v.field("sort"),
+		Order: v.field("order")}
+	o := objects{Words: v.field("q"), Orders: orders}
 	var next, command string
-	if o.Words != "" || o.Order != "" || f.Date != "" && f.Title+f.Collection != "" {
+	if o.Words+f.Format+f.Sort+f.Order != "" || f.Date != "" && f.Title+f.Collection != "" {
 		text := o.query(f)
-		found, err := v.api.SearchPage(v.Context(), text, o.Order, v.field("cursor"), objectsPage)
+		found, err := v.api.SearchPage(v.Context(), text, f.Sort+" "+f.Order, v.field("cursor"),
+			objectsPage)
 		if err != nil {
 			return view{}, err
 		}
 		o.Found, o.Items, o.Total, next = true, found.Items, found.Total, found.Cursor
-		command = "archivist object search " + quoted(text)
-		if f.Collection == "" {
-			o.Facets = facets(v, "collection", found.Collections, func(n v1.CollectionCount) facet {
-				return facet{Value: n.Name, Count: n.Objects}
-			})
-		}
-		if len(found.Years) > 1 {
-			o.Years = facets(v, "date", found.Years, func(n v1.YearCount) facet {
-				return facet{Value: n.Year, Count: n.Objects}
-			})
-		}
+		o.counted(v, f, found)
+		command = searchCommand(text, f)
 	} else {
 		page, err := v.api.ObjectPage(v.Context(), f, v.field("cursor"))
 		if err != nil {
@@ -65,15 +58,35 @@ func (c *Console) showObjects(v *visit) (view, error) {
 		}
 		o.Items, next = page.Items, page.Cursor
 		command = "archivist object list " + optionsFor(f)
-		if f.Title != "" {
-			command += " --title " + quoted(f.Title)
-		}
-		if f.Date != "" {
-			command += " --date " + quoted(f.Date)
-		}
 	}
 	o.listed = v.pager(f, nil, next)
 	return view{Title: "Objects", Body: o, Command: command}, nil
+}
+
+// searchCommand is the command that finds the same; what has no condition is a list.
+func searchCommand(text string, f v1.Filter) string {
+	sorted := optionsFor(v1.Filter{Sort: f.Sort, Order: f.Order})
+	if text == "" {
+		return "archivist object list " + sorted
+	}
+	return "archivist object search " + quoted(text) + " " + sorted
+}
+
+// counted adds what narrows a search: the collections, the years and the formats of what was found.
+func (o *objects) counted(v *visit, f v1.Filter, found v1.Found) {
+	if f.Collection == "" {
+		o.Facets = facets(v, "collection", found.Collections, func(n v1.CollectionCount) facet {
+			return facet{Value: n.Name, Count: n.Objects}
+		})
+	}
+	if len(found.Years) > 1 {
+		o.Years = facets(v, "date", found.Years, func(n v1.YearCount) facet {
+			return facet{Value: n.Year, Count: n.Objects}
+		})
+	}
+	o.Formats = facets(v, "format", found.Formats, func(n v1.FormatCount) facet {
+		return facet{Value: n.Format, Count: n.Objects}
+	})
 }
 
 // aYear is what a facet of years has.
@@ -87,7 +100,7 @@ func (o *objects) query(f v1.Filter) string {
 		date += ".." + date
 	}
 	for _, p := range [][2]string{{"collection", f.Collection}, {"id", f.LocalID}, {"title",
-		f.Title}, {"date", date}} {
+		f.Title}, {"date", date}, {"format", f.Format}} {
 		if p[1] != "" {
 			parts = append(parts, p[0]+":"+phrase(p[1]))
 		}

@@ -121,14 +121,20 @@ func TestZip(t *testing.T) {
 	if resp, page := still.get(zip); resp.StatusCode != 404 || !strings.Contains(page, "no zip file") {
 		t.Errorf("before it was made: %d\n%s", resp.StatusCode, page)
 	}
-	_, page := b.get(objectOf(job))
+	_, page := b.get(objectOf(job) + "?zip=made")
+	if strings.Contains(page, "zip?version=1") {
+		t.Errorf("it is offered before it was made:\n%s", page)
+	}
+	if !strings.Contains(page, ">Where it is stored<") || !strings.Contains(page, "/v1/</code>") {
+		t.Errorf("it is not said where it is stored:\n%s", page)
+	}
 	form := formAt(t, page, "zip", "version=1")
 	_, page = b.post("zip", form)
 	if !strings.Contains(page, objectOf(job)+"/zip?version=1") {
 		t.Fatalf("it is not offered:\n%s", page)
 	}
-	if formAt(t, page, "zip", "version=1") == nil { // a link that stays, when the zip file has expired
-		t.Errorf("it cannot be made again:\n%s", page)
+	if formAt(t, page, "zip", "version=1") != nil {
+		t.Errorf("it is there, and can be made again:\n%s", page)
 	}
 	resp, _ := still.get(zip)
 	to, err := url.Parse(resp.Header.Get("Location"))
@@ -235,6 +241,14 @@ func TestCorrect(t *testing.T) {
 		!slices.Equal(o.LocalIDs, []string{"map-2", "map-3"}) {
 		t.Errorf("%+v %v", d, o.LocalIDs)
 	}
+	resp, _ = b.post("correct", sure) // once more: it has made that version
+	if !strings.HasPrefix(resp.Request.URL.String(), home+"batches/") {
+		t.Errorf("sent twice, it leads to %s: %d", resp.Request.URL, resp.StatusCode)
+	}
+	sure.Set("reason", "Another reason")
+	if resp, page := b.post("correct", sure); resp.StatusCode != 409 {
+		t.Errorf("another correction with the same content: %d\n%s", resp.StatusCode, page)
+	}
 	page = send(409, "at version 2 now")
 	if !strings.Contains(page, `value="A slip of the pen"`) {
 		t.Errorf("what was written is lost:\n%s", page)
@@ -269,9 +283,52 @@ func TestFindObjects(t *testing.T) {
 	if !strings.Contains(page, objectOf(one)) || !strings.Contains(page, "1 found") {
 		t.Errorf("narrowed:\n%s", page)
 	}
+	w.formats(b, one)
 	if resp, page := b.get("objects?q=" + url.QueryEscape(`"open`)); resp.StatusCode != 422 ||
 		!strings.Contains(page, "character") {
 		t.Errorf("%d\n%s", resp.StatusCode, page)
+	}
+}
+
+// formats: what is found is counted by format and narrowed to one, lists are sorted in either
+// direction, and the page of a collection counts formats, too. one is the object of the
+// collection sample.
+func (w *world) formats(b *browser, one v1.Job) {
+	w.Helper()
+	_, page := b.get("objects?q=harbour")
+	if !strings.Contains(page, "?format=text%2Fplain&amp;q=harbour") {
+		w.Errorf("there is no facet of formats\n%s", page)
+	}
+	_, page = b.get("objects?format=text/plain&collection=sample")
+	if !strings.Contains(page, objectOf(one)) || !strings.Contains(page, "1 found") ||
+		!strings.Contains(page,
+			"archivist object search &#39;collection:sample format:text/plain&#39;") {
+		w.Errorf("narrowed to a format:\n%s", page)
+	}
+	_, page = b.get("objects?format=image/tiff")
+	if !strings.Contains(page, "Nothing matches") {
+		w.Errorf("a format of none:\n%s", page)
+	}
+	_, page = b.get("collections/sample")
+	if !strings.Contains(page, `objects?collection=sample&amp;format=text%2fplain`) ||
+		!strings.Contains(page, "How many of 1 objects") {
+		w.Errorf("the page of the collection has no formats:\n%s", page)
+	}
+
+	for address, first := range map[string]string{"objects?sort=date": "1851",
+		"objects?sort=date&order=descending": "1904"} {
+		calls := w.TableCalls("api")
+		_, page := b.get(address)
+		older, newer := strings.Index(page, ">"+one.Identifiers.Primary+"<"),
+			strings.LastIndex(page, `<a class="id"`)
+		if n := calls(); n > 10 || !strings.Contains(page, "2 found") ||
+			(older < newer) != (first == "1851") {
+			w.Errorf("%s in %d calls, %d and %d:\n%s", address, n, older, newer, page)
+		}
+	}
+	if resp, page := b.get("objects?sort=size"); resp.StatusCode != 422 || !strings.Contains(page,
+		"relevance") {
+		w.Errorf("%d\n%s", resp.StatusCode, page)
 	}
 }
 

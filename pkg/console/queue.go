@@ -1,6 +1,8 @@
 package console
 
 import (
+	"time"
+
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/terminal"
 )
@@ -12,6 +14,10 @@ type queue struct {
 	Pauses  []pause
 	Offers  []offer
 	Percent int64 // of slots in use
+	Others  int   // that run, beside those that are shown
+	// Silent: the scheduler has not swept for long, or never. Else when it swept is not shown: it
+	// does so each minute, and the page would change though nothing happens.
+	Silent bool
 }
 
 // gate is a place where jobs wait, with the first of them.
@@ -26,6 +32,12 @@ type pause struct {
 	Hold *v1.Hold // nil: it runs
 }
 
+// mostShown is how many of the jobs that run the API names.
+const mostShown = 100
+
+// silent is from when on a scheduler that has not swept is silent, as in the status.
+const silent = 5 * time.Minute
+
 // showQueue shows what runs, what waits and why, and what is paused.
 func (c *Console) showQueue(v *visit) (view, error) {
 	all, err := v.api.Queue(v.Context())
@@ -33,6 +45,14 @@ func (c *Console) showQueue(v *visit) (view, error) {
 		return view{}, err
 	}
 	q := queue{Queue: all, Percent: percent(int64(all.Running), int64(all.MaxInFlight))}
+	q.Others = max(0, all.Running-len(all.Now))
+	if len(all.Now) < mostShown { // what is read at several moments can differ by some
+		q.Others = 0
+	}
+	q.Silent = all.LastSweep == "" || v.now.Sub(parse(all.LastSweep)) > silent
+	if !q.Silent {
+		q.LastSweep = ""
+	}
 	for _, g := range waitingOf(all) {
 		one := gate{gateCount: g}
 		for i := range all.Heads {

@@ -36,6 +36,6 @@ func (c *Console) showRebuilds(v *visit) (view, error) {
 	moving := slices.ContainsFunc(runs, func(r v1.ReindexRun) bool {
 		return r.State == v1.ReindexRunning
 	})
-	return view{Title: "Restore and reindex", Body: p, Moving: moving,
+	return view{Title: "Reindexes", Body: p, Moving: moving,
 		Command: "archivist object reindex --all", Said: terminal.Count(len(runs), "reindex") + "."}, err
 }

@@ -28,6 +28,8 @@ type project struct {
 	Leases      []leaseRow
 	MoreLeases  string // the address of more of them
 	Differences []differenceRow
+	Reviews     []v1.ResearchUnreviewed
+	MoreReviews string // the address of more of them
 	Deeds       []deedOffer
 	Events      []v1.Event
 	Older       string
@@ -79,6 +81,14 @@ func (c *Console) showProject(v *visit) (view, error) {
 		return view{}, err
 	}
 	p.differ(v, name)
+	if one.Review {
+		reviews, err := pageOf[v1.ResearchUnreviewed](v, parts("research", name, "reviews"),
+			v.field("reviews"))
+		if err != nil {
+			return view{}, err
+		}
+		p.Reviews, p.MoreReviews = reviews.Items, v.more("reviews", reviews.Cursor)
+	}
 	log, err := pageOf[v1.Event](v, parts("research", name, "events"), v.field("events"))
 	p.Events, p.Older = log.Items, v.more("events", log.Cursor)
 	n := p.Status.Coverage
@@ -222,11 +232,25 @@ func cellOf(r v1.ResearchResult) cell {
 	case r.Problem != nil:
 		return cell{"problem", "!", r.Problem.Kind + ": " + r.Problem.Reason}
 	case len(r.Hits) > 0:
-		return cell{"hit", strconv.Itoa(len(r.Hits)), "found " + strconv.Itoa(len(r.Hits)) +
-			" times"}
+		says := "found " + strconv.Itoa(len(r.Hits)) + " times"
+		for _, mark := range []string{accepted, rejected, unreviewed} {
+			n := len(slices.DeleteFunc(slices.Clone(r.Reviews),
+				func(is string) bool { return is != mark }))
+			if n > 0 {
+				says += ", " + strconv.Itoa(n) + " " + mark
+			}
+		}
+		return cell{"hit", strconv.Itoa(len(r.Hits)), says}
 	}
 	return cell{"no", "·", "does not occur"}
 }
+
+// What a person has said of a place, as results have it.
+const (
+	accepted   = "accepted"
+	rejected   = "rejected"
+	unreviewed = "waits"
+)
 
 // recording is the page of an episode or a clip.
 type recording struct {
@@ -238,7 +262,11 @@ type recording struct {
 	More    string // the address of more results
 	Play    string // what the player plays; "" = it cannot
 	At      string // where it begins, for people
-	Length  int64  // of what is known of the recording, in nanoseconds: the end of the last hit
+	Length  int64  // of the recording, in nanoseconds; if that is not known, the end of the last hit
+	Wave    string // a path: a line for each part of the waveform; "" = it is not known
+	Minutes []string
+	Reviews bool // the project asks a person about each place
+	Waiting int  // of the places that are shown: they wait for a person
 	Deeds   []deedOffer
 	Events  []v1.Event
 	Older   string
@@ -250,6 +278,8 @@ type hit struct {
 	Clip, Episode, Lease string
 	Listen               string // the address of the page with a player that starts there; "" = it cannot
 	X, Width             string // of the mark, in thousandths of the length
+	Review               string // what a person has said of it; "" = nobody is asked
+	Accept, Reject       string // the addresses of forms; "" = it cannot, or is so already
 }
 
 // showRecording shows an episode or a clip with the places that were found, and a player that starts at one.
@@ -270,7 +300,7 @@ func (c *Console) showRecording(v *visit, of string) (view, error) {
 	if err := r.player(v); err != nil {
 		return view{}, err
 	}
-	r.hits()
+	r.hits(v)
 	log, err := pageOf[v1.Event](v, parts("research", name, of, key, "events"), v.field("events"))
 	r.Events, r.Older = log.Items, v.more("events", log.Cursor)
 	what := strings.TrimSuffix(of, "s")
@@ -312,17 +342,21 @@ func (r *recording) player(v *visit) error {
 }
 
 // hits collects the places that results have, and where they are marked.
-func (r *recording) hits() {
+func (r *recording) hits(v *visit) {
 	for _, x := range r.Results {
-		for _, h := range x.Hits {
+		for n, h := range x.Hits {
 			one := hit{ResearchHit: h, Clip: x.Clip, Episode: x.Episode, Lease: x.Lease}
 			if r.Play != "" && r.Of == v1.Episodes {
 				one.Listen = "?" + query("at", strconv.FormatInt(h.Offset, 10)) + "#player"
+			}
+			if n < len(x.Reviews) {
+				r.review(v, &one, x, n)
 			}
 			r.Length = max(r.Length, h.Offset+h.Length)
 			r.Hits = append(r.Hits, one)
 		}
 	}
+	r.draw()
 	if r.Of == v1.Episodes {
 		slices.SortStableFunc(r.Hits, func(a, b hit) int { return cmp.Compare(a.Offset, b.Offset) })
 	}
@@ -330,6 +364,51 @@ func (r *recording) hits() {
 		h := &r.Hits[i]
 		h.X = strconv.FormatInt(h.Offset*1000/max(r.Length, 1), 10)
 		h.Width = strconv.FormatInt(max(h.Length*1000/max(r.Length, 1), 2), 10)
+	}
+}
+
+// waveHeight is the height of a waveform, in units of its own; its width is 1,000.
+const waveHeight = 100
+
+// draw makes the lines of the waveform, and the times below it. The loudest part has the whole
+// height, so that a quiet recording is seen, too.
+func (r *recording) draw() {
+	if r.Waveform == nil {
+		return
+	}
+	r.Length = max(r.Length, r.Waveform.Length)
+	peaks := r.Waveform.Peaks
+	most := max(int(slices.Max(peaks)), 1)
+	each := 1000 * float64(r.Waveform.Length) / float64(r.Length) / float64(len(peaks))
+	var path strings.Builder
+	for i, p := range peaks {
+		h := max(int(p)*waveHeight/most, 2)
+		fmt.Fprintf(&path, "M%d %dv%d", int(float64(i)*each), (waveHeight-h)/2, h)
+	}
+	r.Wave = path.String()
+	for n := range 5 {
+		at := clock(r.Length / 4 * int64(n) / 1e9 * 1e9)
+		r.Minutes = append(r.Minutes, strings.TrimSuffix(at, ".0"))
+	}
+}
+
+// review adds what a person has said of a place, and what can be said of it now. n is its number in
+// the result, from 0.
+func (r *recording) review(v *visit, h *hit, x v1.ResearchResult, n int) {
+	h.Review, r.Reviews = x.Reviews[n], true
+	values := []string{"episode", x.Episode, "clip", x.Clip, "lease", x.Lease, "hit",
+		strconv.Itoa(n + 1)}
+	if h.Review == unreviewed {
+		r.Waiting++
+	} else {
+		values = append(values, "change", "true")
+	}
+	ids := []string{r.Project, x.Episode}
+	if h.Review != accepted {
+		h.Accept = v.deedAt("episode", "accept", ids, values...)
+	}
+	if h.Review != rejected {
+		h.Reject = v.deedAt("episode", "reject", ids, values...)
 	}
 }
 
@@ -364,7 +443,7 @@ func (v *visit) places(project, episode, format string, most int) error {
 		command += " --episode " + quoted(episode)
 	}
 	var all []v1.ResearchOffset
-	err := v.api.ResearchOffsets(v.Context(), project, episode, func(o v1.ResearchOffset) error {
+	_, err := v.api.ResearchOffsets(v.Context(), project, episode, func(o v1.ResearchOffset) error {
 		all = append(all, o)
 		if len(all) > most {
 			return fault.New(fault.Invalid, "there are more than %d places; export them by %s", most, command)

@@ -1,7 +1,9 @@
 package console_test
 
 import (
+	"html"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,11 +15,14 @@ import (
 func jingles(s *inprocess.Settings) { s.Projects = []string{"jingles"} }
 
 // found makes a project in which a clip was found in an episode, at 75 s, and returns their keys.
-func (w *world) found() (episode, clip string) {
+func (w *world) found() (episode, clip string) { return w.foundIn(v1.ResearchDefinition{}) }
+
+// foundIn is found in a project that is like another one.
+func (w *world) foundIn(like v1.ResearchDefinition) (episode, clip string) {
 	w.Helper()
 	_, err := w.api.ApplyResearch(w.Context(), v1.ResearchDefinition{Name: "jingles",
-		Description: evil,
-		Analysis:    v1.ResearchAnalysis{Name: "correlation", Version: "1"}}, evil)
+		Description: evil, Review: like.Review,
+		Analysis: v1.ResearchAnalysis{Name: "correlation", Version: "1"}}, evil)
 	w.must(err)
 	keys := map[string]string{}
 	for _, kind := range []string{v1.Episodes, v1.Clips} {
@@ -44,7 +49,7 @@ func (w *world) found() (episode, clip string) {
 		Lease:      work.Lease.ID,
 		Researcher: "bench", Analysis: "correlation@1", Episode: work.Episode.Key,
 		Clip:     work.Clips[0].Key,
-		Sequence: 1, Final: true, Count: 1,
+		Sequence: 1, Final: true, Count: 1, Waveform: w.sound,
 		Hits: []v1.ResearchHit{{Offset: 75_500_000_000, Length: 2_000_000_000, Score: 0.9}}}))
 	w.until("the pair is researched", func() bool {
 		is, err := w.api.ResearchStatus(w.Context(), "jingles")
@@ -105,6 +110,104 @@ func TestResearchPages(t *testing.T) {
 		"research/jingles/matrix": 12, at: 10})
 }
 
+// TestWaveformPage: a recording of which a researcher has said how it sounds is drawn, to its end,
+// with the place that was found as a link; without that, the page has a line of the time.
+func TestWaveformPage(t *testing.T) {
+	for _, sound := range []*v1.ResearchWaveform{nil, {Length: 151e9, Peaks: []byte{0, 64, 128,
+		32}}} {
+		w := beginWith(t, true, jingles)
+		w.sound = sound
+		episode, _ := w.found()
+		_, page := w.browser().get("research/jingles/episodes/" + episode)
+		drawn := strings.Contains(page, `d="M0 49v2M250 25v50M500 0v100M750 37v25"`) &&
+			strings.Contains(page, `<span>2:31</span>`) && strings.Contains(page, `<span>1:15</span>`) &&
+			strings.Contains(page, `<a href="?at=75500000000#player" tabindex="-1" aria-label="Listen at 1:15.5`) &&
+			strings.Contains(page, `x="500" width="13" height="100"`)
+		if drawn != (sound != nil) || strings.Contains(page, `viewBox="0 0 1000 24"`) == drawn {
+			t.Errorf("with %+v:\n%s", sound, page)
+		}
+	}
+}
+
+// TestReviewPages: in a project with a review, a place waits for a person. It is accepted and
+// rejected by forms of the page of its recording; files have it only while it is accepted.
+func TestReviewPages(t *testing.T) {
+	w := beginWith(t, true, jingles)
+	episode, _ := w.foundIn(v1.ResearchDefinition{Review: true})
+	b := w.browser()
+	at := "research/jingles/episodes/" + episode
+	b.plain("research/jingles")
+	_, page := b.get("research/jingles")
+	if !strings.Contains(page, at+`#hits"`) || !strings.Contains(page, "1 of 1 places wait") {
+		t.Errorf("the project:\n%s", page)
+	}
+	for _, c := range []struct {
+		deed, says, offers, change string
+		labels                     int
+	}{{"accept", "accepted", "reject", "", 1}, {"reject", "rejected", "accept", "yes", 0}} {
+		_, page = b.get(at)
+		link := regexp.MustCompile(`deed\?[^"]*deed=` + c.deed + `[^"]*`).FindString(page)
+		_, form := b.get(html.UnescapeString(link))
+		if strings.Contains(form, `value="yes" checked`) != (c.deed == "reject") {
+			t.Errorf("to %s, of a place that waits or is decided:\n%s", c.deed, form)
+		}
+		to, page := b.doDeed(form, c.deed, "change", c.change)
+		if to != at+"?did=episode."+c.deed || !strings.Contains(page, `<td class="text">`+c.says) ||
+			strings.Contains(page, "deed="+c.deed) || !strings.Contains(page, "deed="+c.offers) {
+			t.Errorf("%s leads to %s:\n%s", c.deed, to, page)
+		}
+		if _, text := b.get(at + "/labels?format=audacity"); strings.Count(text, "\n") != c.labels {
+			t.Errorf("labels, %s: %q", c.says, text)
+		}
+	}
+	_, page = b.get("research/jingles/matrix")
+	if !strings.Contains(page, "found 1 times, 1 rejected") {
+		t.Errorf("the matrix:\n%s", page)
+	}
+	w.light(map[string]int{"research/jingles": 32, at: 12})
+}
+
+// TestDifferingPage: a pair of which two researchers have found something else is counted and
+// listed on the page of its project.
+func TestDifferingPage(t *testing.T) {
+	w := beginWith(t, true, jingles)
+	_, err := w.api.ApplyResearch(w.Context(), v1.ResearchDefinition{Name: "jingles", Quorum: 2,
+		Analysis: v1.ResearchAnalysis{Name: "correlation", Version: "1"}}, evil)
+	w.must(err)
+	for _, kind := range []string{v1.Episodes, v1.Clips} {
+		_, err := w.api.Curate(w.Context(), "jingles", kind, []v1.ResearchRecord{{Source: "radio",
+			ID: "one", URL: "http://" + sourceHost + "/one.wav", Curated: "1999-12-31T10:00:00Z"}})
+		w.must(err)
+	}
+	for n, name := range []string{"first", "second"} {
+		_, err = w.api.Hello(w.Context(), "jingles", v1.ResearchHello{Researcher: name, Capacity: 1})
+		w.must(err)
+		w.until("a work item is there", func() bool {
+			work, err := w.api.NextWork(w.Context(), "jingles", v1.ResearchNext{Researcher: name,
+				Token: name})
+			w.must(err)
+			if work == nil {
+				return false
+			}
+			w.must(w.api.ReportWork(w.Context(), "jingles", v1.ResearchReport{Project: "jingles",
+				Lease: work.Lease.ID, Researcher: name, Analysis: "correlation@1",
+				Episode: work.Episode.Key, Clip: work.Clips[0].Key, Sequence: 1, Final: true, Count: 1,
+				Hits: []v1.ResearchHit{{Offset: int64(n) * 9e9, Length: 2e9, Score: 0.9}}}))
+			return true
+		})
+	}
+	w.until("the results differ", func() bool {
+		is, err := w.api.ResearchStatus(w.Context(), "jingles")
+		w.must(err)
+		return len(is.Differences) == 1
+	})
+	_, page := w.browser().get("research/jingles")
+	if !strings.Contains(page, "<dt>Differ</dt><dd>1 <small>pairs need a decision") ||
+		!strings.Contains(page, "Results that differ") {
+		t.Errorf("the project:\n%s", page)
+	}
+}
+
 // TestResearchRoles: each role sees the research that the API gives it, and is offered what it may do.
 func TestResearchRoles(t *testing.T) {
 	w := beginWith(t, false, jingles)
@@ -125,9 +228,12 @@ func TestResearchRoles(t *testing.T) {
 		{"research/jingles/offsets", usual, none},
 		{"research/none/offsets", [5]int{404, 404, 404, 403, 403}, none},
 		{"research/jingles/clips/none", [5]int{404, 404, 404, 403, 403}, none},
+		{"search?q=https%3A%2F%2Fexample.org%2Fmap", [5]int{200, 200, 200, 200, 200}, none},
+		{"search?q=abcdefghijklmnopqrstuvwx", [5]int{200, 200, 200, 200, 200}, none},
 	})
 	w.denied("project", "pause", []string{"jingles"}, []string{"vera", "dora", "nora"})
 	w.denied("episode", "retry", []string{"jingles", episode}, []string{"vera", "dora", "nora"})
+	w.denied("episode", "accept", []string{"jingles", episode}, []string{"vera", "dora", "nora"})
 }
 
 // TestDoctorPages: the doctor is asked, what it found is shown, and a repair has to be confirmed.

@@ -86,6 +86,7 @@ func (w *world) everything() (all []onePage) {
 		onePage{"deed", "of an operator", "deed?kind=consumer&deed=redrive-one&id=outside&event=x"},
 		onePage{"deed", "of an administrator", "deed?kind=consumer&deed=delete&id=outside"},
 		onePage{jingles, "", "research/jingles"}, onePage{jingles + "/matrix", "", "research/jingles/matrix"},
+		onePage{jingles + "/feeds", "", "research/jingles/feeds"},
 		onePage{jingles + "/episodes/{key}", "", "research/jingles/episodes/" + episode},
 		onePage{jingles + "/clips/{key}", "", "research/jingles/clips/" + clip},
 		onePage{"components/{name}", "", "components/second"},

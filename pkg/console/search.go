@@ -60,6 +60,14 @@ func (c *Console) showSearch(v *visit) (view, error) {
 		}
 	}
 
+	if to, err := v.feedAt(s.Text); err != nil || to != "" {
+		if to != "" {
+			redirect(v, to)
+			err = errAnswered
+		}
+		return is, err
+	}
+
 	all, err := v.api.Search(v.Context(), s.Text, v1.ByRelevance, mostFound)
 	s.Objects, s.Total = all.Items, all.Total
 	if err != nil {

@@ -79,7 +79,8 @@ func TestSubmitURL(t *testing.T) {
 		t.Errorf("submitted: %s, then %s", at, again.Request.URL)
 	}
 	form.Set("collection", "")
-	if resp, page := b.post("submit", form); resp.StatusCode != 422 || !strings.Contains(page, `id="wrong-collection"`) {
+	if resp, page := b.post("submit", form); resp.StatusCode != 422 || !strings.Contains(page, `id="wrong-collection"`) ||
+		!strings.Contains(page, `aria-describedby="wrong-collection"`) {
 		t.Errorf("without a collection: %d\n%s", resp.StatusCode, page)
 	}
 }
@@ -129,7 +130,7 @@ func TestSubmitFiles(t *testing.T) {
 	policy := resp.Header.Get("Content-Security-Policy")
 	form := formOf(t, page, "kind", "files", "collection", "sample", "step", "do")
 	token := form.Get("form")
-	if resp, page := b.post("submit", form); resp.StatusCode != 422 || !strings.Contains(page, `id="wrong-upload"`) {
+	if resp, page := b.post("submit", form); resp.StatusCode != 422 || !strings.Contains(page, `aria-describedby="wrong-upload"`) {
 		t.Errorf("without files: %d\n%s", resp.StatusCode, page)
 	}
 

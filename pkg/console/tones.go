@@ -7,9 +7,9 @@ var tones = func() map[string]string {
 	out := map[string]string{}
 	for class, states := range map[string]string{
 		"good": "succeeded committed active live researched ended done confirmed",
-		"bad":  "failed invalid stopped differs deleted",
+		"bad":  "failed invalid stopped differs deleted failing gone",
 		"warn": "paused cancelled Cancelled superseded skipped set-aside deferred blocked manual parked interrupted",
-		"rest": "awaiting ready retry-wait before later closed withdrawn waits open",
+		"rest": "awaiting ready retry-wait before later closed withdrawn waits open looking",
 	} {
 		for state := range strings.FieldsSeq(states) {
 			out[state] = class

@@ -39,7 +39,8 @@ type world struct {
 	api   *v1.Client        // of an administrator
 	users map[string]*browser
 
-	followed map[string]bool // the links that were followed: a user, a blank and a path
+	followed map[string]bool      // the links that were followed: a user, a blank and a path
+	sound    *v1.ResearchWaveform // of the recordings that are researched; nil: it is not known
 }
 
 // begin starts a system. open: nobody signs in.

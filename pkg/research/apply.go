@@ -148,6 +148,11 @@ func (r *projectRow) analyse(tx *table.Tx, p Project) error {
 			return fault.New(fault.Invalid, "quorum: that of %s cannot be changed, because its results would not "+
 				"count alike; give the analysis another version", name)
 		}
+		if r.def.Review != p.Review {
+			return fault.New(fault.Invalid,
+				"review: that of %s cannot be changed, because nobody would have "+
+					"reviewed its earlier results; give the analysis another version", name)
+		}
 		return nil
 	case slices.Contains(r.Past, name): // the place of a name in Past is its generation (change.insert)
 		return fault.New(fault.Invalid,

@@ -93,8 +93,8 @@ func (p *pass) sample(ctx context.Context, row *projectRow, kept *sampleRow) err
 		return nil
 	}
 
-	pairs, _, err := p.sums(ctx, row)
-	if err != nil || !kept.add(row.Generation, p.now(), pairs) {
+	sum, err := p.sums(ctx, row)
+	if err != nil || !kept.add(row.Generation, p.now(), sum.Pairs) {
 		return err
 	}
 

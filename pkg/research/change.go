@@ -30,6 +30,8 @@ type change struct {
 	lease   *leaseRow
 	rows    rowSet // all that were read, also the one of another kind
 	stored  int64  // the generation of the result that is stored; 0: none is
+	reviews int64  // places that wait for a person now, and did not before
+	noted   bool   // the transaction has a row of its own, whatever else changes
 
 	was     struct{ episode, clip, lease string }   // as they were read (rowText)
 	had     struct{ episode, clip, lease []string } // their places in the line then
@@ -171,7 +173,7 @@ func (c *change) put(row table.Row, rev int64) {
 // save commits what has changed. The clip is first: it may write the row of the project, which the
 // episode then does not require.
 func (c *change) save() error {
-	changed := false
+	changed := c.noted
 	for _, part := range []func() (bool, error){c.saveClip, c.saveEpisode, c.saveLease} {
 		did, err := part()
 		if err != nil {
@@ -277,8 +279,12 @@ func (c *change) saveEpisode() (bool, error) {
 	}
 
 	err = e.pack()
-	if err != nil || rowText(e) == c.was.episode {
+	if err != nil {
 		return false, err
+	}
+	if rowText(e) == c.was.episode {
+		c.addGeneration(e, 0) // what is counted of the episode can change, and its row stay
+		return false, nil
 	}
 
 	c.moveLine(e.Name, c.had.episode, e.places())
@@ -335,6 +341,9 @@ func (c *change) addGeneration(e *episodeRow, pairs int64) {
 	add := map[string]int64{}
 	if pairs != 0 {
 		add["pairs_n"] = pairs
+	}
+	if c.reviews != 0 {
+		add["reviews_n"] = c.reviews
 	}
 
 	switch c.stored {

@@ -26,6 +26,7 @@ type generationRow struct {
 	table.Head
 	Pairs   int64 `dynamo:"pairs_n"`   // researched, of episodes and clips that are live
 	Results int64 `dynamo:"results_n"` // stored, problems too
+	Reviews int64 `dynamo:"reviews_n"` // places that wait for a person
 }
 
 // countsPK is the partition of the counts of a project.
@@ -56,12 +57,13 @@ const (
 	nAway
 	nPairs   // of the present generation
 	nResults // of all generations
+	nReviews // places that wait for a person, of the present generation
 	nCounts
 )
 
 // countNames are the names of the numbers in findings of the doctor.
 var countNames = [nCounts]string{"ready episodes", "closed episodes", "episodes away from the line",
-	"researched pairs", "results"}
+	"researched pairs", "results", "places to review"}
 
 // Recount is what the rows of a project add up to, as far as they were read. Its fields are kept
 // between the pages of a run of the doctor, as JSON.

@@ -21,11 +21,14 @@ func (s *Store) Curate(ctx context.Context, r Curated, by By) (key string, err e
 	changed := false
 	err = s.change(ctx, wantMedia(r.Kind, r.Project, key), by, func(c *change) error {
 		m, known := c.mediaOf(r.Kind)
-		before := rowText(*m)
+		before, recording := rowText(*m), recordingOf(m)
 		m.merge(r)
 		changed = rowText(*m) != before
 		if !changed {
 			return nil
+		}
+		if r.Kind == Episode && known && recordingOf(m) != recording {
+			c.episode.Moved = c.now
 		}
 
 		if r.Kind == Clip && !known && c.project.Numbers >= MaxClips {

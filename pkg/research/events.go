@@ -71,6 +71,15 @@ type Differing struct {
 	Researchers []string `json:"researchers"` // names, in order
 }
 
+// Reviewed is the detail of episode.reviewed.
+type Reviewed struct {
+	Clip     string `json:"clip"`
+	Lease    string `json:"lease"`    // whose result it is
+	Hits     []int  `json:"hits"`     // places of it, numbered from 1
+	Accepted bool   `json:"accepted"` // else they are rejected
+	Reason   string `json:"reason"`
+}
+
 // Decided is the detail of episode.decided.
 type Decided struct {
 	Clip       string `json:"clip"`

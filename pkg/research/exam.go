@@ -20,6 +20,7 @@ const (
 	ruleNumbers = "research-numbers" // researched are only numbers that clips have
 	ruleResult  = "research-result"  // a result is of an episode that exists
 	ruleDiffers = "research-differs" // pairs whose results differ are listed for a person
+	ruleReviews = "research-reviews" // places that wait for a person are listed
 	ruleCounts  = "research-counts"  // the counts are what the rows add up to
 )
 
@@ -62,6 +63,7 @@ func Rules(pg *check.Page) check.Rules {
 			{PK: "RESEARCHWALK", SK: "WALK", Rule: rule((*exam).exists)},
 			{PK: "RESEARCHWALK", SK: "SAMPLES", Rule: rule((*exam).exists)},
 			{PK: "RESEARCHOPINIONS", SK: "by#", Rule: rule((*exam).said)},
+			{PK: "RESEARCHOPINIONS", SK: "waveform", Rule: rule((*exam).said)},
 			{PK: "RESEARCHOPINIONS", SK: ofPair, Rule: rule((*exam).differs)},
 			{PK: "RESEARCHFEEDS"},
 			{PK: "RESEARCHERS", Expires: true},

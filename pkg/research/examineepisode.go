@@ -196,7 +196,7 @@ func (x *exam) differing(e *episodeRow) error {
 		if _, err := x.absent(k, &row); err != nil {
 			return err
 		}
-		if row.lists(p.Generation) {
+		if row.lists(p) {
 			continue
 		}
 
@@ -220,7 +220,7 @@ func ignoreStale(err error) error {
 func (x *exam) differs(id string) error {
 	var row pairRow
 	err := x.Decode(&row)
-	if err != nil || row.ListPK == "" {
+	if err != nil {
 		return err
 	}
 
@@ -228,6 +228,9 @@ func (x *exam) differs(id string) error {
 	p, err := x.project(project)
 	if err != nil || p == nil {
 		return err
+	}
+	if row.ListPK != differsPK(project) {
+		return x.reviews(p, &row)
 	}
 
 	e, err := x.episodeRow(x.ctx, project, row.Episode)

@@ -117,7 +117,7 @@ func (s *Store) why(ctx context.Context, row *projectRow, e *episodeRow, c *clip
 	x.Waits = explain.Nothing
 	if e.researched.Contains(c.Clip) {
 		x.Why = "it is researched" + firstResult(x.Results)
-		return nil
+		return s.whyUnreviewed(ctx, row, e, c, x)
 	}
 
 	switch {
@@ -149,6 +149,42 @@ func (s *Store) why(ctx context.Context, row *projectRow, e *episodeRow, c *clip
 
 	x.Due = true
 	return s.whyWaiting(ctx, row, e, c, cat, x)
+}
+
+// whyUnreviewed says whether places of a pair that is researched wait for a person.
+func (s *Store) whyUnreviewed(ctx context.Context, row *projectRow, e *episodeRow, c *clipRow,
+	x *Standing) error {
+	k := pairKey(row.Name, e.Name, c.Name)
+	all, err := s.read(ctx, k)
+	if err != nil {
+		return err
+	}
+
+	var p pairRow
+	err = all.decode(k, &p)
+	if err != nil || !row.def.Review || p.Generation != row.Generation || p.Marks == "" {
+		return err
+	}
+
+	review := fmt.Sprintf("archivist research review %s %s %s --lease %s", row.Name, e.Name,
+		c.Name, p.Lease)
+	if n := p.waiting(); n > 0 {
+		x.Waits, x.Since = explain.Person, p.Since
+		x.Why += fmt.Sprintf("; %d of its %d places wait to be accepted or rejected", n,
+			len(p.Marks))
+		x.Do = []explain.Step{{What: "Accept them", Command: review + " --accept --reason TEXT"},
+			{What: "Reject them", Command: review + " --reject --reason TEXT"}}
+		return nil
+	}
+	x.Why += fmt.Sprintf("; %d of its %d places are accepted, %s", strings.Count(p.Marks,
+		string(accepted)),
+		len(p.Marks), lastReview(&p))
+	return nil
+}
+
+// lastReview says by whom the newest decision about places of a pair is.
+func lastReview(p *pairRow) string {
+	return fmt.Sprintf("last decided by %s at %s", p.Reviewer, timeText(p.Reviewed))
 }
 
 // firstResult says by whom a pair was researched; "" if its results are not among those that were

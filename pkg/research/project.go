@@ -20,6 +20,7 @@ type Project struct {
 	Analysis    Analysis `json:"analysis"`
 	MaxClips    int      `json:"maxClips,omitempty"` // of one work item; default MaxMaxClips
 	Quorum      int      `json:"quorum,omitempty"`   // researchers that have to agree on a pair; 0 and 1: one is enough
+	Review      bool     `json:"review,omitempty"`   // a person accepts or rejects each place that is found
 	Feeds       []Feed   `json:"feeds,omitempty"`
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/registry"
 	"archivist/pkg/kernel/table"
 )
 
@@ -38,19 +39,30 @@ type pairRow struct {
 	Generation int64  `dynamo:"round_no"`
 	Episode    string `dynamo:"episode_key"`
 	Clip       string `dynamo:"clip_key"`
-	Since      int64  `dynamo:"since_ms"`            // of the difference, in milliseconds since 1970
+	Since      int64  `dynamo:"since_ms"`            // when it began to wait for a person, milliseconds since 1970
 	Lease      string `dynamo:"lease_id,omitempty"`  // whose result counts
+	Sequence   int    `dynamo:"result_no,omitempty"` // of that lease; 0 in rows of earlier versions
 	Decided    bool   `dynamo:"by_person,omitempty"` // by a person
+
+	// In a project with a review: a mark for each place of that result, who has made the newest of
+	// them and when, and by which requests.
+	Marks    string            `dynamo:"hit_marks,omitempty"`
+	Reviewer string            `dynamo:"reviewer,omitempty"`
+	Reviewed int64             `dynamo:"reviewed_ms,omitempty"`
+	Requests registry.Requests `dynamo:"requests,omitempty"`
 }
 
 // list puts a pair into the list of those that a person has to decide on.
 func (r *pairRow) list(e *episodeRow, clip string, generation, now int64) {
 	r.ListPK, r.ListSK = differsPK(e.Project), e.Name+"/"+clip
 	r.Generation, r.Episode, r.Clip, r.Lease, r.Decided, r.Since = generation, e.Name, clip, "", false, now
+	r.Sequence, r.Marks, r.Reviewer, r.Reviewed = 0, "", "", 0
 }
 
-// lists reports whether the pair is in that list, by the analysis of a generation.
-func (r *pairRow) lists(generation int64) bool { return r.ListPK != "" && r.Generation == generation }
+// lists reports whether the pair is in that list of a project, by its present analysis.
+func (r *pairRow) lists(p *projectRow) bool {
+	return r.ListPK == differsPK(p.Name) && r.Generation == p.Generation
+}
 
 // opinionsPK is the partition of what researchers have said of an episode.
 func opinionsPK(project, episode string) string { return "RESEARCHOPINIONS#" + project + "/" + episode }
@@ -155,7 +167,7 @@ func (c *change) opinion(r *Report) error {
 	quorum := c.project.def.quorum()
 	switch {
 	case agreeing >= quorum:
-		return c.agreed(r.Clip, r.Lease, false)
+		return c.agreed(r, false)
 	case len(said)+1 >= quorum && !e.differs.Contains(n):
 		return c.differ(r, said)
 	case len(said)+1 < quorum:
@@ -189,19 +201,22 @@ func (c *change) pairRow(clip string) (*pairRow, error) {
 	return row, all.decode(k, row)
 }
 
-// agreed makes a pair researched, by the result of a lease: the last of those that agree, or the one that a person has
-// chosen.
-func (c *change) agreed(clip, lease string, person bool) error {
+// agreed makes a pair researched, by the result that counts: the last of those that agree, or the
+// one that a person has chosen. In a project with a review, the places of that result wait for a
+// person.
+func (c *change) agreed(r *Report, person bool) error {
 	e, n := c.episode, c.clip.Clip
 	e.researched.Add(n)
 	e.waiting.Remove(n)
 	e.differs.Remove(n)
-	row, err := c.pairRow(clip)
+	row, err := c.pairRow(r.Clip)
 	if err != nil {
 		return err
 	}
-	row.ListPK, row.ListSK = "", ""
-	row.Generation, row.Episode, row.Clip, row.Lease, row.Decided = c.project.Generation, e.Name, clip, lease, person
+	row.Generation, row.Episode, row.Clip, row.Decided = c.project.Generation, e.Name, r.Clip,
+		person
+	row.Lease, row.Sequence = r.Lease, r.Sequence
+	c.await(row, len(r.Hits))
 	c.tx.InsertOrSave(row)
 	return nil
 }
@@ -286,7 +301,7 @@ func (c *change) decide(d Decision, by By) error {
 			definition.Clip(d.Lease, 60))
 	}
 	detail.Researcher = all[i].Researcher
-	return cmp.Or(c.agreed(c.clip.Name, d.Lease, true), c.episodeEvent("episode.decided", detail))
+	return cmp.Or(c.agreed(&all[i].Report, true), c.episodeEvent("episode.decided", detail))
 }
 
 // unlist takes the pair out of the list of those that a person has to decide on.

@@ -101,8 +101,8 @@ func TestQuorum(t *testing.T) {
 		t.Error(x.Why)
 	}
 	b.idle("three")
-	if all, _, err := b.Offsets(t.Context(), songs, "", ""); err != nil || len(all) != 2 {
-		t.Errorf("exported: %+v, %v", all, err)
+	if out, err := b.Offsets(t.Context(), songs, "", ""); err != nil || len(out.All) != 2 {
+		t.Errorf("exported: %+v, %v", out, err)
 	}
 	st, err := b.Status(t.Context(), songs)
 	b.must(err)
@@ -120,9 +120,9 @@ func TestDifferences(t *testing.T) {
 	right := b.finds("two", at(10, 40)...)
 	offsets := func() (n int) {
 		for _, episode := range []string{"", e} {
-			all, _, err := b.Offsets(t.Context(), songs, episode, "")
+			out, err := b.Offsets(t.Context(), songs, episode, "")
 			b.must(err)
-			n += len(all)
+			n += len(out.All)
 		}
 		return n
 	}

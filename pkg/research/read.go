@@ -196,14 +196,14 @@ func (s *Store) Lease(ctx context.Context, id string) (Lease, error) {
 	return r.Lease, r.found()
 }
 
-// sums are the numbers of researched pairs, and of results, of the present analysis: the sum of its
-// shards.
-func (s *Store) sums(ctx context.Context, row *projectRow) (pairs, results int64, err error) {
+// sums are the numbers of the present analysis: the sum of its shards.
+func (s *Store) sums(ctx context.Context, row *projectRow) (sum generationRow, err error) {
 	var rows []generationRow
 	q := table.Query{PK: countsPK(row.Name), Prefix: fmt.Sprintf("round#%06d#", row.Generation)}
 	_, err = s.Table.Page(ctx, q, &rows)
 	for _, r := range rows {
-		pairs, results = pairs+r.Pairs, results+r.Results
+		sum.Pairs, sum.Results, sum.Reviews = sum.Pairs+r.Pairs, sum.Results+r.Results,
+			sum.Reviews+r.Reviews
 	}
-	return pairs, results, err
+	return sum, err
 }

@@ -65,6 +65,7 @@ type countRow struct {
 	Away    int64 `dynamo:"away_n"`
 	Pairs   int64 `dynamo:"pairs_n"`
 	Results int64 `dynamo:"results_n"`
+	Reviews int64 `dynamo:"reviews_n"`
 }
 
 // counted reads the rows of counts of a project, by their keys, and the sum of their revisions and
@@ -108,6 +109,11 @@ func (s *recounts) add(row table.Raw) {
 		r.Clips++
 	case kind == "RESULTS":
 		r.Parts[shard(key)][nResults]++
+	case kind == "RESEARCHOPINIONS" && strings.HasPrefix(row.SK, ofPair):
+		var p pairRow
+		if row.Decode(&p) == nil && p.Generation == r.Generation {
+			r.Parts[shard(key)][nReviews] += int64(p.waiting())
+		}
 	case kind == "EPISODE" && row.SK == "EPISODE":
 		var e episodeRow
 		if row.Decode(&e) != nil {
@@ -208,7 +214,8 @@ func (c *comparison) compare(n uint32, is [nCounts]int64) {
 	}
 
 	if generation != nil {
-		says[nPairs], says[nResults] = generation.Pairs, generation.Results
+		says[nPairs], says[nResults], says[nReviews] = generation.Pairs, generation.Results,
+			generation.Reviews
 	}
 
 	// A row that is missing is made also if its numbers are 0: changes can count only in rows that
@@ -229,6 +236,7 @@ func (c *comparison) compare(n uint32, is [nCounts]int64) {
 			Head:    headOf(generation, of),
 			Pairs:   is[nPairs],
 			Results: is[nResults],
+			Reviews: is[nReviews],
 		}, generation)
 	})
 }

@@ -35,7 +35,7 @@ func (r *Report) Check() error {
 		invalidIf(!oneLine("researcher", r.Researcher, MaxResearcher),
 			"researcher: found %q; expected a name of at most %d "+
 				"bytes", definition.Clip(r.Researcher, 60), MaxResearcher),
-		r.checkNumbers())
+		r.checkNumbers(), r.checkWaveform())
 
 	switch {
 	case err != nil:
@@ -49,6 +49,23 @@ func (r *Report) Check() error {
 
 // hasResult reports whether the report says something of a clip or of the episode.
 func (r *Report) hasResult() bool { return r.Clip != "" || len(r.Hits) > 0 || r.Problem != nil }
+
+// maxPeaks bounds the parts of a waveform: more than a screen can show.
+const maxPeaks = 1000
+
+// checkWaveform checks how the episode sounds.
+func (r *Report) checkWaveform() error {
+	w := r.Waveform
+	if w == nil {
+		return nil
+	}
+	return cmp.Or(
+		invalidIf(r.Sequence == 0, "waveform: found without a result; send it with one"),
+		invalidIf(w.Length <= 0 || w.Length > maxOffset,
+			"waveform.length: found %d; expected nanoseconds, at most 100 hours", w.Length),
+		invalidIf(len(w.Peaks) == 0 || len(w.Peaks) > maxPeaks,
+			"waveform.peaks: found %d bytes; expected 1 to %d", len(w.Peaks), maxPeaks))
+}
 
 // checkNumbers checks the sequence number, and the number of all results, which only a final report
 // has.

@@ -59,6 +59,10 @@ func (r *resultRow) result() (Result, error) {
 type Result struct {
 	Report
 	At int64
+
+	// Of each hit, whether a person has accepted it (markNames), if the project asks for that and
+	// the result is the one of its pair that counts.
+	Reviews []string
 }
 
 // summary describes a result for its event, which has only the best hit of up to MaxHits.
@@ -106,6 +110,11 @@ func (s *Store) Record(ctx context.Context, r Report) (done Recording, err error
 	if r.Sequence > 0 {
 		w.also = append(w.also, resultKey(&r))
 	}
+	sound := r.Waveform
+	r.Waveform = nil // it is of the episode, and no part of the result
+	if sound != nil {
+		w.also = append(w.also, waveKey(r.Project, r.Episode))
+	}
 
 	var known conductRow
 
@@ -116,7 +125,11 @@ func (s *Store) Record(ctx context.Context, r Report) (done Recording, err error
 			if err != nil {
 				return err
 			}
-			return c.record(&r, &done)
+			err = c.record(&r, &done)
+			if err != nil || done.Known || sound == nil {
+				return err
+			}
+			return c.hear(&r, sound)
 		})
 	if err != nil {
 		return done, err
@@ -202,6 +215,8 @@ func (c *change) mark(r *Report, done *Recording) error {
 		return nil // a result of an earlier analysis is kept, but does not count
 	case r.Problem == nil && c.project.def.quorum() > 1:
 		return c.opinion(r)
+	case r.Problem == nil && c.project.def.Review && !c.episode.researched.Contains(c.clip.Clip):
+		return c.agreed(r, false)
 	case r.Problem == nil:
 		c.episode.researched.Add(c.clip.Clip)
 		return nil

@@ -98,6 +98,7 @@ type episodeRow struct {
 	Place      string        `dynamo:"place_in"`             // sort key in the line; "": away
 	Further    string        `dynamo:"further_in,omitempty"` // likewise, beside a place at "closed"
 	Counted    int64         `dynamo:"counted_n"`            // of researched, with clips that are live
+	Moved      int64         `dynamo:"moved_ms,omitempty"`   // when it got this recording
 
 	media      Media           // of Text
 	researched *roaring.Bitmap // of Researched; the others likewise

@@ -29,6 +29,8 @@ type Known struct {
 	// Of a project with a quorum: pairs with fewer results than that, and those that a person has to decide on.
 	Waiting, Differing int64
 
+	Waveform *Waveform // of an episode, by Get; nil if it is not known
+
 	Full string // why no pair of an episode is assigned, although some are open
 }
 
@@ -264,7 +266,10 @@ func (s *Store) Get(ctx context.Context, kind Kind, project, key string) (Known,
 	if len(all) == 0 {
 		return Known{}, missing(kind, project, key)
 	}
-	return all[0], nil
+	if kind == Episode {
+		all[0].Waveform, err = s.waveform(ctx, project, &all[0])
+	}
+	return all[0], err
 }
 
 // All lists the projects of the deployment that are configured, by name. A deployment has few, so

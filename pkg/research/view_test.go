@@ -236,18 +236,18 @@ func TestOffsets(t *testing.T) {
 	}
 	read := func(episode string) (n int) {
 		for cursor := ""; ; {
-			page, next, err := b.Offsets(t.Context(), songs, episode, cursor)
+			page, err := b.Offsets(t.Context(), songs, episode, cursor)
 			b.must(err)
-			for _, f := range page {
+			for _, f := range page.All {
 				if !clips[f.Clip] || f.Offset != 5 || episode != "" && f.Episode != episode {
 					t.Errorf("%+v", f)
 				}
 			}
-			n += len(page)
-			if next == "" {
+			n += len(page.All)
+			if page.Next == "" {
 				return n
 			}
-			cursor = next
+			cursor = page.Next
 		}
 	}
 	byEpisode, byClip := 0, 0

@@ -39,7 +39,7 @@ func (s *Store) Differences(ctx context.Context, project, cursor string) (all []
 	for _, h := range heads {
 		var d pairRow
 		err := s.Table.Get(ctx, h.Key(), &d)
-		if fault.Is(err, fault.NotFound) || err == nil && (!d.lists(row.Generation)) {
+		if fault.Is(err, fault.NotFound) || err == nil && !d.lists(row) {
 			continue // the index lags, or it is of an earlier analysis
 		}
 		if err != nil {
@@ -53,6 +53,12 @@ func (s *Store) Differences(ctx context.Context, project, cursor string) (all []
 		all = append(all, Difference{d.Episode, d.Clip, d.Since, sorted(said)})
 	}
 	return all, next, nil
+}
+
+// compareKeys orders keys, so that those that are named more than once are beside each other.
+func compareKeys(a, b table.Key) int {
+	return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK,
+		b.SK))
 }
 
 // sorted are results by the names of their researchers.
@@ -73,21 +79,23 @@ func saidText(all []Result) string {
 	return strings.Join(parts, "; ")
 }
 
-// accepted leaves out, in a project with a quorum, what does not count: hits of pairs that are not researched, and
-// those of other results than the one that counts.
-func (s *Store) accepted(ctx context.Context, row *projectRow, cat *catalog, all []Found) ([]Found, error) {
-	if row.def.quorum() == 1 || len(all) == 0 {
-		return all, nil
+// accepted leaves out what does not count: in a project with a quorum or a review, hits of pairs
+// that are not researched, and those of other results than the one that counts; with a review,
+// places that no person has accepted. waiting is how many of these wait.
+func (s *Store) accepted(ctx context.Context, row *projectRow, cat *catalog,
+	all []Found) (left []Found, waiting int,
+	err error) {
+	if row.def.quorum() == 1 && !row.def.Review || len(all) == 0 {
+		return all, 0, nil
 	}
 
 	var at []table.Key
 	for _, f := range all {
 		at = append(at, episodeKey(row.Name, f.Episode), pairKey(row.Name, f.Episode, f.Clip))
 	}
-	slices.SortFunc(at, func(a, b table.Key) int { return cmp.Or(cmp.Compare(a.PK, b.PK), cmp.Compare(a.SK, b.SK)) })
-	rows, err := s.read(ctx, slices.Compact(at)...)
+	rows, err := s.readPairs(ctx, at)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 
 	numbers := map[string]uint32{}
@@ -95,22 +103,32 @@ func (s *Store) accepted(ctx context.Context, row *projectRow, cat *catalog, all
 		numbers[l.key()] = l.number
 	}
 
-	all = slices.DeleteFunc(all, func(f Found) bool {
-		counts, failed := rows.counts(row, f, numbers[f.Clip])
+	left = slices.DeleteFunc(all, func(f Found) bool {
+		mark, failed := rows.counts(row, f, numbers[f.Clip])
 		err = cmp.Or(err, failed)
-		return !counts
+		if mark == waits {
+			waiting++
+		}
+		return mark != accepted
 	})
-	return all, err
+	return left, waiting, err
 }
 
-// counts reports whether a hit is of the result of its pair that counts.
-func (all rowSet) counts(row *projectRow, f Found, clip uint32) (bool, error) {
+// counts is accepted for a hit that counts. Else it waits, or it is rejected: by a person, or
+// because the result that has it is not the one of its pair that counts.
+func (all rowSet) counts(row *projectRow, f Found, clip uint32) (byte, error) {
 	e, err := all.episode(row.Name, f.Episode)
 	if err != nil {
-		return false, err
+		return rejected, err
 	}
 	var p pairRow
 	err = all.decode(pairKey(row.Name, f.Episode, f.Clip), &p)
-	chosen := p.Generation == row.Generation && p.Lease == f.lease
-	return chosen && e.Generation == row.Generation && e.researched.Contains(clip), err
+	chosen := p.chooses(row, f.lease, f.sequence)
+	switch {
+	case err != nil || !chosen || e.Generation != row.Generation || !e.researched.Contains(clip):
+		return rejected, err
+	case !row.def.Review:
+		return accepted, nil
+	}
+	return p.mark(f.number), nil
 }

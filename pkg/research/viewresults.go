@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -13,7 +14,8 @@ import (
 )
 
 // Results lists the results of an episode, all analyses, by analysis and clip, at most 100 to a
-// page. An episode that does not exist has none.
+// page. An episode that does not exist has none. In a project with a review, those that count say
+// which of their places are accepted.
 func (s *Store) Results(ctx context.Context, project, episode,
 	cursor string) (all []Result, next string, err error) {
 	var rows []resultRow
@@ -26,7 +28,7 @@ func (s *Store) Results(ctx context.Context, project, episode,
 		}
 		all = append(all, r)
 	}
-	return all, next, err
+	return all, next, cmp.Or(err, s.reviewed(ctx, project, all))
 }
 
 // ResultsOfClip lists the results of a clip that have hits or a problem, by analysis and episode,
@@ -34,7 +36,8 @@ func (s *Store) Results(ctx context.Context, project, episode,
 // one request for its rows.
 func (s *Store) ResultsOfClip(ctx context.Context, project, clip,
 	cursor string) ([]Result, string, error) {
-	return s.found(ctx, project, clip, "", cursor)
+	all, next, err := s.found(ctx, project, clip, "", cursor)
+	return all, next, cmp.Or(err, s.reviewed(ctx, project, all))
 }
 
 // found are the results of a clip in the index, of one analysis or of all (""). The index finds
@@ -91,7 +94,9 @@ type Found struct {
 	ClipTitle     string // may be empty
 	At            int64  // when it was stored, in milliseconds since 1970
 
-	lease string
+	// Of which result it is, and its number there, from 0.
+	lease            string
+	sequence, number int
 }
 
 // Bounds of a page of Offsets.
@@ -102,30 +107,38 @@ const (
 
 // Offsets lists the places where clips occur, by the present analysis: of an episode, by clip; of
 // all, by the number of the clip and the episode. Of results of a pair of several researchers, all
-// are listed; in a project with a quorum only those that count. A page costs at most 50 queries. It
-// may be empty without being the last: only next "" is the end. It returns a NotFound if there is no
-// such project or episode, and an Invalid for a cursor of another list.
-func (s *Store) Offsets(ctx context.Context, project, episode,
-	cursor string) (all []Found, next string, err error) {
+// are listed; in a project with a quorum only those that count, and in one with a review only those
+// that a person has accepted. A page costs at most 50 queries. It may be empty without being the
+// last: only Next "" is the end. It returns a NotFound if there is no such project or episode, and
+// an Invalid for a cursor of another list.
+func (s *Store) Offsets(ctx context.Context, project, episode, cursor string) (out Offsets,
+	err error) {
 	row, cat, err := s.load(ctx, project)
 	if err != nil {
-		return nil, "", err
+		return out, err
 	}
 
 	if episode == "" {
-		all, next, err = s.offsetsOfAll(ctx, row, cat, cursor)
+		out.All, out.Next, err = s.offsetsOfAll(ctx, row, cat, cursor)
 	} else {
-		all, next, err = s.offsetsOfEpisode(ctx, row, episode, cursor)
+		out.All, out.Next, err = s.offsetsOfEpisode(ctx, row, episode, cursor)
 	}
 
 	if err != nil {
-		return nil, "", err
+		return out, err
 	}
-	all, err = s.accepted(ctx, row, cat, all)
+	out.All, out.Waiting, err = s.accepted(ctx, row, cat, out.All)
 	if err != nil {
-		return nil, "", err
+		return out, err
 	}
-	return all, next, s.entitle(ctx, row, cat, all)
+	return out, s.entitle(ctx, row, cat, out.All)
+}
+
+// Offsets are a page of places.
+type Offsets struct {
+	All     []Found
+	Waiting int    // places that are left out because they wait for a person
+	Next    string // the cursor of the next page; "" if there is none
 }
 
 // offsetsOfEpisode are a page of those of an episode. It may be empty without being the last: a
@@ -206,8 +219,9 @@ func (s *Store) offsetsOfAll(ctx context.Context, row *projectRow, cat *catalog,
 
 // offsets are the hits of a result, none if it has a problem.
 func (r *Result) offsets() (all []Found) {
-	for _, h := range r.Hits {
-		all = append(all, Found{Hit: h, Episode: r.Episode, Clip: r.Clip, At: r.At, lease: r.Lease})
+	for n, h := range r.Hits {
+		all = append(all, Found{Hit: h, Episode: r.Episode, Clip: r.Clip, At: r.At, lease: r.Lease,
+			sequence: r.Sequence, number: n})
 	}
 	return all
 }

@@ -26,6 +26,7 @@ type Status struct {
 	Capacity    int     // work items that they take at once
 	Pauses      []Pause // researchers that get none
 
+	Unreviewed int64         // places that wait for a person
 	Results    int64         // of the present analysis, problems too
 	LastHour   int64         // pairs that were researched in the last hour, about
 	Remaining  time.Duration // to the end, at the rate of the last hour; 0: not known
@@ -90,10 +91,11 @@ func (s *Store) countPlaces(ctx context.Context, row *projectRow, st *Status) er
 // archivist has not looked at since a clip went away or came back are those of before: then the
 // status says that it is recounting.
 func (s *Store) countPairs(ctx context.Context, row *projectRow, st *Status) (err error) {
-	st.Researched, st.Results, err = s.sums(ctx, row)
+	sum, err := s.sums(ctx, row)
 	if err != nil {
 		return err
 	}
+	st.Researched, st.Results, st.Unreviewed = sum.Pairs, sum.Results, sum.Reviews
 
 	walk, err := s.walk(ctx, row.Name)
 	if err != nil {

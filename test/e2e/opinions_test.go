@@ -81,10 +81,11 @@ func TestOpinions(t *testing.T) {
 	}
 
 	var found []v1.ResearchOffset
-	r.must(client.ResearchOffsets(ctx, opinions, "", func(o v1.ResearchOffset) error {
+	_, err = client.ResearchOffsets(ctx, opinions, "", func(o v1.ResearchOffset) error {
 		found = append(found, o)
 		return nil
-	}))
+	})
+	r.must(err)
 	if len(found) != 1 || found[0].Offset != 5e9 {
 		t.Errorf("exported: %+v", found)
 	}

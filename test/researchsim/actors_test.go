@@ -233,7 +233,7 @@ func (a *actor) act(ctx context.Context) {
 	case n < 6 && a.w.version < 4:
 		what = "another analysis"
 		a.w.version++
-		err = a.store.Apply(ctx, compared(a.w.version, 1+a.Rng.IntN(3), a.w.s.quorum), a.by())
+		err = a.store.Apply(ctx, a.w.project(1+a.Rng.IntN(3)), a.by())
 	case n < 7:
 		what = "decide"
 		err = a.decide(ctx, false)

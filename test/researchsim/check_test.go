@@ -29,6 +29,9 @@ type checker struct {
 	alive      *roaring.Bitmap // numbers of the clips that are live
 	generation int64           // of the analysis
 	grown      int64           // the number of the catalog when one of these last grew
+
+	reviews map[place]bool // what persons have said of places: whether they are accepted
+	ever    map[place]bool // places that some person has ever accepted
 }
 
 // presence is when a researcher was present.
@@ -38,7 +41,8 @@ type presence struct {
 }
 
 func newChecker(now func() time.Time) *checker {
-	return &checker{state: newState(), now: now, alive: roaring.New(), met: func(string) {}}
+	return &checker{state: newState(), now: now, alive: roaring.New(), met: func(string) {},
+		reviews: map[place]bool{}, ever: map[place]bool{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -59,6 +63,7 @@ func (c *checker) commit(changes []tabletest.Change) {
 				number(ch.After, "rev"))
 		}
 		c.follow(ch)
+		c.decision(ch)
 		touched = c.apply(ch) || touched
 	}
 	if touched {

@@ -176,6 +176,21 @@ var actions = []action{
 		w := m.assigned(t)
 		return func(ctx context.Context) error { return m.Revoke(ctx, w.Lease.ID, person) }
 	}, fault.Conflict},
+	{"review", func(t *testing.T, m *mortal) func(context.Context) error {
+		p := project(2, 3)
+		p.Review = true
+		must(t, m.Apply(t.Context(), p, person))
+		w := m.assigned(t)
+		r := result(w, 0)
+		r.Hits = []research.Hit{{Offset: 1, Length: 2, Score: 1}, {Offset: 3, Length: 2,
+			Score: 0.5}}
+		_, err := m.Record(t.Context(), r)
+		must(t, err)
+		return func(ctx context.Context) error {
+			return m.Review(ctx, songs, r.Episode, r.Clip, research.Review{Lease: r.Lease,
+				Accept: true}, person)
+		}
+	}, ""},
 	{"retry", func(t *testing.T, m *mortal) func(context.Context) error {
 		must(t, failedOnce(research.Episode)(t, m)(t.Context()))
 		key := m.sent[0].Episode

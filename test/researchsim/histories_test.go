@@ -32,13 +32,6 @@ func project(version, maxClips int) research.Project {
 		Analysis: research.Analysis{Name: "any", Version: fmt.Sprint(version)}}
 }
 
-// compared is such a project that compares the results of some researchers.
-func compared(version, maxClips, quorum int) research.Project {
-	p := project(version, maxClips)
-	p.Quorum = quorum
-	return p
-}
-
 // history is one random history: the store, and the reference.
 type history struct {
 	*research.Store

@@ -43,6 +43,8 @@ var mutants = []mutant{
 	{name: "counts written outside of the transaction", client: apart("RESEARCHCOUNTS#")},
 	{name: "places written outside of the transaction", client: apart("RESEARCHLINE#")},
 	{name: "a result stored without its pair", client: putting(unmarked)},
+	{name: "places accepted by nobody", client: putting(careless)},
+	{name: "a review that is not listed", client: putting(unlisted)},
 	{name: "archivists without a fence", shown: 165, client: fenceless},
 }
 
@@ -217,6 +219,21 @@ func remedia(row tabletest.Item, change func(m *research.Media)) {
 func redated(row tabletest.Item) { remedia(row, func(m *research.Media) { m.Initial = m.Latest }) }
 
 func hasty(row tabletest.Item) { remedia(row, func(m *research.Media) { m.Deferred = 0 }) }
+
+// careless accepts all places that wait.
+func careless(row tabletest.Item) {
+	if marks := text(row, "hit_marks"); marks != "" {
+		row["hit_marks"] = &types.AttributeValueMemberS{Value: strings.ReplaceAll(marks, "w", "a")}
+	}
+}
+
+// unlisted leaves out the list of what waits for a person.
+func unlisted(row tabletest.Item) {
+	if strings.HasPrefix(text(row, "shelf"), "RESEARCHREVIEWS#") {
+		delete(row, "shelf")
+		delete(row, "since")
+	}
+}
 
 // unmarked does not record which pairs are researched.
 func unmarked(row tabletest.Item) { delete(row, "researched") }

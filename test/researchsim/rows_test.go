@@ -71,9 +71,12 @@ type (
 		Generation int64  `dynamo:"round_no"`
 		List       string `dynamo:"shelf"`
 		Lease      string `dynamo:"lease_id"`
+		Sequence   int    `dynamo:"result_no"`
+		Episode    string `dynamo:"episode_key"`
 		Clip       string `dynamo:"clip_key"`
 
-		Decided bool `dynamo:"by_person"`
+		Decided bool   `dynamo:"by_person"`
+		Marks   string `dynamo:"hit_marks"`
 	}
 	walkRow struct {
 		Catalog int64  `dynamo:"catalog_no"`
@@ -85,6 +88,7 @@ type (
 		Away    int64 `dynamo:"away_n"`
 		Pairs   int64 `dynamo:"pairs_n"`
 		Results int64 `dynamo:"results_n"`
+		Reviews int64 `dynamo:"reviews_n"`
 	}
 )
 

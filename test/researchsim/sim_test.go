@@ -28,7 +28,7 @@ func (w *world) found(ctx context.Context) {
 	w.Calm = true
 	w.crowd(1).Alone("founder", func(a *actor) {
 		w.version = 1
-		if err := a.store.Apply(ctx, compared(1, w.s.maxWork, w.s.quorum), a.by()); err != nil {
+		if err := a.store.Apply(ctx, w.project(w.s.maxWork), a.by()); err != nil {
 			w.check.fail("the project was refused: %v", err)
 		}
 		for range 4 {
@@ -50,6 +50,11 @@ func (w *world) storm(ctx context.Context) {
 		c.Spawn(fmt.Sprint("researcher", i), 2*w.s.rounds, func(a *actor) { a.labour(ctx) })
 	}
 	c.Spawn("woken", w.s.rounds, func(a *actor) { a.woken(ctx) })
+	for i := range 2 {
+		if w.s.review {
+			c.Spawn(fmt.Sprint("reviewer", i), w.s.rounds, func(a *actor) { a.review(ctx, true) })
+		}
+	}
 	c.Run()
 }
 
@@ -66,6 +71,9 @@ func (w *world) settle(ctx context.Context) {
 		if err == nil {
 			a.withdraw(ctx)
 			err = a.rest(ctx)
+		}
+		if err == nil {
+			err = a.reviewAll(ctx)
 		}
 		if err == nil {
 			err = w.folds()
@@ -88,6 +96,9 @@ var covered = []string{
 	"lease of pairs that have a result", "work item for another researcher", "person: decides, another false",
 	"person: decides, another true",
 	"person: pause", "person: resume", "person: another analysis", "person: revoke", "person: retry",
+	"person: reviews, accepted true", "person: reviews, accepted false",
+	"person: overrules a review",
+	"review refused: decided otherwise", "review refused: replaced",
 	"rows read by the doctor",
 }
 

@@ -42,6 +42,7 @@ func (c *checker) all() {
 	}
 	c.checkOrder()
 	c.checkCounts()
+	c.checkReviews()
 }
 
 // versions checks that each row has the number of its newest event.
@@ -144,10 +145,11 @@ func (c *checker) checkOpinions(key string, e *episodeRow) {
 			}
 		}
 		row, there := c.differs["RESEARCHOPINIONS#"+songs+"/"+key+" pair#"+clip]
-		listed := there && row.Generation == e.Generation && row.List != ""
+		listed := there && row.Generation == e.Generation && row.List == "RESEARCHDIFFERS#"+songs
 		chosen := there && row.Generation == e.Generation && row.Lease != "" && row.Decided
 		switch {
-		case e.researched.Contains(r.Clip) && (most < quorum && !chosen || listed || quorum > 1 && row.Lease == ""):
+		case e.researched.Contains(r.Clip) && (most < quorum && !chosen || listed ||
+			(quorum > 1 || c.def.Review) && row.Lease == ""):
 			c.fail("the pair %s %s is researched: %v, %+v", key, clip, said, row)
 		case e.differs.Contains(r.Clip) && (len(all) < quorum || !listed):
 			c.fail("the pair %s %s waits for a person: %v, %+v", key, clip, said, row)
@@ -223,6 +225,7 @@ func (c *checker) checkCounts() {
 		if _, err := fmt.Sscanf(sk, "round#%d#", &generation); err == nil {
 			generations[generation].Pairs += n.Pairs
 			generations[generation].Results += n.Results
+			generations[generation].Reviews += n.Reviews
 			continue
 		}
 		is.Ready, is.Closed, is.Away = is.Ready+n.Ready, is.Closed+n.Closed, is.Away+n.Away
@@ -238,6 +241,9 @@ func (c *checker) checkCounts() {
 		}
 		recounted[e.Generation].Pairs += e.Counted
 	}
+	for _, row := range c.differs {
+		recounted[row.Generation].Reviews += int64(strings.Count(row.Marks, "w"))
+	}
 	for _, r := range c.results {
 		recounted[slices.Index(c.project.Past, r.Analysis)+1].Results++
 	}
@@ -245,7 +251,8 @@ func (c *checker) checkCounts() {
 		c.fail("the places are counted as %+v; there are %+v", is, want)
 	}
 	for n, of := range generations {
-		pairs := n != int(c.project.Generation) || of.Pairs == recounted[n].Pairs
+		pairs := n != int(c.project.Generation) ||
+			of.Pairs == recounted[n].Pairs && of.Reviews == recounted[n].Reviews
 		if !pairs || of.Results != recounted[n].Results {
 			c.fail("generation %d is counted as %+v; there are %+v", n, of, recounted[n])
 		}

@@ -44,6 +44,7 @@ type scenario struct {
 	maxWork int           // clips of a work item
 	slow    bool          // transactions often take minutes
 	quorum  int           // researchers that have to agree
+	review  bool          // a person accepts or rejects what is found
 
 	throttling adversary.Throttling
 }
@@ -114,6 +115,7 @@ func (q *inbox[R]) arrive(rng *rand.Rand) (R, bool) {
 func newWorld(seed uint64, m mutant) *world {
 	w := &world{World: adversary.New(seed, 14), fake: tabletest.New(), mutant: m, said: map[string][]research.Curated{}}
 	w.s = draw(w.Rng)
+	w.s.review = seed%3 == 1 // not drawn, so that the histories of other seeds stay as they are
 	w.Log("%+v", w.s)
 	w.check = newChecker(time.Now)
 	w.check.revisions, w.check.met = m.revisions, w.Met

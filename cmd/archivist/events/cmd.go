@@ -3,6 +3,7 @@ package events
 // Cmd is for the log of events.
 type Cmd struct {
 	List   eventListCmd   `cmd:"" help:"List events of a subject, of a collection, or of a partition of the log."`
+	Acts   eventActsCmd   `cmd:"" help:"List what people did, and why, over all logs."`
 	Tail   eventTailCmd   `cmd:"" help:"Show the newest events of a partition of the log, and follow it."`
 	Show   eventShowCmd   `cmd:"" help:"Show all that an event says."`
 	Verify eventVerifyCmd `cmd:"" help:"Check that the archive of events is as it was written."`

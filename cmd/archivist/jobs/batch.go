@@ -42,7 +42,8 @@ type batchListCmd struct {
 
 func (batchListCmd) Prints() any { return v1.Batch{} }
 
-// Run lists the newest batches first. It requests one more than is shown, to detect that there are more.
+// Run lists the newest batches first, unless the order says otherwise. It requests one more than
+// is shown, to detect that there are more.
 func (c *batchListCmd) Run(a *command.App) error {
 	columns := batchColumns
 	if c.Collection == "" {

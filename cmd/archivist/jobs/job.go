@@ -51,10 +51,15 @@ type found struct {
 	Message   string `help:"Only those whose message has this text." placeholder:"TEXT"`
 	After     string `help:"Only those created then or later: a day or a time." placeholder:"TIME"`
 	Before    string `help:"Only those created before that." placeholder:"TIME"`
+	Order     string `help:"Which first: ${enum}." enum:"newest,oldest" default:"newest"`
 }
 
 func (f found) filter() v1.Filter {
-	return v1.Filter{Submitter: f.Submitter, Message: f.Message, After: f.After, Before: f.Before}
+	is := v1.Filter{Submitter: f.Submitter, Message: f.Message, After: f.After, Before: f.Before}
+	if f.Order != v1.Newest {
+		is.Order = f.Order
+	}
+	return is
 }
 
 func (jobListCmd) Prints() any { return v1.Job{} }

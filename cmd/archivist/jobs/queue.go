@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,11 +42,11 @@ func (queueShowCmd) Run(a *command.App) error {
 	return a.Print(q, func(p terminal.Page) {
 		pairs := []string{"running", fmt.Sprintf("%d of %d slots", q.Running, q.MaxInFlight)}
 		for _, place := range []string{"pending", "provisioning", "parked"} {
-			pairs = append(pairs, place, strconv.Itoa(q.Waiting[place]))
+			pairs = append(pairs, place, waitingAt(q, place))
 		}
 
-		if n := q.Waiting["held"]; n > 0 {
-			pairs = append(pairs, "on hold", strconv.Itoa(n))
+		if q.Waiting["held"] > 0 {
+			pairs = append(pairs, "on hold", waitingAt(q, "held"))
 		}
 
 		p.Fields(append(pairs, "space free", terminal.Size(q.SpaceFree),
@@ -57,6 +58,15 @@ func (queueShowCmd) Run(a *command.App) error {
 			showNow(p, q)
 		}
 	})
+}
+
+// waitingAt is how many wait at a place.
+func waitingAt(q v1.Queue, place string) string {
+	n := strconv.Itoa(q.Waiting[place])
+	if slices.Contains(q.MoreThan, place) {
+		return "more than " + n
+	}
+	return n
 }
 
 // showNow shows the first job at each gate, and what runs. Programs get that as JSON.

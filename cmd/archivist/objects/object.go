@@ -17,19 +17,30 @@ type objectListCmd struct {
 	LocalID    string `help:"Only the object that has this local id in the collection." placeholder:"ID"`
 	Title      string `help:"Only objects whose title begins so." placeholder:"TEXT"`
 	Date       string `help:"Only objects whose date begins so: a year, a month or a day." placeholder:"DATE"`
+	Format     string `help:"Only objects with a file of this media type or PRONOM id." placeholder:"FORMAT"`
+	Sort       string `help:"Order: title, date or modified." placeholder:"FIELD"`
+	direction
 	command.Limit
 }
 
 func (objectListCmd) Prints() any { return v1.Object{} }
 
+// direction turns an order around.
+type direction struct {
+	Order string `help:"Direction of --sort: ascending or descending." placeholder:"DIRECTION"`
+}
+
 // Run lists the last changed objects of a collection first: they are needed most often. Other lists are by title or
-// date.
+// date, or as --sort says.
 func (c *objectListCmd) Run(a *command.App) error {
 	filter := v1.Filter{
 		Collection: c.Collection,
 		LocalID:    c.LocalID,
 		Title:      c.Title,
 		Date:       c.Date,
+		Format:     c.Format,
+		Sort:       c.Sort,
+		Order:      c.Order,
 		Limit:      c.More(),
 	}
 	return command.List(a, c.Limit, objectColumns...)(a.Client.Objects(a.Ctx, filter))

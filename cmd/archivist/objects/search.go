@@ -13,6 +13,7 @@ import (
 type objectSearchCmd struct {
 	Query []string `arg:"" help:"Words, \"words that follow each other\", title:WORD, date:1800..1899, -WORD."`
 	Sort  string   `help:"Order: ${enum}." enum:"relevance,title,date,modified" default:"relevance"`
+	direction
 	command.Limit
 }
 
@@ -29,8 +30,9 @@ or another element of the description. Case and diacritics make no difference.
   -harbour              not this word
   title:harbour         this word in the title
   date:1800..1899       a range; one of its ends can be left out
+  format:image/tiff     a file of this format; also by PRONOM: format:fmt/353
 
-The fields are title, creator, collection, date, id, ark and file.
+The fields are title, creator, collection, date, id, ark, file and format.
 
 Before a word with a - in front, give -- so that it is not read as a flag.`
 }
@@ -38,7 +40,7 @@ Before a word with a - in front, give -- so that it is not read as a flag.`
 // Run reports on standard error how many were found in which collection, on a terminal: so that a search can be
 // narrowed by collection:NAME.
 func (c *objectSearchCmd) Run(a *command.App) error {
-	found, err := a.Client.Search(a.Ctx, joined(c.Query), c.Sort, c.More())
+	found, err := a.Client.Search(a.Ctx, joined(c.Query), c.Sort+" "+c.Order, c.More())
 	if err != nil {
 		return err
 	}

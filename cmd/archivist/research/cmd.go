@@ -21,6 +21,9 @@ type Cmd struct {
 	Differences researchDifferencesCmd `cmd:"" help:"List the pairs whose results differ."`
 	Decide      researchDecideCmd      `cmd:"" help:"Decide which result of a pair counts, or ask another researcher."`
 
+	Reviews researchReviewsCmd `cmd:"" help:"List the pairs with places that wait for a person."`
+	Review  researchReviewCmd  `cmd:"" help:"Accept or reject places of a pair."`
+
 	Results researchResultsCmd `cmd:"" help:"List the results of an episode or a clip."`
 	Export  researchExportCmd  `cmd:"" help:"Export where clips occur: as JSON, CSV, WebVTT or labels of Audacity."`
 	History researchHistoryCmd `cmd:"" help:"List what happened to a project, an episode, a clip or a lease."`

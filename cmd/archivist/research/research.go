@@ -51,7 +51,7 @@ func showProject(p terminal.Page, r v1.ResearchProject) {
 	p.Fields("project", r.Name, "description", r.Description, "analysis", r.Analysis.Name+"@"+
 		r.Analysis.Version,
 		"round", strconv.FormatInt(r.Round, 10), "clips at once", strconv.Itoa(r.MaxClips), "quorum",
-		quorumText(r.Quorum),
+		quorumText(r.Quorum), "review", reviewedText(r.Review),
 		"paused", r.Paused)
 	for _, f := range r.Feeds {
 		p.Fields("feed", fmt.Sprintf("%s (%ss of %s, every %s)", f.URL, f.Kind, f.Source,
@@ -65,6 +65,14 @@ func quorumText(n int) string {
 		return ""
 	}
 	return fmt.Sprintf("%d researchers have to find the same", n)
+}
+
+// reviewedText says what a review is; "" if there is none.
+func reviewedText(is bool) string {
+	if !is {
+		return ""
+	}
+	return "a person accepts or rejects each place"
 }
 
 // researchApplyCmd creates or changes a project by a file. The deployment decides which projects there can be.
@@ -171,6 +179,13 @@ func statusSnapshot(s v1.ResearchStatus) command.Snapshot {
 
 	if n := len(s.Differences); n > 0 {
 		text += ", " + terminal.Count(n, "difference") + " to decide on"
+		if s.MoreDifferences {
+			text += ", and more"
+		}
+	}
+
+	if s.Unreviewed > 0 {
+		text += ", " + terminal.Count(int(s.Unreviewed), "place") + " to review"
 	}
 
 	if s.Recounting {
@@ -215,7 +230,8 @@ func showResearch(p terminal.Page, s v1.ResearchStatus) {
 		"researchers", fmt.Sprintf("%d, for %d work items at once", s.Researchers, s.Capacity),
 		"waiting", terminal.Count(s.Waiting, "work item"), "leases", strconv.Itoa(s.Leases),
 		"oldest lease", oldest,
-		"results", strconv.FormatInt(s.Results, 10), "time left", left)
+		"results", strconv.FormatInt(s.Results, 10), "to review", unreviewedText(s.Unreviewed),
+		"time left", left)
 
 	for _, d := range s.Differences {
 		p.Fields("differs", fmt.Sprintf("%s %s: %s", d.Episode, d.Clip, opinionsText(d)))
@@ -227,6 +243,14 @@ func showResearch(p terminal.Page, s v1.ResearchStatus) {
 	}
 
 	terminal.Table(p, s.Trouble, troubleColumns...)
+}
+
+// unreviewedText says how many places wait for a person; "" for none.
+func unreviewedText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return terminal.Count(int(n), "place")
 }
 
 // by is who has a lease; "" if nobody has accepted it yet.

@@ -132,6 +132,7 @@ var resultColumns = []terminal.Column[v1.ResearchResult]{
 		Text:  func(r v1.ResearchResult) string { return command.Minute(r.At) },
 		Raw:   func(r v1.ResearchResult) string { return r.At },
 	},
+	{Title: "decision", Text: reviewText},
 }
 
 // firstHit is the time of the first hit in the episode, from its beginning; "" for none. It does not rely on
@@ -242,18 +243,23 @@ func (c *researchExportCmd) Run(a *command.App) error {
 	}
 
 	out := command.NewEncoder(a.Out)
-	err := a.Client.ResearchOffsets(a.Ctx, c.Project, c.Episode, func(o v1.ResearchOffset) error {
-		switch {
-		case sorted:
-			all = append(all, o)
-			return nil
-		case c.Format == v1.OffsetsCSV:
-			return v1.WriteOffsets(a.Out, c.Format, false, []v1.ResearchOffset{o})
-		}
-		return out.Encode(o)
-	})
-	if err != nil || !sorted {
-		return err
+	waiting, err := a.Client.ResearchOffsets(a.Ctx, c.Project, c.Episode,
+		func(o v1.ResearchOffset) error {
+			switch {
+			case sorted:
+				all = append(all, o)
+				return nil
+			case c.Format == v1.OffsetsCSV:
+				return v1.WriteOffsets(a.Out, c.Format, false, []v1.ResearchOffset{o})
+			}
+			return out.Encode(o)
+		})
+	if err == nil && sorted {
+		err = v1.WriteOffsets(a.Out, c.Format, true, all)
 	}
-	return v1.WriteOffsets(a.Out, c.Format, true, all)
+	if err == nil && waiting > 0 {
+		a.Warn("%s left out, because a person has to accept or reject them: archivist research reviews %s",
+			terminal.Count(waiting, "place"), c.Project)
+	}
+	return err
 }

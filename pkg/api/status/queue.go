@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +12,8 @@ import (
 	"archivist/pkg/ingest/queue"
 )
 
-// failures are the jobs and batches that have failed recently and are failed still, by their causes.
+// failures are the jobs and batches that have failed recently and are failed still, by their
+// causes.
 func (s *Service) failures(ctx context.Context, out *section) error {
 	causes, jobs, looked, cut, err := s.Queue.Failures(ctx, out.now.Add(-recently))
 	if err != nil {
@@ -51,7 +53,8 @@ func countedBatches(n int) string {
 	return ingest.Number(n) + " batches without jobs"
 }
 
-// rejected adds the batches that failed before they had jobs, e.g. since their manifest was rejected.
+// rejected adds the batches that failed before they had jobs, e.g. since their manifest was
+// rejected.
 func (s *Service) rejected(ctx context.Context, out *section) (int, error) {
 	batches, more, err := s.Queue.Rejected(ctx, out.now.Add(-recently))
 	if n := len(batches); n > 0 {
@@ -85,16 +88,20 @@ func (s *Service) waiting(ctx context.Context, out *section) error {
 			Count:     1, Since: o.LastSweep})
 	}
 
-	all, parts := 0, []string{}
+	all, parts, more := 0, []string{}, ""
 	for _, place := range []string{ingest.WorkPending, ingest.WorkProvisioning, ingest.WorkParked} {
 		if n := o.Waiting[place]; n > 0 {
 			all += n
-			parts = append(parts, ingest.Number(n)+" "+place)
+			text := ingest.Number(n) + " " + place
+			if slices.Contains(o.MoreThan, place) {
+				text, more = "more than "+text, "more than "
+			}
+			parts = append(parts, text)
 		}
 	}
 	out.Summary = "nothing waits"
 	if all > 0 {
-		out.Summary = fmt.Sprintf("%s: %s", waitText(all), strings.Join(parts, ", "))
+		out.Summary = fmt.Sprintf("%s%s: %s", more, waitText(all), strings.Join(parts, ", "))
 	}
 
 	if o.OldestWaiting != "" {
@@ -104,7 +111,7 @@ func (s *Service) waiting(ctx context.Context, out *section) error {
 			Attention: err == nil && out.now.Sub(waits) > recently,
 			Command:   "archivist explain " + o.OldestWaiting})
 	}
-	return s.heads(ctx, o, out)
+	return s.heads(ctx, out)
 }
 
 func waitText(n int) string {
@@ -115,9 +122,12 @@ func waitText(n int) string {
 }
 
 // heads adds the first job at each gate, and why it does not pass.
-func (s *Service) heads(ctx context.Context, o queue.Overview, out *section) error {
-	heads, err := s.Queue.Heads(ctx, o)
-	for _, h := range heads {
+func (s *Service) heads(ctx context.Context, out *section) error {
+	if s.attention {
+		return nil
+	}
+	now, err := s.inWork(ctx)
+	for _, h := range now.Heads {
 		out.add(v1.StatusLine{Text: fmt.Sprintf("first of the %s: %s", h.Gate, h.Why), Count: 1,
 			Since: since(h.Job.Entered), Command: "archivist explain " + h.Job.Job.ID})
 	}
@@ -142,7 +152,11 @@ func (s *Service) holds(ctx context.Context, out *section) error {
 	}
 
 	if n := o.Waiting[ingest.WorkHeld]; n > 0 {
-		out.add(v1.StatusLine{Text: "jobs and batches that are on hold", Count: int64(n),
+		text := "jobs and batches that are on hold"
+		if slices.Contains(o.MoreThan, ingest.WorkHeld) {
+			text += "; there are more"
+		}
+		out.add(v1.StatusLine{Text: text, Count: int64(n),
 			Command: "archivist job list --state held"})
 	}
 	out.Summary = "nothing is paused or on hold"
@@ -164,11 +178,19 @@ func (s *Service) running(ctx context.Context, out *section) error {
 	if err != nil {
 		return err
 	}
-	jobs, all, err := s.Queue.Running(ctx, o)
+	out.Summary = "nothing runs"
+	if o.Running > 0 {
+		out.Summary = fmt.Sprintf("%s in %d slots", ingest.Counted(o.Running, "job"),
+			s.Queue.Settings.MaxInFlight)
+	}
+	if s.attention {
+		return nil
+	}
+	now, err := s.inWork(ctx)
 	if err != nil {
 		return err
 	}
-	for _, j := range jobs[:min(len(jobs), mostRunning)] {
+	for _, j := range now.Running[:min(len(now.Running), mostRunning)] {
 		text := fmt.Sprintf("%s: %s of %s", j.State, j.Job.ID, j.Collection)
 		if j.Checkpoint != "" {
 			text += ", " + j.Checkpoint
@@ -177,12 +199,7 @@ func (s *Service) running(ctx context.Context, out *section) error {
 			Command: "archivist job show " + j.Job.ID + " --watch"})
 	}
 
-	out.cut(all > mostRunning, "%s not shown", ingest.Counted(all-mostRunning, "more job"))
-	out.Summary = "nothing runs"
-	if all > 0 {
-		out.Summary = fmt.Sprintf("%s in %d slots", ingest.Counted(all, "job"),
-			s.Queue.Settings.MaxInFlight)
-	}
+	out.cut(o.Running > mostRunning, "%s not shown", ingest.Counted(o.Running-mostRunning, "more job"))
 	return s.operations(ctx, out)
 }
 

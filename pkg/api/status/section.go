@@ -33,11 +33,13 @@ type Service struct {
 	Now    func() time.Time
 
 	*seen
+	attention bool // only what needs a person is asked for
 }
 
 // seen is what several sections need.
 type seen struct {
 	looked  shared[queue.Overview]
+	now     shared[queue.InWork]
 	counted shared[[]component.Counted]
 }
 
@@ -60,6 +62,17 @@ func (s *Service) tally(ctx context.Context) ([]component.Counted, error) {
 
 func (s *Service) overview(ctx context.Context) (queue.Overview, error) {
 	return s.looked.read(ctx, s.Queue.Overview)
+}
+
+// inWork is what runs and what is first at the gates.
+func (s *Service) inWork(ctx context.Context) (queue.InWork, error) {
+	return s.now.read(ctx, func(ctx context.Context) (queue.InWork, error) {
+		o, err := s.overview(ctx)
+		if err != nil {
+			return queue.InWork{}, err
+		}
+		return s.Queue.InWork(ctx, o)
+	})
 }
 
 // limits of a section: its time, and its lines.

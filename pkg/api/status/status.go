@@ -1,17 +1,20 @@
-// Package status tells how the whole deployment is, on one screen: what has failed, what waits and since when, what is
-// on hold, which events are parked, what is damaged or not copied, which alarms are raised, and what runs.
+// Package status tells how the whole deployment is, on one screen: what has failed, what waits and
+// since when, what is on hold, which events are parked, what is damaged or not copied, which alarms
+// are raised, and what runs.
 //
 //	s := &status.Service{Queue: q, Consumers: consumers, Components: components, Now: time.Now}
-//	now := s.Status(ctx)
+//	now := s.Status(ctx, false)
 //
-// Each section is read by itself, with a limit of its time and of what it reads. One that cannot be read says why, and
-// the others are there; it is never shown as one in which there is nothing. It changes nothing.
+// Each section is read by itself, with a limit of its time and of what it reads. One that cannot be
+// read says why, and the others are there; it is never shown as one in which there is nothing. It
+// changes nothing.
 package status
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,16 +44,18 @@ func (s *Service) sections() []reader {
 	}
 }
 
-// Status reads all sections at once. What several of them need is read once.
-func (s *Service) Status(ctx context.Context) v1.Status {
+// Status reads all sections at once. What several of them need is read once. attention: only the
+// lines are there that need a person, and no others are read.
+func (s *Service) Status(ctx context.Context, attention bool) v1.Status {
 	one := *s
+	one.attention = attention
 	one.seen = &seen{}
 	all := one.sections()
 	out := v1.Status{At: ingest.Timestamp(s.Now().UnixMilli()), Sections: make([]v1.StatusSection,
 		len(all))}
 	var reading sync.WaitGroup
 	for i, r := range all {
-		reading.Go(func() { out.Sections[i] = r.section(ctx, s.Now()) })
+		reading.Go(func() { out.Sections[i] = r.section(ctx, s.Now(), attention) })
 	}
 	reading.Wait()
 
@@ -69,6 +74,7 @@ func (s *Service) Status(ctx context.Context) v1.Status {
 func NumbersOf(o queue.Overview) v1.Queue {
 	out := v1.Queue{
 		Waiting:       o.Waiting,
+		MoreThan:      o.MoreThan,
 		Running:       o.Running,
 		MaxInFlight:   o.MaxInFlight,
 		SpaceFree:     o.SpaceFree,
@@ -89,7 +95,7 @@ func HoldOf(t ingest.Target, h ingest.Hold) v1.Hold {
 }
 
 // section reads a section. Of one that cannot be read no lines are shown, since others are missing.
-func (r reader) section(ctx context.Context, now time.Time) v1.StatusSection {
+func (r reader) section(ctx context.Context, now time.Time, attention bool) v1.StatusSection {
 	ctx, cancel := context.WithTimeout(ctx, sectionTime)
 	defer cancel()
 	in := section{StatusSection: v1.StatusSection{Name: r.name, Command: r.command,
@@ -97,6 +103,9 @@ func (r reader) section(ctx context.Context, now time.Time) v1.StatusSection {
 	if err := r.read(ctx, &in); err != nil {
 		return v1.StatusSection{Name: r.name, Command: r.command, State: v1.SectionUnavailable,
 			Summary: "not known: " + why(err), Lines: []v1.StatusLine{}}
+	}
+	if attention {
+		in.Lines = slices.DeleteFunc(in.Lines, func(l v1.StatusLine) bool { return !l.Attention })
 	}
 	return in.finished()
 }

@@ -72,7 +72,8 @@ func (c *Client) Events(ctx context.Context, id string) ([]Event, error) {
 	return list[Event](ctx, c, path+"/events", 0)
 }
 
-// Objects lists a collection's objects, last changed first; without a collection, or with a Title, by title.
+// Objects lists a collection's objects, last changed first; without a collection, or with a Title
+// or a Format, by title; or as Sort says.
 func (c *Client) Objects(ctx context.Context, f Filter) ([]Object, error) {
 	return list[Object](ctx, c, "/v1/objects", f.Limit, f.query()...)
 }
@@ -128,6 +129,12 @@ func (c *Client) Reindex(ctx context.Context, in ReindexRequest) (Reindexed, err
 		query("ark", in.ARK, "cursor", in.Cursor, "to", in.To), nil)
 }
 
+// Orders of lists of jobs and batches, by the time at which they were made.
+const (
+	Newest = "newest"
+	Oldest = "oldest"
+)
+
 // Filter limits a list: batches by all but Batch, ARK, LocalID and Title; jobs by all but Title, those of a Batch by
 // State only; objects by Collection, and LocalID or Title and Date. An empty field does not filter.
 type Filter struct {
@@ -142,6 +149,9 @@ type Filter struct {
 	Before     string // created before that
 	Title      string // its beginning
 	Date       string // its beginning
+	Format     string // of one of its files: a media type or an id of PRONOM
+	Sort       string // objects: ByTitle, ByDate or ByModified; "" = as the list is
+	Order      string // objects with Sort: Ascending or Descending; jobs and batches: Newest or Oldest
 	Limit      int    // most items to return
 }
 
@@ -168,7 +178,9 @@ func put[T any](ctx context.Context, c *Client, path string, in any,
 // query has the names and values of a filter.
 func (f Filter) query() []string {
 	return []string{"collection", f.Collection, "state", f.State, "submitter", f.Submitter, "localId", f.LocalID,
-		"ark", f.ARK, "message", f.Message, "after", f.After, "before", f.Before, "title", f.Title, "date", f.Date}
+		"ark", f.ARK, "message", f.Message, "after", f.After, "before", f.Before, "title",
+		f.Title, "date", f.Date,
+		"format", f.Format, "sort", f.Sort, "order", f.Order}
 }
 
 // list reads the pages of a list with these names and values in its query, up to a limit; 0 = all. The result may be

@@ -71,6 +71,7 @@ const (
 	EventEpisodeSetAside   = "episode.set-aside"
 	EventEpisodeDiffers    = "episode.differs"
 	EventEpisodeDecided    = "episode.decided"
+	EventEpisodeReviewed   = "episode.reviewed"
 	EventEpisodeRetried    = "episode.retried"
 	EventClipCurated       = "clip.curated"
 	EventClipWithdrawn     = "clip.withdrawn"
@@ -128,6 +129,7 @@ var EventTypes = []string{EventUploadOpened, EventUploadSubmitted, EventUploadEx
 	EventEpisodeCurated, EventEpisodeWithdrawn,
 	EventEpisodeResearched,
 	EventEpisodeDeferred, EventEpisodeSetAside, EventEpisodeDiffers, EventEpisodeDecided,
+	EventEpisodeReviewed,
 	EventEpisodeRetried, EventClipCurated,
 	EventClipWithdrawn,
 	EventClipDeferred, EventClipSetAside, EventClipRetried, EventLeaseCreated, EventLeaseAccepted,

@@ -116,6 +116,40 @@ type EventPage struct {
 	After int64 `json:"after,omitempty" example:"42"`
 }
 
+// Act is something that a person did.
+type Act struct {
+	// When it was done.
+	Time string `json:"time" format:"date-time" example:"2026-11-22T09:31:12.250Z"`
+	// Who did it.
+	Actor string `json:"actor" example:"ann"`
+	// The type of the event that tells of it.
+	Type string `json:"type" example:"collection.held"`
+	// What happened to the subject, as filters name it.
+	Action string `json:"action" enum:"create,modify,modify-metadata,add,remove,delete,install,disseminate"`
+	// What it was done to.
+	Subject EventRef `json:"subject"`
+	// The containers of the subject at that time, the outermost first.
+	Parents []EventRef `json:"parents,omitempty"`
+	// Whether it succeeded.
+	Outcome string `json:"outcome" enum:"success,failure"`
+	// Why it was done. Absent if no reason was given.
+	Reason string `json:"reason,omitempty" example:"Rights are unclear."`
+	// The number of its event among those of the subject, from 1.
+	Version int64 `json:"version" example:"3"`
+	// The id of the event.
+	Event string `json:"event" example:"01M7ZBMEYHBB62YP6RY21T1GQ7.1"`
+}
+
+// ActPage is a page of what people did.
+type ActPage struct {
+	// The acts of this page. A page may be short or empty even if it is not the last one.
+	Items []Act `json:"items"`
+	// The cursor of the next page, to pass as the parameter cursor. Absent on the last page.
+	Cursor string `json:"cursor,omitempty"`
+	// The time back to which this page has looked. Absent on the last page.
+	Looked string `json:"looked,omitempty" format:"date-time" example:"2026-11-21T09:31:12Z"`
+}
+
 // LogPartition is a part of the log of events. The events of a partition are in order.
 type LogPartition struct {
 	// The name of the partition.
@@ -173,6 +207,28 @@ func (c *Client) LogEvents(ctx context.Context,
 func (c *Client) LogEvent(ctx context.Context, subject string, version int64) (LogEvent, error) {
 	return get[LogEvent](ctx, c, "/v1/event"+
 		query("subject", subject, "version", strconv.FormatInt(version, 10)))
+}
+
+// ActFilter selects acts of people.
+type ActFilter struct {
+	Actor  string // "" = of all
+	Filter string // of events
+	Before string // a time, or a day
+}
+
+// query is the filter in the form of a query.
+func (f ActFilter) query() []string {
+	return []string{"actor", f.Actor, "filter", f.Filter, "before", f.Before}
+}
+
+// Acts lists what people did, the newest first; limit 0 = all.
+func (c *Client) Acts(ctx context.Context, f ActFilter, limit int) ([]Act, error) {
+	return list[Act](ctx, c, "/v1/acts", limit, f.query()...)
+}
+
+// ActPage reads a page of what people did, as Acts orders it.
+func (c *Client) ActPage(ctx context.Context, f ActFilter, cursor string) (ActPage, error) {
+	return get[ActPage](ctx, c, "/v1/acts"+query(append([]string{"cursor", cursor}, f.query()...)...))
 }
 
 // LogPartitions lists the partitions of the log of events.

@@ -148,11 +148,15 @@ type JobUpdate struct {
 // Queue is a summary of the queue.
 type Queue struct {
 	// The number of waiting jobs by place: pending, provisioning, parked, and held, which includes
-	// batches on hold. Each count stops at 1,000.
+	// batches on hold. Up to 100 are counted now. A greater number is what the scheduler has counted within the last 3
+	// minutes, at most 10,000.
 	Waiting map[string]int `json:"waiting"`
+	// The places of `waiting` where more wait than that number. Absent if there are none.
+	MoreThan []string `json:"moreThan,omitempty" example:"[\"pending\"]"`
 	// The number of running jobs.
 	Running int `json:"running" example:"4"`
-	// The jobs that run, the one that has been in its state longest first, at most 100.
+	// The jobs that run, the one that has been in its state longest first. Of more than 100 these are those that were
+	// submitted first.
 	Now []RunningJob `json:"now,omitempty"`
 	// The first job at each gate where jobs wait, and why it does not pass.
 	Heads []GateHead `json:"heads,omitempty"`

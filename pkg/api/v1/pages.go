@@ -51,8 +51,8 @@ func (c *Client) ObjectPage(ctx context.Context, f Filter, cursor string) (List[
 // SearchPage reads a page of at most some objects that a search finds: see Search.
 func (c *Client) SearchPage(ctx context.Context, text, order, cursor string, most int) (Found,
 	error) {
-	return get[Found](ctx, c, "/v1/search"+query("query", text, "sort", order, "cursor", cursor,
-		"limit", number(int64(most))))
+	return get[Found](ctx, c, "/v1/search"+searched(text, order, cursor, "limit",
+		number(int64(most))))
 }
 
 // VersionPage reads a page of the versions of an object, oldest first.

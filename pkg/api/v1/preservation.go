@@ -122,6 +122,48 @@ func (c *Client) MakeZip(ctx context.Context, ark string, version int) (VersionZ
 // ZipPath is where the zip file of a version is: the API redirects to the storage.
 func ZipPath(ark string, version int) string { return versionPath(ark, version) + "/zip" }
 
+// ObjectPlace is where an object is stored.
+type ObjectPlace struct {
+	// Which bucket it is: storage, or copy, the second one.
+	In string `json:"in" enum:"storage,copy" example:"storage"`
+	// The name of the bucket.
+	Bucket string `json:"bucket" example:"archivist-storage"`
+	// Where the keys of the object begin: its folder.
+	Key string `json:"key" example:"531/80c/ccf/ark%3a%2f99999%2ffk4tq65d6k/"`
+	// Its versions there, the oldest first.
+	Versions []VersionPlace `json:"versions"`
+}
+
+// VersionPlace is where a version is stored: what it has added.
+type VersionPlace struct {
+	// The number of the version.
+	Version int `json:"version" example:"1"`
+	// Where the keys of the files that it added begin.
+	Key string `json:"key" example:"531/80c/ccf/ark%3a%2f99999%2ffk4tq65d6k/v1/"`
+}
+
+// VersionMade says what was made of a version that can be made again.
+type VersionMade struct {
+	// The number of the version.
+	Version int `json:"version" example:"1"`
+	// Whether a zip file of it can be made here: it has at most 300 files and 128 MiB.
+	Zippable bool `json:"zippable" example:"true"`
+	// Whether there is a zip file of it.
+	Zip bool `json:"zip" example:"true"`
+	// Whether the packaging manifest of the object is there, of its newest version or one before.
+	Manifest bool `json:"manifest" example:"true"`
+}
+
+// Places lists where an object is stored: the storage, and the second bucket if it was copied.
+func (c *Client) Places(ctx context.Context, ark string) ([]ObjectPlace, error) {
+	return list[ObjectPlace](ctx, c, ObjectPath(ark)+"/places", 0)
+}
+
+// Made says what was made of a version.
+func (c *Client) Made(ctx context.Context, ark string, version int) (VersionMade, error) {
+	return get[VersionMade](ctx, c, versionPath(ark, version)+"/made")
+}
+
 // RepairRequest asks for the repair of a stored file from its copy in the second bucket, or of the copy from the
 // stored file.
 type RepairRequest struct {

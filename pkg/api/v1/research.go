@@ -38,6 +38,9 @@ type ResearchDefinition struct {
 	// How many researchers, of different names, have to find the same in a pair: 1 to 5. By default 1. It is of the
 	// analysis: another number needs another version of that.
 	Quorum int `json:"quorum,omitempty" minimum:"0" example:"2"`
+	// Whether a person accepts or rejects each place that is found, before it is exported. It is of
+	// the analysis, as the quorum is.
+	Review bool `json:"review,omitempty" example:"true"`
 	// Feeds whose entries are episodes or clips.
 	Feeds []ResearchFeed `json:"feeds,omitempty" maxItems:"50"`
 }
@@ -161,6 +164,8 @@ type ResearchMedia struct {
 	Until string `json:"until,omitempty" format:"date-time" example:"2026-11-22T09:40:00Z"`
 	// Of an episode.
 	Coverage *ResearchCoverage `json:"coverage,omitempty"`
+	// How an episode sounds, if a researcher has told it. Lists do not have it.
+	Waveform *ResearchWaveform `json:"waveform,omitempty"`
 }
 
 // ResearchCoverage counts pairs of episodes and clips that are neither withdrawn, set aside nor deferred.
@@ -261,6 +266,9 @@ type ResearchStatus struct {
 	Researchers int `json:"researchers" example:"2"`
 	// The number of work items that they take at once.
 	Capacity int `json:"capacity" example:"2"`
+	// The number of places that wait for a person to accept or reject them. Absent: none, or the
+	// project has no review.
+	Unreviewed int64 `json:"unreviewed,omitempty" example:"4"`
 	// The number of results of the analysis, problems included.
 	Results int64 `json:"results" example:"652"`
 	// How many pairs were researched in the last hour, within some minutes.
@@ -271,6 +279,8 @@ type ResearchStatus struct {
 	Trouble []ResearchTrouble `json:"trouble"`
 	// Pairs whose results differ, so that a person has to decide: the first 50.
 	Differences []ResearchDifference `json:"differences,omitempty"`
+	// Whether there are more of these.
+	MoreDifferences bool `json:"moreDifferences,omitempty"`
 	// Researchers that get no work items for a while, because others do not have their problems.
 	Pauses []ResearchPause `json:"pauses,omitempty"`
 	// Whether there is more of that; the lists of episodes and clips have all.
@@ -314,6 +324,45 @@ type ResearchResult struct {
 	ResearchReport
 	// When it was stored.
 	At string `json:"at" format:"date-time" example:"2026-11-22T09:41:10Z"`
+	// Of each hit, in their order: waits, accepted or rejected. Absent: the project asks for no
+	// review, or another result of the pair counts.
+	Reviews []string `json:"reviews,omitempty" example:"[\"accepted\"]"`
+}
+
+// ResearchUnreviewed is a pair with places that wait for a person: the result that counts.
+type ResearchUnreviewed struct {
+	// Since when.
+	Since string `json:"since" format:"date-time" example:"2026-11-22T09:41:10Z"`
+	// The number of places that wait.
+	Waiting int `json:"waiting" example:"1"`
+	ResearchResult
+}
+
+// ResearchReview is a request to accept or reject places of a pair.
+type ResearchReview struct {
+	// accept: they are exported. reject: they are not.
+	Action string `json:"action" enum:"accept,reject" example:"accept"`
+	// The key of the episode.
+	Episode string `json:"episode" minLength:"1" maxLength:"40" example:"mfrggzdfmztwq2lknnwg23tp"`
+	// The key of the clip.
+	Clip string `json:"clip" minLength:"1" maxLength:"40" example:"nbswy3dpnbswy3dpnbswy3dp"`
+	// The lease of the result that was looked at. If another result counts by now, nothing is
+	// changed.
+	Lease string `json:"lease" minLength:"1" maxLength:"64" example:"01M7ZBMEYHBB62YP6RY21T1GQ8"`
+	// The number of the place among the hits of the result, from 1. Absent: all that wait.
+	Hit int `json:"hit,omitempty" minimum:"1" example:"1"`
+	// Whether it also holds for what was decided otherwise before.
+	Change bool `json:"change,omitempty"`
+	// The reason. It is kept in the events.
+	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"I have listened to it."`
+}
+
+// ResearchOffsets is a page of places where clips occur.
+type ResearchOffsets struct {
+	List[ResearchOffset]
+	// The number of places that are left out of this page because they wait for a person. Absent:
+	// none.
+	Waiting int `json:"waiting,omitempty" example:"3"`
 }
 
 // ResearchOffset is a place where a clip occurs in an episode.

@@ -1,7 +1,6 @@
 package v1
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 )
@@ -107,18 +106,39 @@ func (c *Client) DecidePair(ctx context.Context, project string,
 	return post[Explanation](ctx, c, at("research", project, "differences", "actions"), d)
 }
 
+// ResearchReviews lists the pairs with places that wait for a person.
+func (c *Client) ResearchReviews(ctx context.Context, project string,
+	limit int) ([]ResearchUnreviewed, error) {
+	return list[ResearchUnreviewed](ctx, c, at("research", project, "reviews"), limit)
+}
+
+// ReviewPair accepts or rejects places of a pair. The same request again changes nothing.
+func (c *Client) ReviewPair(ctx context.Context, project string, r ResearchReview) (Explanation,
+	error) {
+	return post[Explanation](ctx, c, at("research", project, "reviews", "actions"), r)
+}
+
 // ResearchOffsets calls each with each place where a clip occurs, by the present analysis: in an episode, or
-// in all if episode is "".
+// in all if episode is "". waiting is how many are left out because they wait for a person.
 func (c *Client) ResearchOffsets(ctx context.Context, project, episode string,
-	each func(ResearchOffset) error) (err error) {
-	failed := eachPage(ctx, c, at("research", project, "offsets"), []string{"episode", episode},
-		func(page []ResearchOffset) (more bool) {
-			for i := 0; i < len(page) && err == nil; i++ {
-				err = each(page[i])
+	each func(ResearchOffset) error) (waiting int, err error) {
+	for cursor := ""; ; {
+		page, err := get[ResearchOffsets](ctx, c, at("research", project, "offsets")+
+			query("cursor", cursor, "episode", episode))
+		if err != nil {
+			return waiting, err
+		}
+		waiting += page.Waiting
+		for _, o := range page.Items {
+			if err := each(o); err != nil {
+				return waiting, err
 			}
-			return err == nil
-		})
-	return cmp.Or(failed, err)
+		}
+		cursor = page.Cursor
+		if cursor == "" {
+			return waiting, nil
+		}
+	}
 }
 
 // ResearchEvents lists what happened to a part of a project, oldest first: to "", the project itself, or to

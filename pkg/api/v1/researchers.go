@@ -94,6 +94,15 @@ type ResearchHit struct {
 	Score float64 `json:"score" example:"0.93"`
 }
 
+// ResearchWaveform is how loud a recording is, for people to see.
+type ResearchWaveform struct {
+	// The length of the recording in nanoseconds, at most 100 hours.
+	Length int64 `json:"length" minimum:"1" example:"3600000000000"`
+	// The loudest sample of each part of the recording, in 1 to 1,000 parts of the same length: a
+	// byte for each, 255 is the loudest that there can be. In base64.
+	Peaks []byte `json:"peaks"`
+}
+
 // ResearchProblem is why there is no result.
 type ResearchProblem struct {
 	// Whose recording it is.
@@ -126,6 +135,9 @@ type ResearchReport struct {
 	Truncated bool `json:"truncated,omitempty"`
 	// Why there is no result.
 	Problem *ResearchProblem `json:"problem,omitempty"`
+	// How the episode sounds, if the researcher knows it: with one result of a work item is enough.
+	// It is no part of the result.
+	Waveform *ResearchWaveform `json:"waveform,omitempty"`
 	// How long it took, in milliseconds.
 	Millis int64 `json:"millis,omitempty" example:"2100"`
 	// Whether the researcher is done with the work item. What it has not reported is given back.

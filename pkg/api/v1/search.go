@@ -1,6 +1,9 @@
 package v1
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Found is a page of the objects that a search found.
 type Found struct {
@@ -13,6 +16,10 @@ type Found struct {
 	// How many of them have a date in each year, the latest year first; of more than 20 years those with most objects.
 	// Absent if they have no date, or more than 5,000 different days.
 	Years []YearCount `json:"years,omitempty"`
+	// How many of them have a file of each format, that of most objects first, at most 20. A
+	// format is a media type, or the id in PRONOM of one that has none; unknown is a file that no
+	// signature matches. Of an object with very many, others are those that are not counted.
+	Formats []FormatCount `json:"formats,omitempty"`
 	// The cursor of the next page. Absent on the last page.
 	Cursor string `json:"cursor,omitempty"`
 }
@@ -21,6 +28,14 @@ type Found struct {
 type CollectionCount struct {
 	// The name of the collection.
 	Name string `json:"name" example:"maps"`
+	// The number of objects.
+	Objects int `json:"objects" example:"12"`
+}
+
+// FormatCount is how many of the objects found have a file of a format.
+type FormatCount struct {
+	// The format.
+	Format string `json:"format" example:"image/tiff"`
 	// The number of objects.
 	Objects int `json:"objects" example:"12"`
 }
@@ -50,12 +65,18 @@ const (
 	ByModified  = "modified"
 )
 
-// Search finds objects. The order is one of the above, or "".
+// Directions of an order of objects.
+const (
+	Ascending  = "ascending"
+	Descending = "descending"
+)
+
+// Search finds objects. The order is one of the above, or "", with a direction behind a blank if
+// it is not the ordinary one: "date descending".
 func (c *Client) Search(ctx context.Context, text, order string, limit int) (out Found, err error) {
 	out.Items = []Object{}
 	for cursor := ""; ; {
-		page, err := get[Found](ctx, c, "/v1/search"+
-			query("query", text, "sort", order, "cursor", cursor))
+		page, err := get[Found](ctx, c, "/v1/search"+searched(text, order, cursor))
 		if err != nil {
 			return out, err
 		}
@@ -72,6 +93,13 @@ func (c *Client) Search(ctx context.Context, text, order string, limit int) (out
 			return out, nil
 		}
 	}
+}
+
+// searched is the query of a page of a search.
+func searched(text, order, cursor string, more ...string) string {
+	by, direction, _ := strings.Cut(order, " ")
+	return query(append([]string{"query", text, "sort", by, "order", direction, "cursor", cursor},
+		more...)...)
 }
 
 // Browse reads the list of all objects by title, date, creator or collection: from a value

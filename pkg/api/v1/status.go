@@ -58,3 +58,8 @@ type StatusLine struct {
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return get[Status](ctx, c, "/v1/status")
 }
+
+// Attention is Status with only those lines that need a person. It costs less.
+func (c *Client) Attention(ctx context.Context) (Status, error) {
+	return get[Status](ctx, c, "/v1/status?attention=true")
+}

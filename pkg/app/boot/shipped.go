@@ -9,6 +9,7 @@ import (
 	publisher "archivist/pkg/events/eventbridge"
 	"archivist/pkg/ingest/ezid"
 	"archivist/pkg/revisions/revision"
+	"archivist/pkg/views/acts"
 	"archivist/pkg/views/browse"
 	"archivist/pkg/views/derivatives"
 	"archivist/pkg/views/history"
@@ -25,7 +26,7 @@ func (s *System) shipped() []consumer.Definition {
 	all := []consumer.Definition{history.Definition, statistics.Definition, publisher.Definition,
 		search.Definition(), browse.Definition(), eventarchive.Definition, manifest.Definition,
 		derivatives.Definition,
-		inventorycache.Definition, component.FollowerDefinition}
+		inventorycache.Definition, acts.Definition, component.FollowerDefinition}
 	if s.revisionQueue() {
 		all = append(all, revision.VersionsDefinition)
 	}
@@ -43,6 +44,7 @@ func (s *System) handlers(searcher search.Consumer) map[string]consumer.Handler 
 	derived.Name = s.env(envDerived)
 	all := map[string]consumer.Handler{
 		history.Name:    history.Recorder{Table: t, NewID: newID},
+		acts.Name:       acts.Recorder{Table: t, NewID: newID},
 		statistics.Name: statistics.Counter{Table: t, NewID: newID},
 		publisher.Name: publisher.Publisher{Client: eventbridge.NewFromConfig(s.cfg),
 			Bus: s.env(EnvBus)},

@@ -13,7 +13,9 @@ import (
 	"archivist/pkg/aws/cloudwatch"
 	"archivist/pkg/components/preservation"
 	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/eventlog"
+	"archivist/pkg/events/filter"
 	"archivist/pkg/ingest/ezid"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/stage"
@@ -84,6 +86,25 @@ func TestShippedComponents(t *testing.T) {
 		there, err := s.components().List(t.Context())
 		if err != nil || len(there) != len(all) || len(all) < 3 {
 			t.Errorf("the second bucket %q: %d components of %d, %v", bucket, len(there), len(all), err)
+		}
+	}
+}
+
+// TestIdentifiedFormatsAreIndexed: the search index is told when the component that identifies
+// formats has worked on a version, and not of the work of others.
+func TestIdentifiedFormatsAreIndexed(t *testing.T) {
+	f, err := filter.Compile(search.Definition().Filter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, _ := envelope.KindOf("component.ran")
+	for name, want := range map[string]bool{preservation.Identification: true,
+		preservation.FixityCheck: false} {
+		ran := envelope.Event{Type: kind.Type, Action: kind.Action,
+			Subject: envelope.Ref{Type: kind.Subject},
+			Context: envelope.Context{Component: name}}
+		if f.Match(ran) != want {
+			t.Errorf("an event of %s is selected: %v", name, !want)
 		}
 	}
 }

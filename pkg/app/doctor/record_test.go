@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
 	"archivist/pkg/events/event"
+	"archivist/pkg/ingest/collection"
 	"archivist/pkg/kernel/table"
+	"archivist/pkg/views/acts"
 	"archivist/pkg/views/history"
 )
 
@@ -80,4 +83,38 @@ func TestRecord(t *testing.T) {
 	w.drop(lost)
 	w.set(key("CONSUMER#"+history.Name, "CURSOR#"+e.Partition), "seq", num(e.Seq-1))
 	w.finds(false)
+}
+
+// TestActs: an act that a list of what people did lacks is found, and recorded again as it was.
+func TestActs(t *testing.T) {
+	w := settled(t)
+	q := w.Machine.Queue
+	profiles := collection.Store{Table: q.Table, NewID: q.NewID}
+	if err := profiles.Put(t.Context(), "acted", collection.Profile{Title: "t"}, collection.By{Actor: "ann"},
+		q.Now().UnixMilli()); err != nil {
+		t.Fatal(err)
+	}
+	subject := event.Subject{Type: event.Collection, ID: "acted"}
+	if _, err := w.log().Place(t.Context(), []event.Subject{subject}); err != nil {
+		t.Fatal(err)
+	}
+	w.consumed(acts.Definition, acts.Recorder{Table: q.Table, NewID: q.NewID})
+	w.finds(false)
+	for _, list := range []string{"ACTS#all", "ACTSOF#ann"} {
+		i := slices.IndexFunc(w.keptBy(list), func(k table.Key) bool {
+			return strings.Contains(w.Rows.Row(k)["event_json"].(*types.AttributeValueMemberS).Value, "acted")
+		})
+		if i < 0 {
+			t.Fatalf("%s does not have the act", list)
+		}
+		lost := w.keptBy(list)[i]
+		w.drop(lost)
+		want := "act " + event.Key(subject, 1).String()
+		w.finds(false, want)
+		w.repairs([]string{want})
+		w.finds(false)
+		if w.Rows.Row(lost) == nil {
+			t.Errorf("%s: not recorded again", list)
+		}
+	}
 }

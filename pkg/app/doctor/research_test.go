@@ -256,6 +256,23 @@ var ofResearch = []damage{
 			"episode_key", str(research.Key("s", "1")), "clip_key", str(research.Key("s", "0")))
 	}, one("research-differs", row("RESEARCHOPINIONS#songs/"+research.Key("s", "1"),
 		"pair#"+research.Key("s", "0"))), true},
+	{"a pair in the list of reviews of which nothing waits", func(w *world) {
+		w.insert(key("RESEARCHOPINIONS#songs/"+research.Key("s", "1"), "pair#"+research.Key("s",
+			"0")),
+			"shelf", str("RESEARCHREVIEWS#songs/000001"), "since", str("x"), "round_no", num(1),
+			"episode_key", str(research.Key("s", "1")), "clip_key", str(research.Key("s", "0")))
+	}, one("research-reviews", row("RESEARCHOPINIONS#songs/"+research.Key("s", "1"),
+		"pair#"+research.Key("s", "0"))), true},
+	{"places that wait, and are neither listed nor counted", func(w *world) {
+		w.insert(key("RESEARCHOPINIONS#songs/"+research.Key("s", "1"), "pair#"+research.Key("s",
+			"0")),
+			"hit_marks", str("aw"), "round_no", num(1), "lease_id", str("x"),
+			"episode_key", str(research.Key("s", "1")), "clip_key", str(research.Key("s", "0")))
+	}, func(w *world) []string {
+		return []string{"research-counts project:songs",
+			"research-reviews " + row("RESEARCHOPINIONS#songs/"+
+				research.Key("s", "1"), "pair#"+research.Key("s", "0"))(w)}
+	}, true},
 	{"a clip that is not in the catalog", func(w *world) { w.drop(w.listedAt(0)) },
 		one("research-catalog", media("clip", 0)), true},
 	{"a clip that is in the catalog as deferred", func(w *world) {
@@ -375,6 +392,51 @@ func TestDuringResearch(t *testing.T) {
 			t.Fatalf("run %d: %v\n%s", runs, err, text(found))
 		}
 	}
+}
+
+// TestUnmarkedReview: a result that an earlier version of the program has stored in a project with
+// a review has no marks. The doctor finds it, and lets its places wait for a person.
+func TestUnmarkedReview(t *testing.T) {
+	w := newWorld(t)
+	s := newStudied(w)
+	s.must(s.Apply(t.Context(), research.Project{Name: "songs", MaxClips: 3, Review: true,
+		Analysis: research.Analysis{Name: "any", Version: "2"}}, research.By{Actor: "ann"}))
+	s.curate(research.Episode, 0)
+	s.curate(research.Clip, 0)
+	s.pass()
+	work := s.accept()
+	_, err := s.Record(t.Context(), research.Report{Project: "songs", Lease: work.Lease.ID,
+		Researcher: "r",
+		Analysis:   work.Lease.Analysis, Episode: work.Episode.Key, Sequence: 1,
+		Clip:  work.Clips[0].Key,
+		Hits:  []research.Hit{{Offset: 1, Length: 2, Score: 1}, {Offset: 3, Length: 2, Score: 1}},
+		Final: true, Count: 1})
+	s.must(err)
+	w.sweep()
+	w.finds(false)
+
+	pair := w.firstIn("RESEARCHOPINIONS#songs/"+work.Episode.Key, "pair#")
+	for _, name := range []string{"hit_marks", "result_no", "shelf", "since"} {
+		w.set(pair, name, nil)
+	}
+	for _, k := range w.rowsIn("RESEARCHCOUNTS#songs", "round#000002#") {
+		w.set(k, "reviews_n", nil)
+	}
+	waiting := func(places, pairs int) {
+		t.Helper()
+		st, err := s.Status(t.Context(), "songs")
+		s.must(err)
+		all, _, err := s.Reviews(t.Context(), "songs", "")
+		s.must(err)
+		if st.Unreviewed != int64(places) || len(all) != pairs {
+			t.Errorf("%d places wait, in %d pairs; expected %d, %d", st.Unreviewed, len(all),
+				places, pairs)
+		}
+	}
+	waiting(0, 0)
+	w.finds(true, "research-reviews "+pair.String())
+	waiting(2, 1)
+	w.finds(false)
 }
 
 // TestResearchIsHealthy: a project in the middle of its research has no findings.

@@ -11,6 +11,7 @@ import (
 	"archivist/pkg/ingest/upload"
 	"archivist/pkg/research"
 	"archivist/pkg/revisions/revision"
+	"archivist/pkg/views/acts"
 	"archivist/pkg/views/browse"
 	"archivist/pkg/views/history"
 	"archivist/pkg/views/statistics"
@@ -42,6 +43,7 @@ func (d Doctor) rules(pg *check.Page) []check.Rules {
 		browse.Rules(pg, consumers),
 		d.Search.Rules(pg, consumers),
 		history.Rules(consumers),
+		acts.Rules(consumers),
 		statistics.Rules(pg),
 		component.Rules(pg, consumers),
 		research.Rules(pg),

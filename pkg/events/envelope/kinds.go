@@ -126,6 +126,7 @@ var Kinds = []Kind{
 	{"episode.set-aside", "Episode", Modify, "", Permanent, true, 1},
 	{"episode.differs", "Episode", Modify, "", Permanent, true, 1},
 	{"episode.decided", "Episode", Modify, "", Permanent, true, 1},
+	{"episode.reviewed", "Episode", Modify, "", Permanent, true, 1},
 	{"episode.retried", "Episode", Modify, "", Permanent, true, 1},
 
 	{"clip.curated", "Clip", Modify, Create, Permanent, true, 1},

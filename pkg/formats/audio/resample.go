@@ -63,7 +63,7 @@ func fill(taps []float32, frac, cut, beta float64) {
 	for i := range values {
 		x := float64(i-(half-1)) - frac
 		w := 1 - x*x/float64(half*half)
-		values[i] = cut * sinc(cut*x) * bessel(beta*math.Sqrt(max(w, 0)))
+		values[i] = float64(cut * sinc(cut*x) * bessel(beta*math.Sqrt(max(w, 0))))
 		sum += values[i]
 	}
 	for i, v := range values {
@@ -83,7 +83,7 @@ func sinc(x float64) float64 {
 func bessel(x float64) float64 {
 	sum, term := 1.0, 1.0
 	for k := 1; term > sum*1e-12; k++ {
-		term *= x * x / 4 / float64(k*k)
+		term = float64(term * (x * x / 4 / float64(k*k)))
 		sum += term
 	}
 	return sum
@@ -140,21 +140,23 @@ func (r *resampler) need(end int) error {
 	return nil
 }
 
-// dot is the scalar product, in four sums that do not wait for each other.
+// dot is the scalar product, in four sums that do not wait for each other. The conversions keep a
+// processor from fusing a product with a sum, which rounds otherwise: all machines give the same
+// samples.
 func dot(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32
 	i := 0
 	for ; i+4 <= len(a); i += 4 {
 		x, y := a[i:i+4:i+4], b[i:i+4:i+4]
-		s0 += x[0] * y[0]
-		s1 += x[1] * y[1]
-		s2 += x[2] * y[2]
-		s3 += x[3] * y[3]
+		s0 += float32(x[0] * y[0])
+		s1 += float32(x[1] * y[1])
+		s2 += float32(x[2] * y[2])
+		s3 += float32(x[3] * y[3])
 	}
 
 	for ; i < len(a); i++ {
-		s0 += a[i] * b[i]
+		s0 += float32(a[i] * b[i])
 	}
 	return s0 + s1 + s2 + s3
 }

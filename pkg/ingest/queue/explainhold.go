@@ -96,17 +96,16 @@ func untilReleased(what string, h *Hold, byItself bool) string {
 
 // explainPause explains which hold or pause keeps a waiting job from being admitted; Why is
 // "" if none does.
-func (q *Queue) explainPause(ctx context.Context, j *ingest.Job) (x explain.Part, err error) {
-	active, err := q.active(ctx)
+func explainPause(j *ingest.Job, active holds) (x explain.Part) {
 	h := active.stops(j)
 	switch {
 	case h == nil:
-		return x, err
+		return x
 	// A hold, not a pause: at the next tick the job becomes Held.
 	case h.ID != "" && j.State == ingest.Pending:
 		x = says(explain.Hold, untilReleased(string(ingest.TargetJob), h, true), ends(h))
 		x.Until = h.Until
-		return x, err
+		return x
 	}
 
 	x = says(explain.Hold, sentence(h.Description()), ends(h))
@@ -114,5 +113,5 @@ func (q *Queue) explainPause(ctx context.Context, j *ingest.Job) (x explain.Part
 	if h.Until == 0 {
 		x.Why += fmt.Sprintf(" An operator must %s the %s.", endOf(h), h.Scope)
 	}
-	return x, err
+	return x
 }

@@ -65,44 +65,68 @@ func (p position) String() string {
 	return fmt.Sprintf("%s of %s waiting jobs are ahead.", ingest.Number(p.ahead), of)
 }
 
+// sight is what decides whether a waiting job passes its gate.
+type sight struct {
+	holds holds
+	batch *Batch // of the job
+	free  ingest.Free
+	swept time.Time // zero = never
+	pos   position
+}
+
+// sight reads it for a job.
+func (q *Queue) sight(ctx context.Context, j *ingest.Job) (in sight, err error) {
+	if in.holds, err = q.active(ctx); err != nil {
+		return in, err
+	}
+	if in.batch, err = q.Batch(ctx, j.Batch); err != nil {
+		return in, err
+	}
+	if in.free, err = q.free(ctx); err != nil {
+		return in, err
+	}
+	if in.swept, err = q.lastSweep(ctx); err != nil {
+		return in, err
+	}
+	in.pos, err = q.position(ctx, j)
+	return in, err
+}
+
 // explainWaiting explains what a waiting job lacks, and its place in the queue.
 func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x explain.Part, err error) {
-	x, err = q.explainPause(ctx, j)
-	if err != nil || x.Why != "" {
+	in, err := q.sight(ctx, j)
+	if err != nil {
+		return x, err
+	}
+	return q.explainIn(ctx, j, in)
+}
+
+// explainIn is explainWaiting with what was read before.
+func (q *Queue) explainIn(ctx context.Context, j *ingest.Job, in sight) (x explain.Part, err error) {
+	x = explainPause(j, in.holds)
+	if x.Why != "" {
 		x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
-		return x, err
+		return x, nil
+	}
+	x = q.explainStopped(ctx, in.batch)
+	if x.Why != "" {
+		return x, nil
 	}
 
-	x, err = q.explainStopped(ctx, j)
-	if err != nil || x.Why != "" {
-		return x, err
-	}
-
-	free, err := q.free(ctx)
-	if err != nil {
-		return x, err
-	}
-
-	pos, err := q.position(ctx, j)
-	if err != nil {
-		return x, err
-	}
-
-	x, err = q.explainLack(ctx, j, free, pos)
+	x, err = q.explainLack(ctx, j, in)
 	x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
 	if x.Waits == explain.Limit || x.Waits == explain.Turn || x.Waits == explain.Space {
-		x.Why += " " + pos.String()
-		x.Ahead = &explain.Ahead{N: pos.ahead, More: pos.beyond}
+		x.Why += " " + in.pos.String()
+		x.Ahead = &explain.Ahead{N: in.pos.ahead, More: in.pos.beyond}
 	}
 	return x, err
 }
 
 // explainStopped explains a waiting job whose batch lets none start. The operation that cancels the
 // batch ends the job; a person can have interrupted it.
-func (q *Queue) explainStopped(ctx context.Context, j *ingest.Job) (x explain.Part, err error) {
-	row, err := q.Batch(ctx, j.Batch)
-	if err != nil || row.Stops() == "" {
-		return x, err
+func (q *Queue) explainStopped(ctx context.Context, row *Batch) (x explain.Part) {
+	if row.Stops() == "" {
+		return x
 	}
 
 	x.Waits, x.Why = explain.Cancel, "It does not start: "+row.Stops()+". The operation that cancels its jobs ends it."
@@ -114,13 +138,12 @@ func (q *Queue) explainStopped(ctx context.Context, j *ingest.Job) (x explain.Pa
 			x.Do = append(x.Do, continues(id))
 		}
 	}
-	return x, nil
+	return x
 }
 
 // explainLack explains what a waiting job lacks first: a lock, a slot, space, or nothing. New jobs
 // need no lock and no space yet.
-func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free,
-	pos position) (explain.Part, error) {
+func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, in sight) (explain.Part, error) {
 	if j.State != ingest.Pending {
 		x, err := q.explainLock(ctx, j)
 		if err != nil || x.Why != "" {
@@ -128,17 +151,17 @@ func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, free ingest.Free
 		}
 	}
 
-	if x := q.explainSlot(j, free); x.Why != "" {
+	if x := q.explainSlot(j, in.free); x.Why != "" {
 		return x, nil
 	}
 
 	if j.State != ingest.Pending {
-		x, err := q.explainSpace(ctx, j, free, pos)
+		x, err := q.explainSpace(ctx, j, in.free, in.pos)
 		if err != nil || x.Why != "" {
 			return x, err
 		}
 	}
-	return q.explainTurn(ctx)
+	return q.explainTurn(in.swept), nil
 }
 
 // waitsTo is what a waiting job does next.
@@ -287,17 +310,14 @@ const silentAfter = 3 * sweepEvery
 
 // explainTurn explains when the scheduler admits a job that lacks nothing, or that the
 // scheduler does not run.
-func (q *Queue) explainTurn(ctx context.Context) (explain.Part, error) {
+func (q *Queue) explainTurn(last time.Time) explain.Part {
 	const check = "An operator must check its rule and the log of the function scheduler."
-	last, err := q.lastSweep(ctx)
 	switch {
-	case err != nil:
-		return explain.Part{}, err
 	case last.IsZero():
-		return says(explain.Person, "the scheduler has never run. "+check), nil
+		return says(explain.Person, "the scheduler has never run. "+check)
 	case q.Now().Sub(last) > silentAfter:
 		return says(explain.Person, fmt.Sprintf("the scheduler has not run since %s. %s",
-			ingest.Timestamp(last.UnixMilli()), check)), nil
+			ingest.Timestamp(last.UnixMilli()), check))
 	}
-	return says(explain.Turn, "the scheduler admits jobs in their order, at least each minute."), nil
+	return says(explain.Turn, "the scheduler admits jobs in their order, at least each minute.")
 }

@@ -23,13 +23,36 @@ const mostFound = 100_000
 // placed is a cursor: a place in the lists of the collections.
 var placed = regexp.MustCompile(`^[0-9]{13}\.[0-9A-Za-z-]+$`)
 
+// oldest begins the cursors of lists with the oldest first: so none of another order is taken.
+const oldest = "oldest."
+
 // cursorAt is the cursor after a place. It needs no escapes in a URL.
-func cursorAt(place string) string { return strings.Replace(place, "#", ".", 1) }
+func (o order) cursorAt(place string) string {
+	cursor := strings.Replace(place, "#", ".", 1)
+	if o == oldestFirst {
+		return oldest + cursor
+	}
+	return cursor
+}
+
+// placeAt is the place of a cursor, "" for none. A cursor that is not one of the order is an
+// Invalid.
+func (o order) placeAt(cursor string) (string, error) {
+	rest, is := cursor, true
+	if o == oldestFirst && cursor != "" {
+		rest, is = strings.CutPrefix(cursor, oldest)
+	}
+	if cursor != "" && (!is || !placed.MatchString(rest)) {
+		return "", badPlace(cursor)
+	}
+	return strings.Replace(rest, ".", "#", 1), nil
+}
 
 // badPlace is the error for a cursor that is not one of this list.
 func badPlace(cursor string) error {
-	return fault.New(fault.Invalid, "invalid cursor %q; use that of the page before, or leave it out to begin again",
-		ingest.Cut(cursor, 100))
+	return fault.New(fault.Invalid,
+		"invalid cursor %q; use that of the page before with the same order, or leave it "+
+			"out to begin again", ingest.Cut(cursor, 100))
 }
 
 // search is the search for one page.
@@ -41,26 +64,34 @@ type search[T any] struct {
 	key    func(id string) table.Key
 	wanted func(*T) bool
 
+	order order
 	left  []*listing // the lists that have not ended
 	read  int        // entries
 	ended bool       // the search, not the list
 }
 
+// most is the number of items of a page.
+func (f *Find) most() int { return cmp.Or(f.Limit, FindPage) }
+
 // merged finds the page in the lists that have all that may be wanted: each is in the order of its places, which are
 // unique, and so are all together.
 func (s *search[T]) merged(ctx context.Context) (page Page[T], err error) {
-	if s.Cursor != "" && !placed.MatchString(s.Cursor) {
-		return page, badPlace(s.Cursor)
+	if s.Oldest {
+		s.order = oldestFirst
+	}
+	after, err := s.order.placeAt(s.Cursor)
+	if err != nil {
+		return page, err
 	}
 
 	lists, err := s.lists(ctx)
 	if err != nil {
 		return page, err
 	}
-	s.open(lists, strings.Replace(s.Cursor, ".", "#", 1))
+	s.open(lists, after)
 	for more, most := true, table.MaxGets; more; most = mostRows {
 		if s.LocalID+s.ARK == "" { // the entries tell all: most of their rows are wanted
-			most = FindPage - len(page.Items)
+			most = s.most() - len(page.Items)
 		}
 		some, to, err := s.next(ctx, most)
 		if err != nil {
@@ -75,7 +106,7 @@ func (s *search[T]) merged(ctx context.Context) (page Page[T], err error) {
 			return page, nil
 		}
 		if s.ended {
-			page.Cursor = cursorAt(to)
+			page.Cursor = s.order.cursorAt(to)
 			return page, nil
 		}
 		more = len(some) > 0
@@ -90,9 +121,9 @@ func (s *search[T]) filled(page *Page[T], some []entry, rows []*T) bool {
 			continue
 		}
 		page.Items = append(page.Items, *row)
-		if len(page.Items) == FindPage {
+		if len(page.Items) == s.most() {
 			if i+1 < len(some) || len(s.left) > 0 {
-				page.Cursor = cursorAt(some[i].ListSK)
+				page.Cursor = s.order.cursorAt(some[i].ListSK)
 			}
 			return true
 		}
@@ -128,20 +159,24 @@ func (s *search[T]) lists(ctx context.Context) ([]listing, error) {
 
 // open begins the lists after a place.
 func (s *search[T]) open(lists []listing, after string) {
-	to := ":" // greater than every digit
+	from, to := fmt.Sprintf("%013d", s.After), ":" // greater than every digit
 	if s.Before > 0 {
 		to = fmt.Sprintf("%013d", s.Before)
 	}
-	if after != "" && after < to {
-		to = after
+	begin := &to
+	if s.order == oldestFirst {
+		begin = &from
+	}
+	if after != "" && s.order.before(*begin, after) {
+		*begin = after
 	}
 
 	// A list of many collections takes few of each.
-	first := max(10, min(FindPage+1, 2*FindPage/max(1, len(lists))))
+	first := max(10, min(s.most()+1, 2*s.most()/max(1, len(lists))))
 	for _, l := range lists {
 		for _, p := range l {
-			p.seen, p.query.From, p.query.To = to, fmt.Sprintf("%013d", s.After), to
-			p.query.Desc, p.query.Limit = true, cmp.Or(p.first, first)
+			p.order, p.seen, p.query.From, p.query.To = s.order, *begin, from, to
+			p.query.Desc, p.query.Limit = s.order == newestFirst, cmp.Or(p.first, first)
 		}
 		s.left = append(s.left, &l)
 	}
@@ -156,8 +191,8 @@ func (s *search[T]) next(ctx context.Context, most int) (some []entry, place str
 			return some, "", nil
 		}
 
-		from := slices.MaxFunc(s.left, func(a, b *listing) int {
-			return strings.Compare(a.at(), b.at())
+		from := slices.MinFunc(s.left, func(a, b *listing) int {
+			return s.order.compare(a.at(), b.at())
 		})
 		if p := (*from)[0]; from.ready() {
 			some = append(some, p.found[0])
@@ -230,21 +265,12 @@ func readRows[T any](ctx context.Context, t *table.Table, ids []string,
 	return rows, together(ctx, parts, func(ctx context.Context, part int) error {
 		from := part * table.MaxGets
 		some := keys[from:min(from+table.MaxGets, len(keys))]
-		found, err := t.Many(ctx, some)
-		if err != nil {
-			return err
-		}
-
+		raw, err := t.Many(ctx, some)
 		for i, k := range some {
-			raw, there := found[k]
-			if !there {
-				continue
-			}
-			rows[from+i] = new(T)
-			if err := raw.Decode(rows[from+i]); err != nil {
-				return err
+			if err == nil {
+				rows[from+i], err = found[T](raw, k)
 			}
 		}
-		return nil
+		return err
 	})
 }

@@ -143,6 +143,18 @@ func (a *archive) pages(f queue.Find, between func()) (ids []string) {
 	}
 }
 
+// turned fails if the list with the oldest first is not another one turned around.
+func (a *archive) turned(f queue.Find, newest []string) {
+	a.Helper()
+	f.Oldest = true
+	oldest := a.pages(f, func() {})
+	slices.Reverse(oldest)
+	if !slices.Equal(oldest, newest) {
+		a.Errorf("%+v: the oldest first are %d jobs, not the %d turned around", f, len(oldest),
+			len(newest))
+	}
+}
+
 // those are the ids of the jobs that a function selects.
 func (a *archive) those(is func(j *ingest.Job) bool) (ids []string) {
 	for id, j := range a.jobs {
@@ -214,6 +226,7 @@ func TestEachFilterFindsAll(t *testing.T) {
 		a := fill(t, whole, 7, 1500, func(n int) ingest.State { return states[n%len(states)] })
 		for name, f := range filters {
 			got := a.pages(f.find, func() {})
+			a.turned(f.find, got)
 			slices.Sort(got)
 			if want := a.those(f.is); !slices.Equal(got, want) {
 				t.Errorf("%s, %s: %d jobs; expected %d", mode, name, len(got), len(want))
@@ -235,6 +248,7 @@ func TestPagesWhileJobsMove(t *testing.T) {
 			queue.Find{State: string(s), Collections: []string{"c001", "c002", "c003"}})
 	}
 	for n, f := range finds {
+		f.Oldest = n%3 == 1
 		whole := n%4 > 0 // a list that is not whole is merged of others, which are the same in all of these
 		a := fill(t, whole, 5, 600, func(n int) ingest.State { return states[n%len(states)] })
 		matches := func(j *queue.Job) bool {
@@ -365,6 +379,8 @@ func TestReadsOfAPage(t *testing.T) {
 	reads(queue.Find{}, 50, 4+1+1) // a process looks once whether the lists are whole
 	for _, c := range firstPages(a.names, jobs) {
 		reads(c.find, c.items, c.most)
+		c.find.Oldest = true
+		reads(c.find, c.items, c.most)
 	}
 
 	a.notWhole()
@@ -416,9 +432,12 @@ func TestSearchEnds(t *testing.T) {
 	if found != 1 || pages < 3 {
 		t.Errorf("%d jobs on %d pages", found, pages)
 	}
-	for _, cursor := range []string{"x", "1.", "B000001-00001"} {
-		if _, err := a.q.FindJobs(context.Background(), queue.Find{Cursor: cursor}); !fault.Is(err, fault.Invalid) {
-			t.Errorf("the cursor %q: %v", cursor, err)
+	for _, bad := range []queue.Find{{Cursor: "x"}, {Cursor: "1."}, {Cursor: "B000001-00001"},
+		{Cursor: "oldest.1794000000000.B000001-00001"}, {Cursor: "1794000000000.B000001-00001",
+			Oldest: true},
+		{Cursor: "oldest.", Oldest: true}} {
+		if _, err := a.q.FindJobs(context.Background(), bad); !fault.Is(err, fault.Invalid) {
+			t.Errorf("the cursor %q, oldest first: %v: %v", bad.Cursor, bad.Oldest, err)
 		}
 	}
 }

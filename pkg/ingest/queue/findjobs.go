@@ -8,16 +8,19 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// FindJobs lists jobs, newest first. With a local id or an ARK they are found under that; else in the lists of the
-// collections: of their state, their submitter, those with a message, or all. No place of a job in a list changes while
-// it is there, so that following pages have it once, however it moves. A cursor that is not of this list is an Invalid.
+// FindJobs lists jobs, newest first unless Find says otherwise. With a local id or an ARK they
+// are found under that; else in the lists of the collections: of their state, their submitter,
+// those with a message, or all. No place of a job in a list changes while it is there, so that
+// following pages have it once, however it moves. A cursor that is not of this list is an
+// Invalid.
 func (q *Queue) FindJobs(ctx context.Context, f Find) (Page[Job], error) {
 	s := search[Job]{q: q, Find: f, of: namedJob, index: "jobs#", key: jobKey,
 		wanted: func(j *Job) bool { return f.job(&j.Job) }}
 	return s.merged(ctx)
 }
 
-// FindBatches lists batches, newest first. They are found by no local id and no ARK: their jobs are.
+// FindBatches lists batches, as FindJobs lists jobs. They are found by no local id and no ARK:
+// their jobs are.
 func (q *Queue) FindBatches(ctx context.Context, f Find) (Page[Batch], error) {
 	s := search[Batch]{q: q, Find: f, of: namedBatch, index: "batches#", key: batchKey,
 		wanted: func(b *Batch) bool { return f.batch(&b.Batch) }}

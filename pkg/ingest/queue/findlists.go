@@ -24,7 +24,10 @@ type Find struct {
 	Message   string // a part of it, in any case of letters
 	// After and Before limit when it was created, in milliseconds since 1970: from After on, and before Before.
 	After, Before int64
-	Cursor        string
+	// Oldest: the oldest first. A cursor belongs to its order.
+	Oldest bool
+	Cursor string
+	Limit  int // items of a page, at most FindPage, which 0 stands for
 	// Until is when the search ends at the latest. The page is short then, and its cursor goes on from there.
 	Until time.Time
 }
@@ -51,9 +54,30 @@ type strand struct {
 	may   func(e entry) bool // whether an entry can be wanted; nil: each
 	first int                // how many entries are read at first; 0: what a page needs
 	seen  string             // the place up to which it was read
+	order order
 	found []entry
 	last  bool // nothing follows
 }
+
+// order is that of the places of a list.
+type order int
+
+// Orders of lists.
+const (
+	newestFirst order = iota
+	oldestFirst
+)
+
+// compare compares two places: it is negative if a is before b in the order.
+func (o order) compare(a, b string) int {
+	if o == oldestFirst {
+		return strings.Compare(a, b)
+	}
+	return strings.Compare(b, a)
+}
+
+// before reports whether a is before b in the order.
+func (o order) before(a, b string) bool { return o.compare(a, b) < 0 }
 
 // How many entries are read at first of a list that has others than those that are wanted.
 const (
@@ -115,7 +139,7 @@ func (f *Find) ofAll(of string) (lists []listing) {
 				may: f.selects})
 		}
 		if f.Message != "" {
-			l = append(l, &strand{query: table.Query{PK: allMessage(of, part)}, first: manyOfTwo,
+			l = append(l, &strand{query: table.Query{PK: allMessage(of, part)}, first: someOfTwo,
 				may: func(e entry) bool { return f.selects(e) && f.said(e) }})
 		}
 		switch {
@@ -155,7 +179,7 @@ func (f *Find) said(e entry) bool {
 // read. It reports whether there may be more.
 func (l *listing) settle() bool {
 	for {
-		least, same := "", true
+		to, same := "", true // the place of the first entry that can be in all strands
 		for _, p := range *l {
 			if len(p.found) == 0 {
 				if p.last {
@@ -163,18 +187,18 @@ func (l *listing) settle() bool {
 				}
 				continue
 			}
-			if head := p.found[0].ListSK; least == "" || head < least {
-				same = same && least == ""
-				least = head
+			if head := p.found[0].ListSK; to == "" || p.order.before(to, head) {
+				same = same && to == ""
+				to = head
 			} else {
-				same = same && head == least
+				same = same && head == to
 			}
 		}
 		if same {
 			return true
 		}
 		for _, p := range *l {
-			p.drop(least)
+			p.drop(to)
 		}
 	}
 }
@@ -182,7 +206,7 @@ func (l *listing) settle() bool {
 // drop drops what is before a place. What was not read of it is passed over.
 func (p *strand) drop(place string) {
 	n := 0
-	for n < len(p.found) && p.found[n].ListSK > place {
+	for n < len(p.found) && p.order.before(p.found[n].ListSK, place) {
 		n++
 	}
 	p.found = p.found[n:]
@@ -198,13 +222,13 @@ func (l *listing) at() string {
 	if l.ready() {
 		return (*l)[0].found[0].ListSK
 	}
-	least := ":"
+	to := ""
 	for _, p := range *l {
-		if len(p.found) == 0 {
-			least = min(least, p.seen)
+		if len(p.found) == 0 && (to == "" || p.order.before(to, p.seen)) {
+			to = p.seen
 		}
 	}
-	return least
+	return to
 }
 
 // mostListed is the number of entries of a list that are read at once, unless it begins with more.
@@ -213,7 +237,7 @@ const mostListed = 1000
 // first is the place of the first entry that can be in all strands, "" if nothing is known of it.
 func (l *listing) first() (place string) {
 	for _, p := range *l {
-		if len(p.found) > 0 && (place == "" || p.found[0].ListSK < place) {
+		if len(p.found) > 0 && (place == "" || p.order.before(place, p.found[0].ListSK)) {
 			place = p.found[0].ListSK
 		}
 	}
@@ -222,7 +246,11 @@ func (l *listing) first() (place string) {
 
 // skip passes over what is before a place.
 func (p *strand) skip(to string) {
-	if to != "" && to < p.seen {
+	switch {
+	case to == "" || !p.order.before(p.seen, to):
+	case p.order == oldestFirst:
+		p.query.From, p.query.Cursor = to, ""
+	default:
 		p.query.To, p.query.Cursor = to, ""
 	}
 }

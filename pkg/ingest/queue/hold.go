@@ -107,15 +107,20 @@ func (q *Queue) holdRows(ctx context.Context) (all []Hold, err error) {
 // first. Those that have ended are left out, also while their rows are there.
 func (q *Queue) Holds(ctx context.Context) ([]Hold, error) {
 	active, err := q.active(ctx)
-	out := make([]Hold, 0, len(active))
-	for _, h := range active {
-		out = append(out, *h)
+	return active.sorted(), err
+}
+
+// sorted are the holds in the order of Holds.
+func (h holds) sorted() []Hold {
+	out := make([]Hold, 0, len(h))
+	for _, one := range h {
+		out = append(out, *one)
 	}
 	slices.SortFunc(out, func(a, b Hold) int {
 		return cmp.Or(min(len(a.ID), 1)-min(len(b.ID), 1), cmp.Compare(a.Since, b.Since),
 			cmp.Compare(a.SK, b.SK))
 	})
-	return out, err
+	return out
 }
 
 // on returns the hold that stops work of a collection, or else of a batch; nil if none does.

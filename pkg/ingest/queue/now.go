@@ -1,15 +1,24 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
-	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
-// mostRunning is how many running jobs Now names.
+// mostRunning is how many running jobs InWork names.
 const mostRunning = 100
+
+// InWork is what runs, and what is first at each gate.
+type InWork struct {
+	// Running are the jobs that have a slot, those that entered their state first before others. If
+	// there are more than 100, they are those that were submitted first.
+	Running []Job
+	Heads   []Head
+}
 
 // Head is the first job at a gate, and why it does not pass.
 type Head struct {
@@ -18,57 +27,70 @@ type Head struct {
 	Why  string // one or two sentences
 }
 
-// Running are the jobs that have a slot in an overview, those that entered their state first before others, at most
-// 100; and their number.
-func (q *Queue) Running(ctx context.Context, o Overview) (jobs []Job, all int, err error) {
-	rows, err := readRows[Job](ctx, q.Table, o.slots, jobKey)
-	for _, row := range rows {
+// InWork reads the jobs that run and the first jobs of the gates of an overview, and why these do
+// not pass. The index may lag: one that has passed meanwhile is left out.
+func (q *Queue) InWork(ctx context.Context, o Overview) (now InWork, err error) {
+	slots := o.slots[:min(len(o.slots), mostRunning)]
+	var keys []table.Key
+	for _, id := range slots {
+		keys = append(keys, jobKey(id))
+	}
+	for _, id := range o.first {
+		batch, _, _ := strings.Cut(id, "-")
+		keys = append(keys, jobKey(id), batchKey(batch))
+	}
+	rows, err := q.Table.Many(ctx, keys)
+	if err != nil {
+		return now, err
+	}
+
+	for _, id := range slots {
+		row, err := found[Job](rows, jobKey(id))
+		if err != nil {
+			return now, err
+		}
 		if row != nil && row.Running() {
-			jobs = append(jobs, *row)
+			now.Running = append(now.Running, *row)
 		}
 	}
-	slices.SortFunc(jobs, func(a, b Job) int {
-		if a.Entered != b.Entered {
-			return int(min(1, max(-1, a.Entered-b.Entered)))
-		}
-		return strings.Compare(a.Job.ID, b.Job.ID)
+	slices.SortFunc(now.Running, func(a, b Job) int {
+		return cmp.Or(cmp.Compare(a.Entered, b.Entered), strings.Compare(a.Job.ID, b.Job.ID))
 	})
-	return jobs[:min(len(jobs), mostRunning)], len(jobs), err
-}
-
-// Heads are the first jobs of the gates where jobs wait. The index may lag: one that has passed meanwhile is left out.
-func (q *Queue) Heads(ctx context.Context, o Overview) (heads []Head, err error) {
 	for _, gate := range gates {
-		if o.first[gate] == "" {
-			continue
-		}
-		head, err := q.headOf(ctx, gate, o.first[gate])
+		head, err := q.headOf(ctx, o, gate, rows)
 		if err != nil {
-			return nil, err
+			return now, err
 		}
 		if head != nil {
-			heads = append(heads, *head)
+			now.Heads = append(now.Heads, *head)
 		}
 	}
-	return heads, nil
+	return now, nil
 }
 
-// headOf is a job at a gate, nil if it is not there any more.
-func (q *Queue) headOf(ctx context.Context, gate, id string) (*Head, error) {
-	row, err := q.Job(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
+// headOf is the first job at a gate, nil if there is none any more.
+func (q *Queue) headOf(ctx context.Context, o Overview, gate string, rows map[table.Key]table.Raw) (*Head, error) {
+	row, err := found[Job](rows, jobKey(o.first[gate]))
+	if err != nil || row == nil {
 		return nil, err
 	}
+	batch, err := found[Batch](rows, batchKey(row.Batch))
+	if place, _ := row.Job.WorkKey(); err != nil || batch == nil || place != gate {
+		return nil, err
+	}
+	x, err := q.explainIn(ctx, &row.Job, sight{holds: o.active, batch: batch, free: o.free, swept: o.swept,
+		pos: position{waiting: o.Waiting[gate], more: slices.Contains(o.MoreThan, gate)}})
+	return &Head{Gate: gate, Job: *row, Why: x.Why}, err
+}
 
-	place, _ := row.Job.WorkKey()
-	if place != gate {
+// found is a row of those that were read, nil if it is not there.
+func found[T any](rows map[table.Key]table.Raw, key table.Key) (*T, error) {
+	raw, there := rows[key]
+	if !there {
 		return nil, nil
 	}
-	x, err := q.explainWaiting(ctx, &row.Job)
-	return &Head{Gate: gate, Job: *row, Why: x.Why}, err
+	row := new(T)
+	return row, raw.Decode(row)
 }
 
 // Execution is the name of the execution that drives a job.

@@ -2,8 +2,8 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"archivist/pkg/ingest"
@@ -12,75 +12,165 @@ import (
 
 // Overview is the queue at a glance.
 type Overview struct {
-	Waiting       map[string]int `json:"waiting"` // by gate, and on hold; at most 1,000 are counted
-	Running       int            `json:"running"`
-	MaxInFlight   int            `json:"maxInFlight"`
-	SpaceFree     int64          `json:"spaceFree"`               // bytes
-	OldestWaiting string         `json:"oldestWaiting,omitempty"` // job id
-	OldestSince   string         `json:"oldestSince,omitempty"`
-	LastSweep     string         `json:"lastSweep,omitempty"` // when the scheduler swept last; "" = never
-	Holds         []Hold         `json:"-"`                   // see Queue.Holds
+	// Waiting is how many wait by gate, and on hold. Of more than 100 it is what the scheduler has
+	// counted within the last minutes.
+	Waiting map[string]int `json:"waiting"`
+	// MoreThan are the places of Waiting where more wait than that.
+	MoreThan      []string `json:"moreThan,omitempty"`
+	Running       int      `json:"running"`
+	MaxInFlight   int      `json:"maxInFlight"`
+	SpaceFree     int64    `json:"spaceFree"`               // bytes
+	OldestWaiting string   `json:"oldestWaiting,omitempty"` // job id
+	OldestSince   string   `json:"oldestSince,omitempty"`
+	LastSweep     string   `json:"lastSweep,omitempty"` // when the scheduler swept last; "" = never
+	Holds         []Hold   `json:"-"`                   // see Queue.Holds
 
-	first map[string]string // the first job at each gate
-	slots []string          // the jobs that have one
+	first  map[string]string // the first job at each gate
+	slots  []string          // the jobs that have one, by id
+	free   ingest.Free
+	active holds
+	swept  time.Time // zero = never
 }
 
-// Overview counts the waiting and the running jobs, and lists the pauses and holds. Its numbers are
-// of several reads: they need not be of one moment.
+// glimpse is what is read for an overview.
+type glimpse struct {
+	Overview
+	counted backlog
+	pages   map[string][]candidate // the first at each place: one more than glanced if there are more
+	space   []Reservation          // the first
+	further string                 // the cursor of the others
+}
+
+// Overview counts the waiting and the running jobs, and lists the pauses and holds, in a bounded
+// number of calls, however many wait. Its numbers are of several reads: they need not be of one
+// moment.
 func (q *Queue) Overview(ctx context.Context) (Overview, error) {
-	free, slots, err := q.reserved(ctx)
+	o, err := q.glimpse(ctx)
 	if err != nil {
 		return Overview{}, err
 	}
+	if err := q.granted(ctx, o); err != nil {
+		return Overview{}, err
+	}
+	o.Running, o.MaxInFlight = q.Settings.MaxInFlight-o.free.Slots, q.Settings.MaxInFlight
+	// Jobs that parked ones wait for may be granted more than the whole space.
+	o.SpaceFree = max(0, o.free.Space)
+	if !o.swept.IsZero() {
+		o.LastSweep = ingest.Timestamp(o.swept.UnixMilli())
+	}
 
-	o := Overview{
-		slots:       slots,
-		Waiting:     map[string]int{},
-		first:       map[string]string{},
-		Running:     q.Settings.MaxInFlight - free.Slots,
-		MaxInFlight: q.Settings.MaxInFlight,
-		SpaceFree:   max(0, free.Space),
-	} // jobs that parked ones wait for may be granted more than the whole space
-
+	o.Waiting, o.first = map[string]int{}, map[string]string{}
+	full := []string{}
 	var oldest candidate
-	for _, place := range append(slices.Clip(gates), ingest.WorkHeld) {
-		var page []candidate
-		query := table.Query{Index: "work", PK: place, Limit: countedMost}
-		next, err := q.Table.Page(ctx, query, &page)
-		if err != nil {
-			return o, err
+	for _, place := range waitingPlaces {
+		page := o.pages[place]
+		n := o.counted.at(place, len(page))
+		o.Waiting[place] = n.Jobs
+		if n.More {
+			o.MoreThan = append(o.MoreThan, place)
 		}
-		o.Waiting[place] = len(page)
 		if len(page) == 0 || place == ingest.WorkHeld {
 			continue
 		}
-
 		o.first[place] = page[0].ID
-		if next != "" { // the oldest need not be among them
-			if page, err = q.firsts(ctx, place); err != nil {
-				return o, err
-			}
-		}
 		oldest = older(oldest, page)
+		if len(page) > glanced { // the oldest need not be among them
+			full = append(full, place)
+		}
 	}
-
-	if o.Holds, err = q.Holds(ctx); err != nil {
-		return o, err
+	if oldest, err = q.oldestOf(ctx, o, oldest, full); err != nil {
+		return Overview{}, err
 	}
-
-	last, err := q.lastSweep(ctx)
-	if err != nil {
-		return o, err
-	}
-
-	if !last.IsZero() {
-		o.LastSweep = ingest.Timestamp(last.UnixMilli())
-	}
-
 	if oldest.ID != "" {
 		o.OldestWaiting, o.OldestSince = oldest.ID, ingest.Timestamp(oldest.Entered)
 	}
+	return o.Overview, nil
+}
+
+// glimpse reads what an overview needs, at once.
+func (q *Queue) glimpse(ctx context.Context) (*glimpse, error) {
+	o := &glimpse{pages: map[string][]candidate{}}
+	o.free = q.unused()
+	pages := make([][]candidate, len(waitingPlaces))
+	reads := []func(context.Context) error{
+		func(ctx context.Context) (err error) {
+			o.slots, err = q.slots(ctx, &o.free)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			o.further, err = q.Table.Page(ctx, table.Query{PK: spacePK, Limit: glanced}, &o.space)
+			return err
+		},
+		func(ctx context.Context) (err error) {
+			if o.active, err = q.active(ctx); err == nil {
+				o.Holds = o.active.sorted()
+			}
+			return err
+		},
+		func(ctx context.Context) error { return q.counts(ctx, o) },
+	}
+	for i, place := range waitingPlaces {
+		reads = append(reads, func(ctx context.Context) error {
+			_, err := q.Table.Page(ctx, table.Query{Index: "work", PK: place, Limit: glanced + 1}, &pages[i])
+			return err
+		})
+	}
+	err := together(ctx, len(reads), func(ctx context.Context, i int) error { return reads[i](ctx) })
+	for i, place := range waitingPlaces {
+		o.pages[place] = pages[i]
+	}
 	return o, err
+}
+
+// counts reads what the scheduler keeps beside its lease: when it swept, and what it has counted.
+func (q *Queue) counts(ctx context.Context, o *glimpse) error {
+	var rows []backlog
+	_, err := q.Table.Page(ctx, table.Query{PK: sweptKey.PK}, &rows)
+	for _, row := range rows {
+		switch {
+		case row.SK == sweptKey.SK && row.At > 0:
+			o.swept = time.UnixMilli(row.At)
+		case row.SK == backlogKey.SK && row.recent(q.Now()):
+			o.counted = row
+		}
+	}
+	return err
+}
+
+// granted subtracts the granted space from what is free. If there are many rows of it, it is what
+// the scheduler has counted; if that is long ago, all are read.
+func (q *Queue) granted(ctx context.Context, o *glimpse) error {
+	if o.further != "" && o.counted.At > 0 {
+		o.free.Space -= o.counted.Space
+		o.free.Most = ingest.Holder{Job: o.counted.Most, Space: o.counted.MostHeld}
+		return nil
+	}
+	for _, s := range o.space {
+		take(&o.free, s)
+	}
+	if o.further == "" {
+		return nil
+	}
+	_, err := q.spaces(ctx, &o.free, table.Query{PK: spacePK, Limit: 1000, Cursor: o.further})
+	return err
+}
+
+// oldestOf is the job that has waited longest: the oldest of those that were read, or one at the
+// gates of which not all were. There it is the one that the scheduler has found, or, if that is
+// long ago, it is looked for.
+func (q *Queue) oldestOf(ctx context.Context, o *glimpse, oldest candidate,
+	full []string) (candidate, error) {
+	if len(full) > 0 && o.counted.Oldest != "" {
+		return older(oldest, []candidate{{ID: o.counted.Oldest, Entered: o.counted.Since}}), nil
+	}
+	for _, place := range full {
+		page, err := q.firsts(ctx, place)
+		if err != nil {
+			return oldest, err
+		}
+		oldest = older(oldest, page)
+	}
+	return oldest, nil
 }
 
 // Measure puts the metrics of the queue's current state; the others count events. They are
@@ -96,7 +186,11 @@ func (q *Queue) Measure(ctx context.Context) error {
 		q.Metric(OldestWaiting, max(1, q.Now().Sub(time.UnixMilli(oldest.Entered)).Seconds()))
 	}
 
-	free, err := q.free(ctx)
+	free := q.unused()
+	if _, err := q.slots(ctx, &free); err != nil {
+		return err
+	}
+	spaces, err := q.spaces(ctx, &free, table.Query{PK: spacePK, Limit: 1000})
 	if err != nil {
 		return err
 	}
@@ -110,7 +204,7 @@ func (q *Queue) Measure(ctx context.Context) error {
 	if oldest.ID != "" {
 		sample.Waited = max(1, int64(q.Now().Sub(time.UnixMilli(oldest.Entered)).Seconds()))
 	}
-	return q.keepSample(ctx, sample)
+	return errors.Join(q.keepSample(ctx, sample), q.keepBacklog(ctx, oldest, free, spaces))
 }
 
 // oldest is the job that has waited longest at a gate, zero if none waits.

@@ -44,8 +44,9 @@ type batchProperties struct {
 	Expected   int               `json:"expected,omitempty"` // jobs
 	Incomplete string            `json:"incomplete,omitempty"`
 	Reports    int               `json:"reports,omitempty"`
-	Cancelled  string            `json:"cancelled,omitempty"` // why
-	Callback   string            `json:"callback,omitempty"`  // without its secrets
+	Cancelled  string            `json:"cancelled,omitempty"`  // why
+	Callback   string            `json:"callback,omitempty"`   // without its secrets
+	Correction string            `json:"correction,omitempty"` // of an object: why
 }
 
 // propertiesOfJob are those of a job, nil if it does not exist.
@@ -83,6 +84,9 @@ func propertiesOfBatch(b ingest.Batch) any {
 		Callback:   fetch.Redact(b.Callback),
 	}
 
+	if b.Payload.Type == ingest.TypeCorrection {
+		p.Correction = ingest.Cut(b.Note, mostText)
+	}
 	if b.Cancelled != nil {
 		p.Cancelled = b.Cancelled.Reason
 	}

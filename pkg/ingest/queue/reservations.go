@@ -196,15 +196,9 @@ func (q *Queue) jobAhead(ctx context.Context, lock, job string) (owner string, e
 	return "", nil
 }
 
-// free counts what the gates can grant now.
-func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
-	f, _, err := q.reserved(ctx)
-	return f, err
-}
-
-// reserved is free with the jobs that have a slot.
-func (q *Queue) reserved(ctx context.Context) (f ingest.Free, slots []string, err error) {
-	f = ingest.Free{
+// unused is what the gates can grant while no job has a slot or space.
+func (q *Queue) unused() ingest.Free {
+	return ingest.Free{
 		Slots:    q.Settings.MaxInFlight,
 		Space:    q.Settings.Space,
 		Capacity: q.Settings.Space,
@@ -213,27 +207,47 @@ func (q *Queue) reserved(ctx context.Context) (f ingest.Free, slots []string, er
 		Patience: q.Settings.Patience,
 		Taken:    map[string]int{},
 	}
+}
 
+// free counts what the gates can grant now.
+func (q *Queue) free(ctx context.Context) (ingest.Free, error) {
+	f := q.unused()
+	if _, err := q.slots(ctx, &f); err != nil {
+		return f, err
+	}
+	_, err := q.spaces(ctx, &f, table.Query{PK: spacePK, Limit: 1000})
+	return f, err
+}
+
+// slots subtracts the slots that jobs have from what is free, and returns these jobs.
+func (q *Queue) slots(ctx context.Context, f *ingest.Free) (jobs []string, err error) {
 	err = q.each(ctx, table.Query{PK: slotPK, Limit: 1000}, func(s Reservation) {
 		if s.Owner == "" {
 			return // not a slot: an event of a collection of that name, by an earlier release
 		}
 		f.Slots--
 		f.Taken[s.Collection]++
-		slots = append(slots, s.Owner)
+		jobs = append(jobs, s.Owner)
 	})
-	if err != nil {
-		return f, nil, err
-	}
+	return jobs, err
+}
 
-	err = q.each(ctx, table.Query{PK: spacePK, Limit: 1000},
-		func(s Reservation) {
-			f.Space -= s.Bytes
-			if s.Bytes > f.Most.Space {
-				f.Most = ingest.Holder{Job: s.Owner, Space: s.Bytes}
-			}
-		})
-	return f, slots, err
+// spaces subtracts the space that jobs have from what is free, and returns how many rows of it
+// there are.
+func (q *Queue) spaces(ctx context.Context, f *ingest.Free, query table.Query) (rows int, err error) {
+	err = q.each(ctx, query, func(s Reservation) {
+		rows++
+		take(f, s)
+	})
+	return rows, err
+}
+
+// take subtracts the space that a job has from what is free.
+func take(f *ingest.Free, s Reservation) {
+	f.Space -= s.Bytes
+	if s.Bytes > f.Most.Space {
+		f.Most = ingest.Holder{Job: s.Owner, Space: s.Bytes}
+	}
 }
 
 // each calls f for all rows of a partition, which it reads page by page.

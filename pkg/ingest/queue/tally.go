@@ -38,7 +38,9 @@ func (t *Tally) add(collection, place string, bytes int64) {
 	t.Of[collection][place] = Amount{a.Jobs + 1, ingest.AddSizes(a.Bytes, bytes)}
 }
 
-// Tally counts jobs by collection and place, with at most sixteen queries of at most 1,000 rows: what is more is said.
+// Tally counts jobs by collection and place, with at most sixteen queries of at most 1,000 rows,
+// and the rows of those whose work files are still to be removed, a hundred at a time: what is
+// more is said.
 // They are not of one moment, and the index may lag.
 func (q *Queue) Tally(ctx context.Context) (Tally, error) {
 	t := Tally{Of: map[string]map[string]Amount{}}
@@ -61,6 +63,11 @@ func (q *Queue) Tally(ctx context.Context) (Tally, error) {
 		if err != nil {
 			return t, err
 		}
+		if at.query == ingest.WorkCleanUp {
+			if page, err = q.failed(ctx, page); err != nil {
+				return t, err
+			}
+		}
 		for _, w := range page {
 			if strings.HasPrefix(w.PK, jobKey("").PK) { // batches are in some of these places, too
 				t.add(w.Collection, at.place, w.Space)
@@ -69,6 +76,30 @@ func (q *Queue) Tally(ctx context.Context) (Tally, error) {
 		t.cutAt(more, at.place)
 	}
 	return t, q.tallyRunning(ctx, &t)
+}
+
+// failed are the failed jobs among those whose work files are still to be removed: jobs that were
+// deleted are there, too. The index does not have their states, so their rows are read, one
+// request for each hundred.
+func (q *Queue) failed(ctx context.Context, page []candidate) (still []candidate, err error) {
+	var keys []table.Key
+	for _, w := range page {
+		if strings.HasPrefix(w.PK, jobKey("").PK) {
+			keys = append(keys, w.Key())
+		}
+	}
+	rows, err := q.Table.Many(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range page {
+		var j Job
+		if raw, there := rows[w.Key()]; !there || raw.Decode(&j) != nil || j.State != ingest.Failed {
+			continue // a row that cannot be read is the doctor's
+		}
+		still = append(still, w)
+	}
+	return still, nil
 }
 
 // cutAt notes that there are more rows of a place.

@@ -8,6 +8,7 @@ import (
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/ingest/queue/queuetest"
 	"archivist/pkg/kernel/table"
 )
 
@@ -80,4 +81,30 @@ func TestTallyDeferred(t *testing.T) {
 		return ingest.Defer(time.Hour, "the source answered 503"), nil
 	})
 	counted(1, 0)
+}
+
+// TestTallyDeleted: a job that was deleted is not counted as failed while its work files are still
+// to be removed.
+func TestTallyDeleted(t *testing.T) {
+	b := newBench(t)
+	id := b.failedJob(ingest.Processing)
+	b.quiet()
+	failed := func() int {
+		t.Helper()
+		tally, err := b.q.Tally(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tally.Of[b.job(id).Collection][ingest.WorkFailed].Jobs
+	}
+	if n := failed(); n != 1 {
+		t.Errorf("%d jobs have failed, expected 1", n)
+	}
+	b.did(ingest.ActDelete, id, queuetest.Confirmed)
+	if j := b.job(id); !j.Uncleaned() {
+		t.Fatalf("the test needs a job with work files: %+v", j)
+	}
+	if n := failed(); n != 0 {
+		t.Errorf("%d deleted jobs are counted as failed", n)
+	}
 }

@@ -79,6 +79,9 @@ type Count struct {
 	ID    string `dynamo:"format_id" json:"id"`
 	Name  string `dynamo:"format_name,omitempty" json:"name,omitempty"`
 	Files int    `dynamo:"files" json:"files"`
+	// MediaType is that of PRONOM, or several with commas; "" if it has none, and in a result
+	// that is not Typed.
+	MediaType string `dynamo:"media_type,omitempty" json:"mediaType,omitempty"`
 }
 
 // Result sums up the results of a version. A file with several matches is counted for each.
@@ -90,6 +93,8 @@ type Result struct {
 	Warnings   int     `dynamo:"warned_files" json:"warnings"` // files with a warning
 	Formats    []Count `dynamo:"formats,omitempty" json:"formats,omitempty"`
 	More       int     `dynamo:"more_formats,omitempty" json:"moreFormats,omitempty"` // that Formats does not list
+	// Typed: the formats have their media types. Results from before these were kept have not.
+	Typed bool `dynamo:"media_types,omitempty" json:"-"`
 }
 
 // mostFormats is the maximum number of formats that a Result lists. They are kept in a row.
@@ -127,7 +132,8 @@ func (r *Result) count(m Match) {
 		return
 	}
 
-	r.Formats = append(r.Formats, Count{m.ID, strings.TrimSpace(m.Name + " " + m.Version), 1})
+	r.Formats = append(r.Formats, Count{m.ID, strings.TrimSpace(m.Name + " " + m.Version), 1,
+		m.MediaType})
 }
 
 // record is the row of a version. Pages are the bytes of the list of files at which the pages begin; the

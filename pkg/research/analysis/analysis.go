@@ -12,7 +12,10 @@
 //	if errors.As(err, &rejected) { … } // the file will never do: rejected.Of says which
 package analysis
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // MaxHits is how many hits of a clip in a recording are kept: the best.
 const MaxHits = 1000
@@ -38,6 +41,20 @@ type Session interface {
 
 	// Close removes what the session has on the disk.
 	Close() error
+}
+
+// MaxPeaks is in how many parts the loudness of a recording is told, at most.
+const MaxPeaks = 600
+
+// Heard is a Session that knows how its recording sounds. Not every analysis does.
+type Heard interface {
+	// Duration is that of the recording.
+	Duration() time.Duration
+
+	// Loudness has the loudest sample of each part of the recording, 255 for the loudest that there
+	// can be: at most MaxPeaks parts of the same length. It is the same for the same recording on
+	// every machine.
+	Loudness() []byte
 }
 
 // Hit is where a clip is in a recording.

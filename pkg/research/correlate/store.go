@@ -25,6 +25,7 @@ type samples struct {
 	n    int64    // how many samples there are
 	peak float64  // the loudest, whatever its sign; 1 is the loudest that a file can have
 	buf  []byte   // of blockSize samples
+	loud loudness
 }
 
 // The least that is analysed. Shorter sounds are like too many others: with half a second of
@@ -55,7 +56,7 @@ func decode(ctx context.Context, path string, rate int) (*samples, error) {
 	// Where the system allows it, the name goes at once: then nothing is left of a process that is
 	// killed.
 	os.Remove(f.Name())
-	s := &samples{file: f, buf: make([]byte, 4*blockSize)}
+	s := &samples{file: f, buf: make([]byte, 4*blockSize), loud: loudness{each: int64(rate / 20)}}
 	if err := s.fill(ctx, in, newHighPass(rate)); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -107,6 +108,7 @@ func (s *samples) fill(ctx context.Context, in *audio.Stream, filter *highPass) 
 			return ctx.Err()
 		}
 
+		s.loud.add(block[:n], s.n)
 		filter.apply(block[:n])
 		for i, v := range block[:n] {
 			binary.LittleEndian.PutUint32(s.buf[4*i:], math.Float32bits(v))

@@ -158,6 +158,7 @@ func (i *item) clip(ctx context.Context, session analysis.Session, k int) (last 
 	}
 
 	report := Report{
+		Waveform:  i.waveform(session),
 		Clip:      i.Clips[k].Key,
 		Truncated: found.Truncated,
 		Millis:    i.Now().Sub(began).Milliseconds(),
@@ -186,6 +187,24 @@ func (i *item) clip(ctx context.Context, session analysis.Session, k int) (last 
 	i.status.Hits += len(found.Hits)
 	last = k == len(i.Clips)-1 || i.over() || report.Clip == ""
 	return last, i.result(report, last)
+}
+
+// longest is the longest recording that a report can have a waveform of.
+const longest = 100 * time.Hour
+
+// waveform is how the episode sounds, with the first result of a work item: the server has no
+// recording. It is nil if the analysis does not know that, or if the recording is too long for a
+// report: the result is stored without it.
+func (i *item) waveform(session analysis.Session) *v1.ResearchWaveform {
+	s, heard := session.(analysis.Heard)
+	if !heard || i.n > 0 {
+		return nil
+	}
+	peaks, length := s.Loudness(), s.Duration()
+	if len(peaks) == 0 || length <= 0 || length > longest {
+		return nil
+	}
+	return &v1.ResearchWaveform{Length: int64(length), Peaks: peaks}
 }
 
 // errStopped means that the researcher was stopped before the search began.

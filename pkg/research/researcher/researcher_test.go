@@ -50,6 +50,29 @@ type bytesOf struct {
 
 func (*bytesOf) Close() error { return nil }
 
+// long is a session of a recording of some length.
+type long struct {
+	bytesOf
+	is time.Duration
+}
+
+func (s long) Duration() time.Duration { return s.is }
+
+// TestWaveformOfLongRecording: what a report cannot have is left out, so that its result is stored.
+func TestWaveformOfLongRecording(t *testing.T) {
+	for is, sent := range map[time.Duration]bool{100 * time.Hour: true, 100*time.Hour + 1: false, 0: false} {
+		w := new(item).waveform(&long{bytesOf{data: []byte("abc")}, is})
+		if (w != nil) != sent {
+			t.Errorf("of %s: %+v", is, w)
+		}
+	}
+}
+
+// Duration and Loudness are a second for each byte, and the bytes.
+func (s *bytesOf) Duration() time.Duration { return time.Duration(len(s.data)) * time.Second }
+
+func (s *bytesOf) Loudness() []byte { return s.data }
+
 func (s *bytesOf) Clip(ctx context.Context, path string, progress func(float64)) (r analysis.Result, err error) {
 	clip, err := os.ReadFile(path)
 	switch {

@@ -31,6 +31,15 @@ func TestAllResearched(t *testing.T) {
 		if again := b.complete(4, 5); again != 0 {
 			t.Errorf("reversed %v: %d pairs were researched twice", reverse, again)
 		}
+		for i := range 4 { // the first result of a work item has how the episode sounds
+			k, err := b.Get(t.Context(), research.Episode, songs, research.Key("s", fmt.Sprint("e",
+				i)))
+			b.must(err)
+			if w := k.Waveform; w == nil || w.Length != 50e9 ||
+				string(w.Peaks[10*(i%2):][:3]) != clipText(i % 2)[:3] {
+				t.Errorf("episode %d sounds like %+v", i, w)
+			}
+		}
 		for path, n := range b.got {
 			if n != 1 {
 				t.Errorf("%s was requested %d times", path, n)

@@ -79,38 +79,45 @@ func (s *Store) tryNotify(ctx context.Context, name string, n Notice, by By) (Re
 	r.State, r.Transaction, r.Notified = Notified, n.Transaction, s.now()
 	r.made(maker)
 	tx := s.Table.Begin(s.NewID())
-	movable := a.First == 0
-	if n.Revision < a.First && a.Baseline == 0 {
-		movable, err = s.movable(ctx, tx, a)
-		if err != nil {
-			return Revision{}, err
-		}
-	}
-
-	switch {
-	case movable:
-		err = s.beginAt(ctx, a, n.Revision)
-		if err != nil {
-			return Revision{}, err
-		}
-
-		err = saveArchive(tx, a)
-		if err != nil {
-			return Revision{}, err
-		}
-	case n.Revision < a.First:
-		r.State = Before
-		fallthrough
-	default:
-		// The archive itself is not written: so notices do not disturb a pass, or each other.
-		tx.Require(a.Key(), "first_n = ? AND archive_mode <> ?", a.First, string(Deleting))
+	err = s.placeNotice(ctx, tx, a, r)
+	if err != nil {
+		return Revision{}, err
 	}
 	return r.Revision, s.insertRevision(ctx, tx, r, by)
 }
 
-// beginAt lets an archive of which nothing is planned begin at revision n, or at an earlier one that was notified:
-// people can have taken back the baseline under which it was. Until a first one is set, each notice writes the archive:
-// so none can be overlooked.
+// placeNotice puts into the transaction what a notice changes of its archive. If the first
+// revision can move, it moves. Else the archive itself is not written: so notices do not disturb a
+// pass, or each other.
+func (s *Store) placeNotice(ctx context.Context, tx *table.Tx, a *archiveRow,
+	r *revisionRow) error {
+	n, movable := r.Revision.Number, a.First == 0
+	if n < a.First && a.Baseline == 0 {
+		is, err := s.movable(ctx, tx, a)
+		if err != nil {
+			return err
+		}
+		movable = is
+	}
+
+	if movable {
+		err := s.beginAt(ctx, a, n)
+		if err != nil {
+			return err
+		}
+		return saveArchive(tx, a)
+	}
+
+	if n < a.First {
+		r.State = Before
+	}
+	tx.Require(a.Key(), "first_n = ? AND archive_mode <> ?", a.First, string(Deleting))
+	return nil
+}
+
+// beginAt lets an archive of which nothing is planned begin at revision n, or at an earlier one
+// that was notified: people can have taken back the baseline under which it was. Until a first one
+// is set, each notice writes the archive: so none can be overlooked.
 func (s *Store) beginAt(ctx context.Context, a *archiveRow, n int64) error {
 	earliest, err := s.first(ctx, table.Query{
 		PK:   linePK(a.Name),

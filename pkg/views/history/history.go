@@ -102,7 +102,7 @@ func KeyOf(e envelope.Event) (k table.Key, kept bool, err error) {
 		return k, false, nil
 	}
 
-	ark := objectOf(e)
+	ark := ObjectOf(e)
 	switch {
 	case ark == "" && e.Subject.Type == "ComponentItem":
 		return k, false, nil
@@ -135,9 +135,9 @@ func (r Recorder) record(ctx context.Context, e envelope.Event) error {
 	return nil
 }
 
-// objectOf is the ark of the object that an event is about, "" if there is none. An item of a component
-// has the object or the version that it is about among its parents.
-func objectOf(e envelope.Event) string {
+// ObjectOf is the ark of the object that an event is about, "" if there is none. An item of a
+// component has the object or the version that it is about among its parents.
+func ObjectOf(e envelope.Event) string {
 	if ark := arkOf(e.Subject); ark != "" || e.Subject.Type != "ComponentItem" {
 		return ark
 	}

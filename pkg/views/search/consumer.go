@@ -4,7 +4,9 @@ import (
 	"context"
 
 	"archivist/pkg/events/consumer"
+	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/views/history"
 )
 
 // Name of the consumer, and of its handler.
@@ -14,15 +16,16 @@ const Name = "search"
 // become one snapshot of the index.
 const maxBatch = consumer.MaxBatch
 
-// Definition of the consumer that keeps the index: the objects that were created or changed,
-// each once in a window. A failure is one of the index or of the storage, never of one
-// object, so the cursor waits for its end.
+// Definition of the consumer that keeps the index: the objects that were created or changed, or
+// whose formats were identified, each once in a window. A failure is one of the index or of the
+// storage, never of one object, so the cursor waits for its end.
 func Definition() consumer.Definition {
 	return consumer.Definition{
 		Name:        Name,
-		Version:     1,
+		Version:     2,
 		Description: "Keeps the search index.",
-		Filter:      "Object+Create|Modify|Modify_Metadata|Add|Remove|Delete|Install",
+		Filter: "Object+Create|Modify|Modify_Metadata|Add|Remove|Delete|Install:" +
+			"ComponentItem+Modify{type=component.ran, component=format-identification}",
 		Target:      consumer.Target{Handler: Name},
 		MaxDepth:    consumer.AnyDepth,
 		Order:       consumer.OrderSubject,
@@ -52,13 +55,19 @@ func (c Consumer) Handle(ctx context.Context, b consumer.Batch) ([]consumer.Fail
 	at := map[string]int{}
 	var changed []Change
 	for _, e := range b.Events {
-		i, known := at[e.Subject.ID]
+		ark := history.ObjectOf(e.Event)
+		if ark == "" {
+			continue // an item of something else
+		}
+		i, known := at[ark]
 		if !known {
 			i = len(changed)
-			at[e.Subject.ID] = i
-			changed = append(changed, Change{ARK: e.Subject.ID})
+			at[ark] = i
+			changed = append(changed, Change{ARK: ark})
 		}
-		changed[i].Version = max(changed[i].Version, e.Version)
+		if e.Subject.Type == event.Object.String() { // the others count events of their own
+			changed[i].Version = max(changed[i].Version, e.Version)
+		}
 	}
 
 	if len(changed) == 0 {

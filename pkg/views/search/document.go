@@ -23,8 +23,12 @@ type Document struct {
 	LocalIDs   []string
 	Files      []string // paths, MaxFiles at most
 	More       []string // other texts of the description
-	Version    int64    // of the object's newest event
-	Modified   int64    // milliseconds since 1970
+	// Formats are what the formats of its files are called: media types, and ids of PRONOM. Kinds
+	// has one name of each format: its media type, or the id of one that has none. MaxFormats of
+	// either at most.
+	Formats, Kinds []string
+	Version        int64 // of the object's newest event
+	Modified       int64 // milliseconds since 1970
 }
 
 // Normal is a text as it is indexed and searched for: letters and digits whatever their case (Unicode
@@ -75,7 +79,9 @@ type Body struct {
 	File       []string `json:"file,omitempty"`
 	Any        []string `json:"any,omitempty"` // all words
 	ID         []string `json:"id,omitempty"`  // local ids, as they are
-	Day        string   `json:"day,omitempty"` // the first date, see Day
+	Format     []string `json:"format,omitempty"`
+	Kind       []string `json:"kind,omitempty"` // one name of each format: these are counted
+	Day        string   `json:"day,omitempty"`  // the first date, see Day
 	TitleKey   string   `json:"titlekey"`
 	Modified   int64    `json:"modified"`
 }
@@ -92,6 +98,8 @@ func (d *Document) Body() Body {
 		ARK:        d.ARK,
 		Collection: d.Collection,
 		ID:         d.LocalIDs,
+		Format:     d.Formats,
+		Kind:       d.Kinds,
 		Modified:   d.Modified,
 		Title:      normal(d.Titles),
 		Creator:    normal(d.Creators),

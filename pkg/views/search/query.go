@@ -20,11 +20,12 @@ const (
 	FieldID         = "id"         // a local id, exactly
 	FieldARK        = "ark"        // exactly
 	FieldFile       = "file"       // words of paths
+	FieldFormat     = "format"     // a media type or an id of PRONOM, exactly, in any case
 )
 
 // Fields lists those with a name.
 var Fields = []string{FieldTitle, FieldCreator, FieldCollection, FieldDate, FieldID, FieldARK,
-	FieldFile}
+	FieldFile, FieldFormat}
 
 // Limits of a query. They bound what one search costs.
 const (
@@ -34,7 +35,7 @@ const (
 )
 
 // Query is what a document must be like: all clauses hold. ParseQuery makes it: at least one clause is
-// without Not, and there are MaxClauses at most.
+// without Not, and there are MaxClauses at most. The zero value selects all documents.
 type Query struct{ Clauses []Clause }
 
 // Clause is one condition. Exactly one of Words, Prefix, Exact and From or To is set.
@@ -198,6 +199,8 @@ func (c *Clause) set(value string, quoted bool, at int) *QueryError {
 		c.Exact = "ark:" + strings.TrimPrefix(value, "ark:")
 	case c.Field == FieldCollection || c.Field == FieldID:
 		c.Exact = value
+	case c.Field == FieldFormat:
+		c.Exact = strings.ToLower(value)
 	case prefix:
 		return c.prefix(strings.TrimSuffix(value, "*"), at)
 	case c.Field == FieldDate && !quoted && strings.Contains(value, ".."):
@@ -217,7 +220,7 @@ var within = regexp.MustCompile(`[\pL\pN]\?[\pL\pN]`)
 // unknown refuses what other search engines know, in a text without quotation marks. It would find nothing here, and
 // that would be taken for an answer.
 func (c *Clause) unknown(value string, at int) *QueryError {
-	exact := slices.Contains([]string{FieldARK, FieldCollection, FieldID}, c.Field)
+	exact := slices.Contains([]string{FieldARK, FieldCollection, FieldID, FieldFormat}, c.Field)
 	star := strings.Index(value, "*")
 	switch {
 	case exact && star >= 0:

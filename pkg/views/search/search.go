@@ -86,9 +86,11 @@ const MaxLimit = 50
 type Request struct {
 	Query Query
 	Order string // one of Orders; ByRelevance if it is empty
-	Limit int    // of the page; MaxLimit if it is 0
-	After string
-	In    []string // only what is in one of these collections; nil = all
+	// Reverse turns the order around. Objects without a date stay the last.
+	Reverse bool
+	Limit   int // of the page; MaxLimit if it is 0
+	After   string
+	In      []string // only what is in one of these collections; nil = all
 }
 
 // Result is a page of the objects that were found. Total and Collections count all of them. A page that
@@ -99,17 +101,26 @@ type Result struct {
 	Collections []Count // the largest first, MaxFacets at most
 	// Years are those of the days of objects (Day), the latest first; of more than MaxFacets those with most objects.
 	// It is nil if the objects found have more than MaxDays different days.
-	Years  []YearCount
-	Cursor string // of the next page, "" at the end
+	Years []YearCount
+	// Formats are those of files, as Document.Kinds names them: those of most objects first,
+	// MaxFacets at most. An object counts for each of its formats.
+	Formats []FormatCount
+	Cursor  string // of the next page, "" at the end
 }
 
-// MaxFacets is how many collections a result counts.
+// MaxFacets is how many collections, years or formats a result counts.
 const MaxFacets = 20
 
 // Count is how many of the objects found are in one collection.
 type Count struct {
 	Collection string
 	Objects    int
+}
+
+// FormatCount is how many of the objects found have a file of a format.
+type FormatCount struct {
+	Format  string
+	Objects int
 }
 
 // YearCount is how many of the objects found have a day in one year, of four digits.
@@ -168,7 +179,11 @@ type position struct {
 // one form (Query.String): 72 bits are enough to notice a mistake, and keep the cursor short. A client
 // can make one that fits; then it gets another page, nothing worse.
 func (r Request) of() string {
-	sum := sha256.Sum256([]byte(r.Order + "\x00" + r.Query.String()))
+	order := r.Order
+	if r.Reverse {
+		order = "-" + order
+	}
+	sum := sha256.Sum256([]byte(order + "\x00" + r.Query.String()))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 

@@ -8,6 +8,7 @@ import (
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/aip"
+	"archivist/pkg/objects/formats"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 )
@@ -16,8 +17,8 @@ import (
 // a document, and what reading an object of very many files costs.
 const MaxFiles = 1000
 
-// Source reads the state of objects: their rows, and their newest recorded version in the
-// storage root.
+// Source reads the state of objects: their rows, their newest recorded version in the
+// storage root, and the formats by which its files were identified.
 type Source struct {
 	Inventory inventory.Store
 	Root      ocfl.Root
@@ -75,7 +76,31 @@ func (s Source) stored(ctx context.Context, row *inventory.Object,
 	for _, f := range files {
 		d.Files = append(d.Files, f.Path)
 	}
+	if err := s.formats(ctx, row, files, d); err != nil {
+		return k, err
+	}
 	return v.Description(ctx)
+}
+
+// formats names the formats of a version's files in its document. Until they are identified, and
+// of versions whose row was written before it had media types, the list of files tells media
+// types.
+func (s Source) formats(ctx context.Context, row *inventory.Object, files []aip.Entry,
+	d *Document) error {
+	var n named
+	r, err := formats.Store{Table: s.Inventory.Table}.Result(ctx, row.ARK, row.HeadOf)
+	if fault.Is(err, fault.NotFound) {
+		r, err = formats.Result{}, nil // also of one that is not complete
+	}
+	if err != nil {
+		return fault.New(fault.Unavailable, "%w", err)
+	}
+	n.identified(r, r.Typed)
+	if !r.Typed {
+		n.listed(files)
+	}
+	n.into(d)
+	return nil
 }
 
 // failed reports whether an error may pass: it is one of S3 or of the call, not of what was

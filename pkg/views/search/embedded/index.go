@@ -1,7 +1,10 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,13 +17,15 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
 	"github.com/blevesearch/bleve/v2/mapping"
+	"github.com/blevesearch/bleve/v2/util"
 
 	"archivist/pkg/views/search"
 )
 
-// format is the version of the mapping below. An index of an older format must be rebuilt. Raise it
-// with each change of the mapping or of search.Body: the row has the format that its files were written
-// with.
+// format is the version of the mapping below. An index of an older format must be rebuilt. Raise
+// it with each change of the mapping or of search.Body: the row has the format that its files
+// were written with. A field that is only added needs none: the next writer adds it (extended),
+// and what was written before has nothing there.
 const format = 2
 
 // words is the analyzer of texts that are normal already (search.Normal): it only splits
@@ -39,6 +44,7 @@ const (
 	anyName      = "any"
 	dayName      = "day"
 	titleName    = "titlekey"
+	kindName     = "kind"
 	modifiedName = "modified"
 )
 
@@ -67,11 +73,11 @@ func fields() (*mapping.IndexMappingImpl, error) {
 		doc.AddFieldMappingsAt(name, field(words, false))
 	}
 
-	for _, name := range []string{search.FieldARK, search.FieldID} {
+	for _, name := range []string{search.FieldARK, search.FieldID, search.FieldFormat} {
 		doc.AddFieldMappingsAt(name, field(keyword.Name, false))
 	}
 
-	for _, name := range []string{search.FieldCollection, dayName, titleName} {
+	for _, name := range []string{search.FieldCollection, dayName, titleName, kindName} {
 		doc.AddFieldMappingsAt(name, field(keyword.Name, true))
 	}
 
@@ -89,8 +95,8 @@ func stored(b search.Body) map[string]any {
 	out := map[string]any{search.FieldARK: b.ARK, search.FieldCollection: b.Collection,
 		search.FieldTitle:   b.Title,
 		search.FieldCreator: b.Creator, search.FieldDate: b.Date, search.FieldFile: b.File,
-		search.FieldID: b.ID,
-		anyName:        b.Any, titleName: b.TitleKey, modifiedName: float64(b.Modified)}
+		search.FieldID: b.ID, search.FieldFormat: b.Format, kindName: b.Kind,
+		anyName: b.Any, titleName: b.TitleKey, modifiedName: float64(b.Modified)}
 	if b.Day != "" {
 		out[dayName] = b.Day
 	}
@@ -104,6 +110,33 @@ func create(dir string) (bleve.Index, error) {
 		return nil, err
 	}
 	return bleve.NewUsing(dir, m, scorch.Name, scorch.Name, nil)
+}
+
+// extended opens an index to write to it, with the fields of this release. The mapping is stored
+// in the index: that of an earlier release lacks fields, which bleve would pass over.
+func extended(dir string) (bleve.Index, error) {
+	x, err := bleve.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+
+	m, err := fields()
+	if err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	is, err := json.Marshal(x.Mapping())
+	if err != nil {
+		return nil, errors.Join(err, x.Close())
+	}
+	should, err := json.Marshal(m)
+	if err != nil || bytes.Equal(is, should) {
+		return x, err
+	}
+
+	if err := errors.Join(x.SetInternal(util.MappingInternalKey, should), x.Close()); err != nil {
+		return nil, err
+	}
+	return bleve.Open(dir)
 }
 
 // apply changes the index, and merges segments if there are many. The changes become one batch, which

@@ -17,6 +17,7 @@ import (
 const (
 	collectionsName = "collections"
 	daysName        = "days"
+	kindsName       = "kinds"
 )
 
 // Search implements search.Index. Nothing is found if
@@ -28,6 +29,9 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 	}
 
 	order, scored := orders(r.Order)
+	if r.Reverse {
+		reverse(order)
+	}
 	after, err := r.Start(len(order))
 	if err != nil {
 		return out, err
@@ -44,6 +48,7 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 	request.SearchAfter = after
 	request.AddFacet(collectionsName,
 		bleve.NewFacetRequest(search.FieldCollection, search.MaxFacets))
+	request.AddFacet(kindsName, bleve.NewFacetRequest(kindName, search.MaxFacets))
 	request.AddFacet(daysName, bleve.NewFacetRequest(dayName, search.MaxDays))
 	if err := request.Validate(); err != nil {
 		return out, fault.New(fault.Invalid, "invalid cursor: %w", err)
@@ -77,6 +82,16 @@ func orders(name string) (order found.SortOrder, scored bool) {
 	return found.SortOrder{&found.SortScore{Desc: true}, id}, true
 }
 
+// reverse turns an order around. What has no value stays the last.
+func reverse(order found.SortOrder) {
+	order.Reverse()
+	for _, key := range order {
+		if field, is := key.(*found.SortField); is {
+			field.Missing = found.SortFieldMissingLast
+		}
+	}
+}
+
 // result makes the page. The score of the last hit is written with all of its digits: SearchAfter
 // compares it with those of other hits.
 func result(r search.Request, answer *bleve.SearchResult, scored bool) search.Result {
@@ -101,6 +116,13 @@ func result(r search.Request, answer *bleve.SearchResult, scored bool) search.Re
 		}
 	}
 
+	if facet := answer.Facets[kindsName]; facet != nil && facet.Terms != nil {
+		for _, term := range facet.Terms.Terms() {
+			out.Formats = append(out.Formats, search.FormatCount{Format: term.Term,
+				Objects: term.Count})
+		}
+	}
+
 	if facet := answer.Facets[daysName]; facet != nil && facet.Terms != nil && facet.Other == 0 {
 		days := map[string]int{}
 		for _, term := range facet.Terms.Terms() {
@@ -114,6 +136,9 @@ func result(r search.Request, answer *bleve.SearchResult, scored bool) search.Re
 // condition is a query in bleve's terms.
 func condition(q search.Query) *query.BooleanQuery {
 	all := bleve.NewBooleanQuery()
+	if len(q.Clauses) == 0 {
+		all.AddMust(bleve.NewMatchAllQuery())
+	}
 	for _, c := range q.Clauses {
 		if c.Not {
 			all.AddMustNot(clause(c))

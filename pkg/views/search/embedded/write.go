@@ -97,7 +97,7 @@ func changed(ctx context.Context, dir string, r *row,
 	if len(r.Files) == 0 {
 		index, err = create(at)
 	} else {
-		index, err = bleve.Open(at)
+		index, err = extended(at)
 	}
 
 	if err != nil {

@@ -28,6 +28,7 @@ type domain struct {
 
 	mu      sync.Mutex
 	created bool
+	fields  []string
 	docs    map[string]document
 	version map[string]int64 // also of deleted ones
 }
@@ -46,6 +47,8 @@ func (d *domain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") {
 	case "PUT /objects application/json":
 		d.create(w, body)
+	case "PUT /objects/_mapping application/json":
+		d.extend(w, body)
 	case "POST /objects/_bulk application/x-ndjson":
 		d.bulk(w, body)
 	case "POST /objects/_search application/json":
@@ -92,6 +95,19 @@ func (d *domain) create(w http.ResponseWriter, body []byte) {
 		return
 	}
 	d.created, d.docs, d.version = true, map[string]document{}, map[string]int64{}
+	d.fields = slices.Collect(maps.Keys(in.Mappings.Properties))
+	fmt.Fprint(w, `{"acknowledged": true}`)
+}
+
+// extend adds fields to the index.
+func (d *domain) extend(w http.ResponseWriter, body []byte) {
+	var in struct {
+		Properties map[string]struct{ Type string }
+	}
+	if err := json.Unmarshal(body, &in); err != nil || len(in.Properties) == 0 || !d.created {
+		d.Errorf("%s: %v", body, err)
+	}
+	d.fields = slices.AppendSeq(d.fields, maps.Keys(in.Properties))
 	fmt.Fprint(w, `{"acknowledged": true}`)
 }
 
@@ -199,7 +215,7 @@ type aggregation struct {
 func (a aggregation) of(all []hit) document {
 	counts := map[string]int{}
 	for _, h := range all {
-		if value, has := h.doc[a.Field].(string); has {
+		for _, value := range values(h.doc[a.Field]) {
 			counts[value]++
 		}
 	}
@@ -303,8 +319,11 @@ func (d *domain) score(q, doc document) float64 {
 		d.Errorf("a query with %d forms: %v", len(q), q)
 	}
 	for form, in := range q {
-		if form == "bool" {
+		switch form {
+		case "bool":
 			return d.boolean(in.(document), doc)
+		case "match_all":
+			return 1
 		}
 		for field, how := range in.(document) {
 			if form == "terms" {

@@ -175,8 +175,9 @@ func (x *Index) bulk(ctx context.Context, body []byte) error {
 	return nil
 }
 
-// create creates the index with its fields, if it does not exist. It asks once in a process. Two
-// processes may ask at once: for one of them the index exists already, which is as good.
+// create creates the index with its fields, if it does not exist; else it gives it those that are
+// new ("Put mapping"). It asks once in a process. Two processes may ask at once: for one of them
+// the index exists already, which is as good.
 func (x *Index) create(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -188,7 +189,9 @@ func (x *Index) create(ctx context.Context) error {
 		[]byte(fields), nil)
 	var refused *refusal
 	if asRefusal(err, &refused) && refused.Type == "resource_already_exists_exception" {
-		err = nil
+		err = x.send(ctx, http.MethodPut, "/"+url.PathEscape(x.Name)+"/_mapping",
+			"application/json",
+			[]byte(`{"properties": {`+added+`}}`), nil)
 	}
 
 	x.created = err == nil
@@ -203,7 +206,10 @@ const fields = `{"settings": {"analysis": {"analyzer": {"words": {"type": "custo
 "date": {"type": "text", "analyzer": "words"}, "file": {"type": "text", "analyzer": "words"},
 "any": {"type": "text", "analyzer": "words"},
 "ark": {"type": "keyword"}, "collection": {"type": "keyword"}, "id": {"type": "keyword"}, "day": {"type": "keyword"},
-"titlekey": {"type": "keyword"}, "modified": {"type": "long"}}}}`
+"titlekey": {"type": "keyword"}, "modified": {"type": "long"}, ` + added + `}}}`
+
+// added are the fields that an index of an earlier release may lack.
+const added = `"format": {"type": "keyword"}, "kind": {"type": "keyword"}`
 
 // refusal is an error response of the domain. Type is OpenSearch's name of the error, "" if the answer
 // was not its own.

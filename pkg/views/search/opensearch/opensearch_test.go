@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -107,6 +108,20 @@ func TestBulks(t *testing.T) {
 	}
 	if largest.Load() > 10<<20 || puts.Load() != 1 {
 		t.Errorf("the largest request has %d bytes, and the index was created %d times", largest.Load(), puts.Load())
+	}
+}
+
+// TestExtended: the index of an earlier release gets the fields that it lacks before a document
+// is written; a new one has them from the beginning.
+func TestExtended(t *testing.T) {
+	var s searchtest.State
+	older := &domain{TB: t, created: true, docs: map[string]document{}, version: map[string]int64{}}
+	for name, d := range map[string]*domain{"older": older, "new": {TB: t}} {
+		searchtest.Update(t, open(t, d), &s, s.Put("a",
+			&search.Document{Kinds: []string{"image/tiff"}}))
+		if !slices.Contains(d.fields, "format") || !slices.Contains(d.fields, "kind") {
+			t.Errorf("%s: the fields are %v", name, d.fields)
+		}
 	}
 }
 

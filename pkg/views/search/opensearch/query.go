@@ -24,7 +24,7 @@ type hits struct {
 			Sort []json.RawMessage `json:"sort"`
 		}
 	}
-	Aggregations struct{ Collections, Days terms }
+	Aggregations struct{ Collections, Days, Kinds terms }
 }
 
 // terms is how often each value of a field occurs, and the number of objects whose values are not among these.
@@ -44,6 +44,9 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 	}
 
 	order := orders(r.Order)
+	if r.Reverse {
+		reverse(order)
+	}
 	after, err := r.Start(len(order))
 	if err != nil {
 		return out, err
@@ -52,9 +55,11 @@ func (x *Index) Search(ctx context.Context, r search.Request) (out search.Result
 	collections := object{"terms": object{"field": search.FieldCollection,
 		"size": search.MaxFacets}}
 	days := object{"terms": object{"field": "day", "size": search.MaxDays}}
+	kinds := object{"terms": object{"field": "kind", "size": search.MaxFacets}}
 	request := object{"query": within(condition(r.Query), r.In), "size": r.Limit, "_source": false,
 		"track_total_hits": true,
-		"sort":             order, "aggs": object{"collections": collections, "days": days}}
+		"sort":             order, "aggs": object{"collections": collections, "days": days,
+			"kinds": kinds}}
 
 	if after != nil {
 		values := make([]any, len(after)) // texts, numbers, or null
@@ -159,6 +164,10 @@ func result(r search.Request, answer hits) search.Result {
 		out.Collections = append(out.Collections, search.Count{Collection: b.Key, Objects: b.Count})
 	}
 
+	for _, b := range answer.Aggregations.Kinds.Buckets {
+		out.Formats = append(out.Formats, search.FormatCount{Format: b.Key, Objects: b.Count})
+	}
+
 	if of := answer.Aggregations.Days; of.Other == 0 {
 		days := map[string]int{}
 		for _, b := range of.Buckets {
@@ -183,6 +192,20 @@ func orders(name string) []object {
 	return []object{{"_score": object{"order": "desc"}}, id}
 }
 
+// reverse turns the order around. What has no value stays the last.
+func reverse(order []object) {
+	for _, key := range order {
+		for _, how := range key {
+			how := how.(object)
+			if how["order"] == "asc" {
+				how["order"] = "desc"
+			} else {
+				how["order"] = "asc"
+			}
+		}
+	}
+}
+
 // condition is a query in OpenSearch's terms ("Boolean query").
 func condition(q search.Query) object {
 	must, not := []object{}, []object{}
@@ -192,6 +215,9 @@ func condition(q search.Query) object {
 		} else {
 			must = append(must, clause(c))
 		}
+	}
+	if len(must) == 0 { // all documents: a parsed query has a condition without a Not
+		must = append(must, object{"match_all": object{}})
 	}
 	return object{"bool": object{"must": must, "must_not": not}}
 }

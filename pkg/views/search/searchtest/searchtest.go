@@ -57,6 +57,8 @@ func (s *State) Library() []search.Change {
 			Dates:      []string{"1851"},
 			LocalIDs:   []string{"map-1851"},
 			Files:      []string{"producer/sheets/Harbour_north.tif"},
+			Formats:    []string{"fmt/353", "image/tiff", "x-fmt/111"},
+			Kinds:      []string{"image/tiff", "x-fmt/111"},
 			Modified:   3,
 		}),
 		s.Put("cafe", &search.Document{
@@ -66,6 +68,8 @@ func (s *State) Library() []search.Change {
 			Dates:      []string{"circa 1904-05"},
 			Modified:   2,
 			More:       []string{"Bought at the harbour."},
+			Formats:    []string{"image/tiff"},
+			Kinds:      []string{"image/tiff"},
 		}),
 		s.Put("untitled", &search.Document{
 			Collection: "photos",
@@ -130,36 +134,42 @@ func Conform(t *testing.T, open func(t *testing.T) search.Index) {
 
 // found has queries and the objects that they find in the library, in the order of titles.
 var found = map[string]string{
-	"harbour":                          "cafe harbour",
-	"map":                              "cafe harbour",
-	"title:harbour":                    "harbour",
-	"HARBOUR north":                    "harbour",
-	`"the harbour"`:                    "cafe harbour",
-	`title:"of the map"`:               "cafe",
-	`"map harbour"`:                    "",
-	"cafe":                             "cafe",
-	"CAFÉ":                             "cafe",
-	"creator:muller":                   "cafe",
-	"creator:admir*":                   "harbour",
-	`creator:"john admiralty"`:         "",
-	"harb* -collection:maps":           "cafe",
-	"collection:photos":                "cafe untitled",
-	"collection:photo":                 "",
-	"date:1800..1899":                  "harbour",
-	"date:1904..":                      "cafe",
-	"date:..1851":                      "harbour",
-	"date:..1850-12":                   "",
-	"date:1904..1904":                  "cafe",
-	"date:circa":                       "cafe",
-	"date:1851":                        "harbour",
-	"id:map-1851":                      "harbour",
-	`id:"P 7"`:                         "untitled",
-	"map-1851":                         "harbour",
-	"file:north":                       "harbour",
-	"Harbour_north.tif":                "harbour",
-	"ark:/99999/cafe":                  "cafe",
-	"-title:map date:1000..":           "",
-	"-title:harbour collection:photos": "cafe untitled",
+	"harbour":                              "cafe harbour",
+	"map":                                  "cafe harbour",
+	"title:harbour":                        "harbour",
+	"HARBOUR north":                        "harbour",
+	`"the harbour"`:                        "cafe harbour",
+	`title:"of the map"`:                   "cafe",
+	`"map harbour"`:                        "",
+	"cafe":                                 "cafe",
+	"CAFÉ":                                 "cafe",
+	"creator:muller":                       "cafe",
+	"creator:admir*":                       "harbour",
+	`creator:"john admiralty"`:             "",
+	"harb* -collection:maps":               "cafe",
+	"collection:photos":                    "cafe untitled",
+	"collection:photo":                     "",
+	"date:1800..1899":                      "harbour",
+	"date:1904..":                          "cafe",
+	"date:..1851":                          "harbour",
+	"date:..1850-12":                       "",
+	"date:1904..1904":                      "cafe",
+	"date:circa":                           "cafe",
+	"date:1851":                            "harbour",
+	"id:map-1851":                          "harbour",
+	`id:"P 7"`:                             "untitled",
+	"map-1851":                             "harbour",
+	"file:north":                           "harbour",
+	"Harbour_north.tif":                    "harbour",
+	"ark:/99999/cafe":                      "cafe",
+	"format:image/tiff":                    "cafe harbour",
+	"format:Image/TIFF collection:maps":    "harbour",
+	"format:FMT/353":                       "harbour",
+	"format:image":                         "",
+	"tiff":                                 "",
+	"collection:photos -format:image/tiff": "untitled",
+	"-title:map date:1000..":               "",
+	"-title:harbour collection:photos":     "cafe untitled",
 }
 
 func queries(t *testing.T, x search.Index) {
@@ -175,6 +185,7 @@ func queries(t *testing.T, x search.Index) {
 		}
 	}
 
+	formats(t, x)
 	for order, want := range map[string]string{"": "harbour cafe",
 		search.ByRelevance: "harbour cafe",
 		search.ByTitle:     "cafe harbour", search.ByDate: "harbour cafe",
@@ -209,6 +220,38 @@ func queries(t *testing.T, x search.Index) {
 		fault.Invalid) {
 		t.Errorf("an unknown order: %v", err)
 	}
+}
+
+// formats: what is found is counted by the formats of files, without conditions all is found, and
+// what has no date is last in either direction.
+func formats(t *testing.T, x search.Index) {
+	found := Search(t, x, "map", "", 1, "").Formats
+	want := []search.FormatCount{{Format: "image/tiff", Objects: 2}, {Format: "x-fmt/111",
+		Objects: 1}}
+	if !slices.Equal(found, want) {
+		t.Errorf("the formats of two objects: %+v, want %+v", found, want)
+	}
+	all, err := x.Search(t.Context(), search.Request{Order: search.ByTitle})
+	if err != nil || all.Total != 3 {
+		t.Errorf("without a condition: %+v, %v", all, err)
+	}
+	if found := reversed(t, x, "collection:photos", search.ByDate); found != "cafe untitled" {
+		t.Errorf("objects without a date are not the last in the reverse order: %q", found)
+	}
+}
+
+// reversed returns the names of the objects that are found, in the reverse of an order.
+func reversed(t testing.TB, x search.Index, query, order string) string {
+	t.Helper()
+	q, err := search.ParseQuery(query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := x.Search(t.Context(), search.Request{Query: q, Order: order, Reverse: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(Names(found.ARKs), " ")
 }
 
 // inCollections: a search that is limited finds, and counts, what is in these collections only.
@@ -258,10 +301,43 @@ func pages(t *testing.T, x search.Index) {
 	}
 
 	q, _ := search.ParseQuery("map")
+	backwards(t, x, q, len(changed))
 	for _, after := range []string{"x", Search(t, x, "map", search.ByDate, 7, "").Cursor} {
 		if _, err := x.Search(t.Context(), search.Request{Query: q, After: after}); !fault.Is(err,
 			fault.Invalid) {
 			t.Errorf("the cursor %q: %v", after, err)
+		}
+	}
+}
+
+// backwards: the pages of the reverse of every order together have each object once, in the order
+// of one large page. A cursor of the order itself is refused.
+func backwards(t *testing.T, x search.Index, q search.Query, all int) {
+	for _, order := range search.Orders {
+		r := search.Request{Query: q, Order: order, Reverse: true}
+		whole, err := x.Search(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paged []string
+		r.Limit = 7
+		for first := true; first || r.After != ""; first = false {
+			page, err := x.Search(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paged, r.After = append(paged, page.ARKs...), page.Cursor
+		}
+
+		forwards := Search(t, x, "map", order, 0, "").ARKs
+		if len(whole.ARKs) != all || !slices.Equal(paged, whole.ARKs) || slices.Equal(forwards,
+			whole.ARKs) {
+			t.Errorf("in the reverse of %s: the pages have %v, the whole has %v", order,
+				Names(paged), Names(whole.ARKs))
+		}
+		r.After = Search(t, x, "map", order, 7, "").Cursor
+		if _, err := x.Search(t.Context(), r); !fault.Is(err, fault.Invalid) {
+			t.Errorf("in the reverse of %s, a cursor of %s: %v", order, order, err)
 		}
 	}
 }

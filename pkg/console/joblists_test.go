@@ -1,0 +1,102 @@
+package console_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+
+	v1 "archivist/pkg/api/v1"
+)
+
+// TestOrderOfJobs: the address of a list keeps its order; an unknown one is refused with those
+// that there are, and so is a cursor of another one.
+func TestOrderOfJobs(t *testing.T) {
+	w := begin(t, true)
+	_, err := call(w, "/v1/queue/actions", v1.Action{Action: "pause", Reason: "So that jobs wait"})
+	w.must(err)
+	w.submit(w.many(120), v1.Pending)
+	b := w.browser()
+	jobsAt := func(path string) (ids []string, next string) {
+		t.Helper()
+		resp, page := b.get(path)
+		if resp.StatusCode != 200 {
+			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+		for n := range parsed(t, page).Descendants() {
+			if attr(n, "name") == "job" {
+				ids = append(ids, attr(n, "value"))
+			}
+			if attr(n, "rel") == "next" {
+				next = "jobs" + attr(n, "href")
+			}
+		}
+		return ids, next
+	}
+	read := func(path string) (all []string) {
+		t.Helper()
+		for path != "" {
+			var ids []string
+			ids, path = jobsAt(path)
+			all = append(all, ids...)
+		}
+		return all
+	}
+	var newest []string
+	w.until("all jobs are there", func() bool {
+		newest = read("jobs")
+		return len(newest) == 120
+	})
+	oldest := read("jobs?order=oldest")
+	slices.Reverse(oldest)
+	if !slices.Equal(oldest, newest) {
+		t.Errorf("%d jobs, %d of them the oldest first, not turned around", len(newest),
+			len(oldest))
+	}
+	_, next := jobsAt("jobs?order=oldest")
+	if resp, page := b.get(strings.Replace(next, "order=oldest", "order=newest",
+		1)); resp.StatusCode != 422 ||
+		!strings.Contains(page, "invalid cursor") {
+		t.Errorf("a cursor of the other order: %d", resp.StatusCode)
+	}
+	for _, path := range []string{"jobs?order=size", "batches?order=size"} {
+		if resp, page := b.get(path); resp.StatusCode != 422 || !strings.Contains(page,
+			"newest, oldest") {
+			t.Errorf("%s: %d\n%s", path, resp.StatusCode, page)
+		}
+	}
+}
+
+// TestCountsOfJobs: the list of jobs has a place for the counts by state, which the browser takes
+// from the page that counts them; without a script it leads there. With a collection, only its
+// jobs are counted.
+func TestCountsOfJobs(t *testing.T) {
+	w := begin(t, true)
+	_, err := call(w, "/v1/queue/actions", v1.Action{Action: "pause", Reason: "So that jobs wait"})
+	w.must(err)
+	w.submit(w.file("sample", "a.txt", "a"), v1.Pending)
+	w.submit(w.file("letters", "b.txt", "b"), v1.Pending)
+	b := w.browser()
+	for path, want := range map[string]string{"jobs": "2", "jobs?collection=letters": "1",
+		"jobs?collection=nobody": "0"} {
+		_, page := b.get(path)
+		to := ""
+		for n := range parsed(t, page).Descendants() {
+			if attr(n, "hx-trigger") == "load" && attr(n, "hx-select") == "#by-state" {
+				to = attr(n, "hx-get")
+			}
+		}
+		if to == "" || !strings.Contains(page, `<a href="`+html.EscapeString(to)+`">`) {
+			t.Fatalf("%s has no place for counts:\n%s", path, page)
+		}
+		_, counts := b.get(strings.TrimPrefix(to, "./"))
+		_, list, _ := strings.Cut(counts, `id="by-state"`)
+		list, _, _ = strings.Cut(list, "</ul>")
+		if !regexp.MustCompile(`Pending(</a>)? <b>`+want+`</b>`).MatchString(list) ||
+			strings.Contains(list, "state=Pending") != (want != "0") {
+			t.Errorf("%s: the counts are\n%s", path, list)
+		}
+	}
+}
