@@ -166,7 +166,9 @@ func (w *world) manifestOf(name string, files map[string]string) (string, error)
 func (w *world) research(ctx context.Context) error {
 	const project, researcher = localstack.ResearchProject, "bench"
 	_, err := w.api.ApplyResearch(ctx, v1.ResearchDefinition{Name: project, Description: first(200),
-		Analysis: v1.ResearchAnalysis{Name: "correlation", Version: "1"}}, first(200))
+		Analysis: v1.ResearchAnalysis{Name: "correlation", Version: "1"},
+		Feeds: []v1.ResearchFeed{{URL: w.files.URL + "/feed.xml", Source: "stream", Kind: "episode",
+			EveryMinutes: 60}}}, first(200))
 	for _, kind := range []string{v1.Episodes, v1.Clips} {
 		if err != nil {
 			return err
@@ -196,6 +198,7 @@ func (w *world) research(ctx context.Context) error {
 	if err := w.api.ReportWork(ctx, project, v1.ResearchReport{Project: project, Lease: work.Lease.ID,
 		Researcher: researcher, Analysis: "correlation@1", Episode: work.Episode.Key, Clip: work.Clips[0].Key,
 		Sequence: 1, Final: true, Count: 1,
+		Waveform: &v1.ResearchWaveform{Length: 180_000_000_000, Peaks: peaks()},
 		Hits: []v1.ResearchHit{{Offset: 75_500_000_000, Length: 2_000_000_000, Score: 0.9}}}); err != nil {
 		return err
 	}
@@ -226,4 +229,13 @@ func (w *world) fault() error {
 	}
 	w.broken, w.goes = filepath.Join(dir, "broken"), filepath.Join(dir, "goes")
 	return os.WriteFile(w.broken, nil, 0o644)
+}
+
+// peaks are those of a waveform.
+func peaks() []byte {
+	all := make([]byte, 600)
+	for i := range all {
+		all[i] = byte(i % 256)
+	}
+	return all
 }
