@@ -35,7 +35,8 @@ const selection = "Job|Batch+All{component=admin}:" +
 	"Operation+All{component=admin, !type=operation.done}:" +
 	"Batch+Create{property=" + CorrectionProperty + "}:" +
 	"Object+Modify{type=object.repair, component=replica}:" +
-	"Collection|Queue|Token|Component|ResearchProject+All:" +
+	"Collection+All{!type=collection.add}:" +
+	"Queue|Token|Component|ResearchProject+All:" +
 	"Consumer+All{!type=consumer.replay-done}:" +
 	"Upload+All{type=upload.discarded}:" +
 	"ComponentItem+All{component=items}:" +

@@ -176,7 +176,7 @@ func TestOf(t *testing.T) {
 
 // notActs are the types of events that are no acts in the samples: what the system does, or others
 // with its work.
-var notActs = strings.Fields(`archive.stopped batch.mail batch.repaired batch.state clip.curated clip.deferred
+var notActs = strings.Fields(`archive.stopped batch.mail batch.repaired batch.state clip.curated collection.add clip.deferred
 	clip.retried clip.set-aside clip.withdrawn component.ran consumer.replay-done
 	derivative.create episode.curated episode.deferred episode.differs episode.researched
 	episode.retried episode.set-aside episode.withdrawn file.disseminate job.cleaned
