@@ -182,8 +182,7 @@ func (a *App) newReader(name string, p FunctionProps, t ingest.Times,
 
 // researchRows are the rows that research changes, by the beginning of their partition key.
 var researchRows = []string{"RESEARCHPROJECT#*", "EPISODE#*", "CLIP#*", "CLIPS#*",
-	"RESEARCHLEASE#*", "RESEARCHLINE#*",
-	"RESEARCHCOUNTS#*", "RESEARCHAWAY#*", "RESEARCHOPINIONS#*"}
+	"RESEARCHLEASE#*", "RESEARCHLINE#*", "RESEARCHCOUNTS#*", "RESEARCHOPINIONS#*"}
 
 // grantResearch lets the functions of research, and the API, do what they do. Each function
 // may change what all change, and a few kinds of rows of its own.
@@ -191,8 +190,7 @@ func (a *App) grantResearch(p FunctionProps) {
 	r := a.Research
 	for f, rows := range map[awslambda.Function][]string{r.PendingWork: {"RESEARCHWALK#*",
 		"LEASE#*"},
-		r.CompletedWork: {"RESULTS#*", "RESEARCHFOUND#*", "RESEARCHDIFFERS#*",
-			"RESEARCHREVIEWS#*"}, r.Curation: {"RESEARCHFEEDS#*", "LEASE#feeds"}} {
+		r.CompletedWork: {"RESULTS#*"}, r.Curation: {"RESEARCHFEEDS#*", "LEASE#feeds"}} {
 		grantRows(f, p.Data, slices.Concat(researchRows, rows))
 		grantSearch(f, p.Data)
 		grantBatches(f, p.Data) // the rows of a change are read together

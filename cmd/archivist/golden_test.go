@@ -283,6 +283,8 @@ var golden = map[string]commandLine{
 	"queue-pause":                {"queue pause --reason network --until 90m", "summary,changed"},
 	"queue-resume":               {"queue resume --reason network", "summary,changed"},
 	"collection-statistics":      {"collection statistics", "collection,downloads"},
+	"collection-formats":         {"collection formats maps", "objects,formats"},
+	"collection-formats-csv":     {"collection formats --csv", ""},
 	"queue-pause-storage":        {"queue pause-storage --reason network", "summary,changed"},
 	"queue-resume-storage":       {"queue resume-storage --reason network", "summary,changed"},
 	"settings":                   {"settings", "version,items"},

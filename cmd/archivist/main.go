@@ -72,6 +72,7 @@ type cli struct {
 type collectionCmd struct {
 	jobs.CollectionCmd
 	Statistics objects.StatisticsCmd `cmd:"" help:"Show what was ingested and downloaded in each collection."`
+	Formats    objects.FormatsCmd    `cmd:"" help:"Show the files and bytes of a collection by format."`
 }
 
 // description is the beginning of the help: what it is, and the first command to try.

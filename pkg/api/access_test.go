@@ -336,7 +336,7 @@ func TestActorsOfTokens(t *testing.T) {
 	const body = `{"collection":"maps","submitter":"bob","payload":{"url":"https://example.org/a.txt"}}`
 	_, out, _ := submit("ada", body)
 	b, err := q.Batch(t.Context(), out.ID)
-	if err != nil || b.Submitter != "bob" {
+	if err != nil || b.Submitter != "bob" || b.Actor() != `4711 ("Ada \"L\"")` {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	resp, text := ask(t, "POST", c.URL+"/v1/batches/"+out.ID+"/actions",

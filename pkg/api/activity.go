@@ -54,7 +54,7 @@ func (a *API) activity(ctx context.Context, _ *struct{}) (v1.Activity, error) {
 // jobCounts counts the jobs that have not ended well. It is bounded, whatever waits.
 func (a *API) jobCounts(ctx context.Context, _ *struct{}) (v1.JobCounts, error) {
 	t, err := a.Queue.Tally(ctx)
-	out := v1.JobCounts{Collections: []v1.CollectionJobs{}, Cut: t.Cut}
+	out := v1.JobCounts{Collections: []v1.CollectionJobs{}, Cut: t.Cut, Unreadable: t.Unreadable}
 	for _, place := range queue.TallyPlaces {
 		out.All = append(out.All, v1.PlaceJobs{Place: place})
 	}

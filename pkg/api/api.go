@@ -46,6 +46,7 @@ import (
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/views/acts"
 	"archivist/pkg/views/browse"
+	"archivist/pkg/views/formatcounts"
 	"archivist/pkg/views/history"
 	"archivist/pkg/views/search"
 	"archivist/pkg/views/statistics"
@@ -67,6 +68,7 @@ type API struct {
 	Acts        acts.Store
 	Replica     string // the name of the second bucket; "" = objects are not copied
 	Statistics  statistics.Store
+	Formats     formatcounts.Store
 	Identity    identity.Resolver
 	Uploads     *upload.Store
 	Tokens      *token.Store

@@ -34,6 +34,7 @@ import (
 	"archivist/pkg/research/feed"
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/views/acts"
+	"archivist/pkg/views/formatcounts"
 	"archivist/pkg/views/statistics"
 )
 
@@ -95,6 +96,7 @@ func service(do func(op string, call func() error) error) (*api.API, *waiting) {
 	return &api.API{Open: true, Queue: q, Uploads: uploads, Tokens: tokens, Inventory: objects,
 		Collections: profiles, Identity: ids,
 		Statistics: statistics.Store{Table: tb}, Acts: acts.Store{Table: tb},
+		Formats:  formatcounts.Store{Table: tb},
 		EventLog: events, Epochs: events, Consumers: consumers, Components: components, Runs: runner,
 		Feeds: &feed.Looker{Table: tb, Research: pairs, Now: q.Now, NewID: q.NewID},
 		Log:   log, Revisions: archives, Research: pairs, PendingWork: waits, CompletedWork: func(ctx context.Context,

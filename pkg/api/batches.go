@@ -60,7 +60,7 @@ func (a *API) pauses(id string) func(context.Context, *Cursor) (v1.List[v1.Event
 // Status is what reads the status of the deployment.
 func (a *API) Status() *status.Service {
 	return &status.Service{Queue: a.Queue, Consumers: a.Consumers, Components: a.Components, Revisions: a.Revisions,
-		Alarms: a.Alarms, Now: a.Queue.Now}
+		Research: a.Research, Alarms: a.Alarms, Now: a.Queue.Now}
 }
 
 // overview is the queue at a glance: numbers of jobs by what they wait for, free space in bytes, and
@@ -84,6 +84,7 @@ func (a *API) overview(ctx context.Context, _ *struct{}) (v1.Queue, error) {
 	}
 
 	out.Now, out.Heads = each(now.Running, wireRunning), each(now.Heads, wireHead)
+	out.Locks, out.Limits = wireLocks(now), wireLimits(now.Limits)
 	return out, err
 }
 
@@ -128,7 +129,7 @@ func wireBatch(b *queue.Batch, c ingest.Counts) v1.Batch {
 		ID:                b.Batch.ID,
 		State:             string(b.State),
 		Collection:        b.Collection,
-		Submitter:         b.Submitter,
+		Submitter:         b.Depositor(),
 		Note:              b.Note,
 		Hold:              hold,
 		Cancelled:         cancelled,

@@ -36,8 +36,11 @@ func TestConsumers(t *testing.T) {
 		}
 	}
 	list, err := c.Consumers(t.Context())
-	if err != nil || len(list) != 1 || !list[0].Paused {
-		t.Errorf("%+v, %v", list, err)
+	if err != nil || len(list) != 1 || !list[0].Paused || list[0].Counted != "" {
+		t.Errorf("a list before anything was counted: %+v, %v", list, err)
+	}
+	if one, err := c.Consumer(t.Context(), "mine"); err != nil || one.Counted == "" {
+		t.Errorf("by itself it is counted: %+v, %v", one, err)
 	}
 	_, err = c.ActOnConsumer(t.Context(), "mine", v1.ConsumerAction{Action: "delete", Reason: "old"}, "")
 	if err != nil {

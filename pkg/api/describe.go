@@ -26,7 +26,7 @@ import (
 //go:embed v1/research.go v1/researchers.go v1/researchfeeds.go v1/archives.go v1/tasks.go v1/explain.go v1/callers.go
 //go:embed v1/uploads.go v1/check.go
 //go:embed v1/signin.go v1/status.go v1/settings.go v1/reindexruns.go v1/activity.go
-//go:embed v1/jobcounts.go v1/tokens.go
+//go:embed v1/jobcounts.go v1/tokens.go v1/formats.go
 var sources embed.FS
 
 // comments are the comments of the wire types ("Job") and of their fields ("Job.state"). Parts of definitions are in

@@ -411,7 +411,7 @@ func (a *API) take(ctx context.Context, s *sending, k formKeys, meaning []byte) 
 	if more, err := a.otherForms(ctx, &b); err == nil {
 		s.Warnings = append(s.Warnings, more...)
 	}
-	row, err := a.accept(ctx, &b, k.batch, s.sum, meaning, submitterOf(ctx, b.Submitter))
+	row, err := a.accept(ctx, &b, k.batch, s.sum, meaning)
 	if err == nil {
 		return row, nil
 	}

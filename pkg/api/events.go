@@ -53,10 +53,8 @@ func (a *API) listEvents(ctx context.Context, in *EventQuery) (out v1.EventPage,
 	case len(given) > 1:
 		return out, fault.New(fault.Invalid,
 			"subject, partition, collection: expected only one of them")
-	case len(given) == 0 && in.Cursor != "":
-		return out, badCursor(in.Cursor)
 	case len(given) == 0:
-		return a.newestOfAll(ctx, picks)
+		return a.newestOfAll(ctx, in.Cursor, picks)
 	case in.Subject != "":
 		return a.subjectEvents(ctx, in, picks)
 	case in.Partition != "":

@@ -50,10 +50,16 @@ var explanationExample = v1.Explanation{
 		{Kind: explain.Job, ID: "01M7ZBMEYHBB62YP6RY21T1GQ5-00001", State: v1.Held, WaitsFor: string(explain.Hold),
 			Why: "On hold since 2026-11-22T09:30:00Z by ada: rights are unclear. An operator must release the job."}},
 	Since: timeExample,
+	Ahead: &oneAhead,
+	Line: &v1.ExplainedLine{Before: string(explain.ForLock), Name: arkExample,
+		First: []v1.ExplainedBefore{{Kind: explain.Job, ID: "01M7ZBMEYHBB62YP6RY21T1GQ5-00001",
+			State: v1.Held, Since: timeExample}}},
 	Do: []v1.ExplainedStep{{What: "Release the job",
 		Command: "archivist job release 01M7ZBMEYHBB62YP6RY21T1GQ5-00001 --reason TEXT"}},
 	Facts: []v1.ExplainedFact{{Name: "checked again", Value: "2026-11-22T09:40:00Z"}},
 }
+
+var oneAhead = 1
 
 var waitingExample = v1.ExplainedLink{Kind: explain.Job, ID: jobID, State: v1.Provisioning,
 	WaitsFor: string(explain.Lock),
@@ -373,8 +379,21 @@ func wireExplanation(x explain.Explanation) v1.Explanation {
 	}
 	if x.Ahead != nil {
 		out.Ahead, out.MoreAhead = &x.Ahead.N, x.Ahead.More
+		out.Line = wireLine(x.Ahead)
 	}
 	return out
+}
+
+// wireLine is the wire form of a line, nil if who stands in it is not known.
+func wireLine(a *explain.Ahead) *v1.ExplainedLine {
+	if a.Line == "" {
+		return nil
+	}
+	return &v1.ExplainedLine{Before: string(a.Line), Name: a.Of, Stop: a.Stop,
+		First: each(a.First, func(b explain.Before) v1.ExplainedBefore {
+			return v1.ExplainedBefore{Kind: b.Kind, ID: b.ID, State: b.State,
+				Since: timestamp(b.Since), Has: b.Has}
+		})}
 }
 
 // wireLink is the wire form of a thing that waits.

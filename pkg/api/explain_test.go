@@ -182,7 +182,7 @@ func TestExplainFails(t *testing.T) {
 }
 
 // TestWithinLimits: of a chain a depositor is told what is in the own collections, and not what is behind that, since
-// when, or until when that waits, or how long a line is.
+// when, or until when that waits, or how long a line is in which others stand. One of only the own is told whole.
 func TestWithinLimits(t *testing.T) {
 	a, _ := service(through)
 	batches := map[string]string{}
@@ -216,7 +216,10 @@ func TestWithinLimits(t *testing.T) {
 		return x
 	}
 	line := part("maps", explain.Limit, "", 7)
-	line.Ahead = &explain.Ahead{N: 4711}
+	line.Ahead = &explain.Ahead{N: 4711, Line: explain.AtGate, Of: "pending", First: []explain.Before{
+		{Kind: explain.Job, ID: "letters-1", State: "Pending", Collection: "letters", Since: 3},
+		{Kind: explain.Job, ID: "own-2", State: "Pending", Collection: "maps"},
+		{Kind: explain.Job, ID: "unknown", State: "Pending"}}}
 	for name, x := range map[string]explain.Explanation{
 		"of another": chain(part("maps", explain.Parts, "x", 7), part("letters", explain.Hold, "", 5)),
 		"behind an own": chain(part("maps", explain.Parts, "x", 7), part("maps", explain.Lock, "y", 6),
@@ -235,6 +238,11 @@ func TestWithinLimits(t *testing.T) {
 		if err != nil || fmt.Sprintf("%+v", all) != fmt.Sprintf("%+v", x) {
 			t.Errorf("%s: a viewer is told %+v, %v", name, all, err)
 		}
+	}
+	line.Ahead = &explain.Ahead{N: 1, Line: explain.AtGate, Of: "pending", First: []explain.Before{
+		{Kind: explain.Job, ID: "own-2", State: "Pending", Collection: "maps"}}}
+	if got, err := a.WithinLimits(t.Context(), granted("depositor:maps"), chain(line)); err != nil || got.Ahead == nil {
+		t.Errorf("before it are %+v, %v", got.Ahead, err)
 	}
 	own := chain(part("maps", explain.Parts, "x", 7), part("maps", explain.Hold, "", 6))
 	if got, err := a.WithinLimits(t.Context(), granted("depositor:maps"), own); err != nil || got.Since != 6 ||

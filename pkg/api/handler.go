@@ -27,6 +27,7 @@ func (a *API) Handler() http.Handler {
 	a.objects(h)
 	a.history(h)
 	a.records(h)
+	a.formatCounts(h)
 	a.preservation(h)
 	a.versionZips(h)
 	a.places(h)

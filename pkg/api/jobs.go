@@ -106,14 +106,47 @@ func wireRunning(j queue.Job) v1.RunningJob {
 	}
 }
 
-// wireHead is the wire form of the first job at a gate.
+// wireHead is the wire form of one of the first jobs at a gate.
 func wireHead(h queue.Head) v1.GateHead {
 	return v1.GateHead{
 		Gate:       h.Gate,
+		Place:      h.N,
 		Job:        h.Job.Job.ID,
 		Collection: h.Job.Collection,
 		Since:      timestamp(h.Job.Entered),
 		Why:        h.Why,
+	}
+}
+
+// wireLocks is the wire form of lines before locks.
+func wireLocks(now queue.InWork) *v1.LockLines {
+	return &v1.LockLines{Looked: now.Looked, More: now.More,
+		Lines: each(now.Lines, func(l queue.Line) v1.LockLine {
+			out := v1.LockLine{Of: l.Of, First: l.First, Has: l.Has, Waiting: len(l.Waiting),
+				Jobs: l.Waiting[:min(len(l.Waiting), mostInLine)]}
+			if l.Job != nil {
+				out.Collection, out.State = l.Job.Collection, string(l.Job.State)
+				out.Since = timestamp(l.Job.Entered)
+			}
+			return out
+		})}
+}
+
+// mostInLine is how many jobs of a line before a lock are named.
+const mostInLine = 5
+
+// wireLimits is the wire form of limits.
+func wireLimits(l queue.Limits) *v1.QueueLimits {
+	use := func(u queue.Used) v1.QueueUse { return v1.QueueUse{Name: u.Name, Running: u.Jobs} }
+	return &v1.QueueLimits{
+		OfCollection:    l.Share,
+		Collections:     each(l.Collections, use),
+		Stages:          each(l.Stages, use),
+		Space:           l.Capacity,
+		Reserve:         l.Reserve,
+		PatienceMinutes: int(l.Patience.Minutes()),
+		LargestHolder:   l.Most.Job,
+		LargestHeld:     l.Most.Space,
 	}
 }
 

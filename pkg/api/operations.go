@@ -33,8 +33,7 @@ var operations = map[string]about{
 	"listBatches": {tag: "Batches", role: viewer, scope: ofList, states: v1.BatchStates,
 		answer: v1.List[v1.Batch]{Items: []v1.Batch{listed(batchExample)},
 			Cursor: cursorExample},
-		description: "Newest first, or with `order` oldest, 50 to a page, of a collection or of " +
-			"all." + onFinding},
+		description: "Newest first, or with `order` oldest, 50 to a page, of a collection or of all." + onFinding},
 	"getBatch": {tag: "Batches", role: viewer, scope: ofBatch, refusals: []problemType{notFound},
 		answer: batchExample,
 		description: "The current state of the batch, with the counts of its jobs and the mails that did not reach a " +
@@ -288,8 +287,9 @@ var operations = map[string]about{
 			After: 42},
 		description: "Of `subject`, `partition` and `collection` at most one is given. The events of a subject and " +
 			"of a partition are in order, the oldest first; those of a collection are the newest first. Without " +
-			"any of them, the list is one page with the newest of all, at most 50: fewer, if they are of very " +
-			"many collections, or the filter selects fewer of the newest 1,000. Events " +
+			"any of them, the list has the newest first of the 100 collections that got an event last when it " +
+			"began; `others` is how many more there are. Its pages have no gap and nothing twice, whatever is " +
+			"added meanwhile; one is short if its events are of very many collections. Events " +
 			"appear in the log within a few seconds.\n\nTo follow a partition, pass `after` of each response to " +
 			"the next request. The filter is applied before the paging: a page may be empty."},
 	"listActs": {tag: "Events", role: viewer,

@@ -139,7 +139,8 @@ var parameters = map[string]parameter{
 	"Archivist-User": {"The name of the person who makes the request, where calls need no token. " +
 		"It is not verified, and events say so: `an operator (unverified: \"ann\")`.", "ann"},
 
-	"listStatistics collection": {"The name of a collection. Omit it for all.", "maps"},
+	"getFormatCounts collection": {"The name of a collection. Omit it for all.", "maps"},
+	"listStatistics collection":  {"The name of a collection. Omit it for all.", "maps"},
 	"listStatistics from": {"The first day, in UTC. Omit it for a month before the last.",
 		"2026-11-01"},
 	"listStatistics to": {"The last day, in UTC. Omit it for today.", "2026-11-22"},

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/bucket"
+	"archivist/pkg/kernel/definition"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/objects/replica"
@@ -24,9 +26,22 @@ func (a *API) places(h huma.API) {
 		"Say what was made of a version", a.made)
 }
 
+// mostPlaces are the versions of a page of places: in each bucket as many.
+const mostPlaces = 500
+
 // listPlaces are the folders of an object: in the storage root, and in the second bucket as far as
-// it was copied.
-func (a *API) listPlaces(ctx context.Context, in *ARKInput) (out v1.List[v1.ObjectPlace], err error) {
+// it was copied. A cursor is the last version of the page before.
+func (a *API) listPlaces(ctx context.Context, in *ARKCursor) (out v1.List[v1.ObjectPlace],
+	err error) {
+	first := 1
+	if in.Cursor != "" {
+		last, err := strconv.Atoi(in.Cursor)
+		if err != nil || last < 1 {
+			return out, fault.New(fault.Invalid,
+				"cursor: found %q; expected that of the page before", definition.Clip(in.Cursor, 60))
+		}
+		first = last + 1
+	}
 	o, err := a.Inventory.Object(ctx, in.ark())
 	if err != nil {
 		return out, err
@@ -36,18 +51,24 @@ func (a *API) listPlaces(ctx context.Context, in *ARKInput) (out v1.List[v1.Obje
 		return out, err
 	}
 
+	end := first + mostPlaces - 1
 	add := func(where, bucket string, versions int) {
 		one := v1.ObjectPlace{In: where, Bucket: bucket, Key: ocfl.Prefix(o.ARK),
 			Versions: []v1.VersionPlace{}}
-		for n := 1; n <= versions; n++ {
+		for n := first; n <= min(versions, end); n++ {
 			one.Versions = append(one.Versions,
 				v1.VersionPlace{Version: n, Key: fmt.Sprintf("%sv%d/", one.Key, n)})
 		}
-		out.Items = append(out.Items, one)
+		if first == 1 || len(one.Versions) > 0 {
+			out.Items = append(out.Items, one)
+		}
 	}
 	add(v1.InStorage, a.Root.Bucket.Name, o.HeadOf)
 	if last, copied := copies[o.ARK]; copied && a.Replica != "" {
 		add(v1.InCopy, a.Replica, last.Version)
+	}
+	if o.HeadOf > end {
+		out.Cursor = strconv.Itoa(end)
 	}
 	return out, nil
 }
@@ -92,7 +113,8 @@ var placeOperations = map[string]about{
 				{Version: 1, Key: "531/80c/ccf/ark%3a%2f99999%2ffk4tq65d6k/v1/"}}}),
 		description: "The folders of the object and of its versions: in the storage bucket, and in the " +
 			"second bucket as far as the object was copied. A folder has what its version added; the " +
-			"inventory in the folder of the object names all files of each version."},
+			"inventory in the folder of the object names all files of each version. A page has 500 " +
+			"versions, the oldest first, of each bucket that has one of them."},
 	"getMade": {tag: "Objects", role: viewer, scope: ofObject, refusals: []problemType{notFound},
 		answer: v1.VersionMade{Version: 1, Zippable: true, Zip: true, Manifest: true},
 		description: "Whether there is a zip file of the version now, whether one can be made here, " +

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
@@ -26,6 +27,51 @@ func TestPlaces(t *testing.T) {
 	}
 	if _, err := client.Places(t.Context(), "ark:/99999/none"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("of no object: %v", err)
+	}
+}
+
+// TestPlacesOfManyVersions: places come in pages of 500 versions, each version once and in order, and
+// the client joins them. A cursor of something else is refused.
+func TestPlacesOfManyVersions(t *testing.T) {
+	a, client, _ := kept(t)
+	const ark = "ark:/99999/fk4x"
+	for head, sizes := range map[int][]int{500: {500}, 1203: {500, 500, 203}} {
+		o, err := a.Inventory.Object(t.Context(), ark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.HeadOf = head
+		tx := a.Queue.Table.Begin(a.Queue.NewID())
+		tx.Save(o)
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var is []int
+		for cursor := ""; ; {
+			page, err := client.PlacePage(t.Context(), ark, cursor)
+			if err != nil || len(page.Items) != 1 {
+				t.Fatalf("%+v, %v", page, err)
+			}
+			is = append(is, len(page.Items[0].Versions))
+			cursor = page.Cursor
+			if cursor == "" {
+				break
+			}
+		}
+		all, err := client.Places(t.Context(), ark)
+		if err != nil || !slices.Equal(is, sizes) || len(all) != 1 || len(all[0].Versions) != head {
+			t.Fatalf("pages of %v, %d places, %v", is, len(all), err)
+		}
+		for i, v := range all[0].Versions {
+			if v.Version != i+1 {
+				t.Fatalf("version %d is at %d", v.Version, i)
+			}
+		}
+	}
+	for _, cursor := range []string{"x", "-1"} {
+		if _, err := client.PlacePage(t.Context(), ark, cursor); !fault.Is(err, fault.Invalid) {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
 	}
 }
 

@@ -346,7 +346,7 @@ func (a *API) media(ctx context.Context, kind research.Kind,
 
 // wireMedia is the wire form of an episode or a clip. Reason is why it is not researched: it is set
 // aside, full, or deferred until Until because of its problem. Coverage is there only for what takes
-// part in research; Open is what no result and no lease has.
+// part in research.
 func wireMedia(k research.Known) v1.ResearchMedia {
 	out := v1.ResearchMedia{
 		Key:      k.Key,
@@ -376,7 +376,7 @@ func wireMedia(k research.Known) v1.ResearchMedia {
 			Leased:     k.Leased,
 			Waiting:    k.Waiting,
 			Differing:  k.Differing,
-			Open:       k.Pairs - k.Researched - k.Leased - k.Differing,
+			Open:       k.Open,
 		}
 	}
 	return out
@@ -404,5 +404,5 @@ func (a *API) results(ctx context.Context, kind research.Kind,
 // wireResult is the wire form of a stored result: the report as it was sent, and when it was stored.
 func wireResult(r research.Result) v1.ResearchResult {
 	return v1.ResearchResult{ResearchReport: v1.ResearchReport(r.Report), At: timestamp(r.At),
-		Reviews: r.Reviews}
+		Reviews: r.Reviews, Pair: r.Pair}
 }

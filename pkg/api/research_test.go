@@ -21,7 +21,8 @@ import (
 
 // TestFullEpisode: an episode that gets no more leases says why.
 func TestFullEpisode(t *testing.T) {
-	m := api.WireMedia(research.Known{State: research.Closed, Pairs: 3, Leased: 2, Full: "the episode has 100 leases"})
+	m := api.WireMedia(research.Known{State: research.Closed, Pairs: 3, Leased: 2, Open: 1,
+		Full: "the episode has 100 leases"})
 	if m.Reason != "the episode has 100 leases" || m.Coverage.Open != 1 {
 		t.Errorf("%+v", m)
 	}
@@ -233,12 +234,9 @@ func TestReviewPair(t *testing.T) {
 	work, err := c.NextWork(ctx, "jingles", v1.ResearchNext{Researcher: "bench-1", Token: "t"})
 	must(err)
 	must(c.ReportWork(ctx, "jingles", v1.ResearchReport{Project: "jingles", Lease: work.Lease.ID,
-		Researcher: "bench-1",
-		Analysis:   work.Lease.Analysis, Episode: work.Episode.Key, Sequence: 1,
-		Clip: work.Clips[0].Key,
-		Hits: []v1.ResearchHit{{Offset: 5e9, Length: 1e9, Score: 0.9}, {Offset: 9e9, Length: 1e9,
-			Score: 0.6}},
-		Final: true, Count: 1}))
+		Researcher: "bench-1", Analysis: work.Lease.Analysis, Episode: work.Episode.Key, Sequence: 1,
+		Clip: work.Clips[0].Key, Final: true, Count: 1,
+		Hits: []v1.ResearchHit{{Offset: 5e9, Length: 1e9, Score: 0.9}, {Offset: 9e9, Length: 1e9, Score: 0.6}}}))
 	exports(t, c, work.Episode.Key, "2")
 	list, err := c.ResearchReviews(ctx, "jingles", 10)
 	if err != nil || len(list) != 1 || list[0].Waiting != 2 ||
@@ -246,16 +244,22 @@ func TestReviewPair(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	r := v1.ResearchReview{Action: "accept", Episode: list[0].Episode, Clip: list[0].Clip,
-		Lease: list[0].Lease, Hit: 2,
-		Reason: "I have listened to it."}
+		Lease: list[0].Lease, Hit: 2, Reason: "I have listened to it."}
 	for range 2 {
 		x, err := c.ReviewPair(ctx, "jingles", r)
-		if err != nil || x.WaitsFor != "person" || !strings.Contains(x.Why,
-			"1 of its 2 places wait") {
+		if err != nil || x.WaitsFor != "person" || !strings.Contains(x.Why, "1 of its 2 places wait") {
 			t.Errorf("%+v, %v", x, err)
 		}
 	}
 	exports(t, c, work.Episode.Key, "1", 9e9)
+	status, err := c.Status(ctx)
+	must(err)
+	part := named(status, "research")
+	if len(part.Lines) != 1 || part.Lines[0].Count != 1 || !part.Lines[0].Attention ||
+		part.Lines[0].Command != "archivist research reviews jingles" ||
+		part.Summary != "1 project, 1 place to review, 0 pairs to decide on" {
+		t.Errorf("%+v", part)
+	}
 	r.Action = "reject"
 	if _, err := c.ReviewPair(ctx, "jingles", r); !fault.Is(err, fault.Conflict) {
 		t.Errorf("rejected what is accepted: %v", err)

@@ -101,6 +101,12 @@ var researchOperations = map[string]about{
 	"getResearchStatus": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 		answer:      statusExample,
 		description: "How much is researched, who is at work, and what is set aside or deferred, with the reasons."},
+	"getResearchMatrix": {tag: "Research", role: viewer, refusals: []problemType{notFound},
+		description: "Episodes are in the order of their list: by state, priority and date. With each are up to 400 " +
+			"clips, in the order of research; 40 of them are named, from `clip` on. A lease whose time is over may " +
+			"still be shown.",
+		answer: v1.ResearchMatrix{Clips: []v1.ResearchMedia{clipExample}, Total: 1,
+			Rows: []v1.ResearchMatrixRow{{Episode: episodeExample, Pairs: "3"}}}},
 	"listDifferences": {tag: "Research", role: viewer, refusals: []problemType{notFound},
 		answer: listOf(v1.ResearchDifference{Episode: episodeKey, Clip: clipKey, Since: timeExample,
 			Results: []v1.ResearchResult{}}),

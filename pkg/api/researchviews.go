@@ -62,6 +62,7 @@ func (a *API) researchViews(h huma.API) {
 	const path = researchProject
 	get(a, h, path+"/status", "getResearchStatus", "Get how far a research project is",
 		a.researchStatus)
+	a.matrix(h, path+"/matrix")
 	a.differences(h, path+"/differences")
 	a.reviews(h, path+"/reviews")
 	get(a, h, path+"/leases", "listLeases", "List the leases that have not ended",
@@ -98,6 +99,27 @@ func (a *API) researchViews(h huma.API) {
 	get(a, h, path+"/researchers", "listResearchers", "List the researchers that are present",
 		a.listResearchers)
 	a.offsets(h, path+"/offsets")
+}
+
+// MatrixInput selects a part of the pairs of a research project.
+type MatrixInput struct {
+	ProjectCursor
+	Clip int `query:"clip" minimum:"0" maximum:"1000000"`
+}
+
+// matrix registers the route of pairs.
+func (a *API) matrix(h huma.API, path string) {
+	get(a, h, path, "getResearchMatrix", "Get what is known of the pairs of a research project",
+		func(ctx context.Context, in *MatrixInput) (out v1.ResearchMatrix, err error) {
+			m, err := a.Research.Matrix(ctx, in.Project, in.Cursor, in.Clip)
+			return v1.ResearchMatrix{Clips: each(m.Clips, wireMedia), Clip: m.Clip, Begin: m.Begin,
+				Total: m.Total,
+				More:  m.More, Cursor: m.Next, Rows: each(m.Rows,
+					func(r research.MatrixRow) v1.ResearchMatrixRow {
+						return v1.ResearchMatrixRow{Episode: wireMedia(r.Known), Pairs: r.Pairs,
+							Unreviewed: r.Unreviewed}
+					})}, err
+		})
 }
 
 // differences registers the routes of pairs whose results differ.
@@ -158,7 +180,7 @@ func (a *API) reviews(h huma.API, path string) {
 // wireUnreviewed is the wire form of a pair with places that wait for a person.
 func wireUnreviewed(u research.Unreviewed) v1.ResearchUnreviewed {
 	return v1.ResearchUnreviewed{Since: timestamp(u.Since), Waiting: u.Waiting,
-		ResearchResult: wireResult(u.Result)}
+		Damage: u.Damage, ResearchResult: wireResult(u.Result)}
 }
 
 // wireDifference is the wire form of a pair whose results differ.
@@ -225,6 +247,8 @@ func (a *API) researchStatus(ctx context.Context,
 			Pairs:      s.Pairs,
 			Researched: s.Researched,
 			Leased:     s.Leased,
+			Waiting:    s.Partial,
+			Differing:  s.Differ,
 			Open:       s.Open,
 		},
 		Leases:           s.Leases,

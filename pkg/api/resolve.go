@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/formats/erc"
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/terminal"
 	"archivist/pkg/objects/aip"
 	"archivist/pkg/objects/inventory"
 )
@@ -122,12 +123,13 @@ func shown(values []string) []string {
 }
 
 // resolvePage is the page of an object.
-var resolvePage = template.Must(template.New("").Parse(`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{{range .What}}{{.}} {{end}}{{.ARK}}</title></head><body>
-<h1>{{range .What}}{{.}}<br>{{else}}{{.ARK}}{{end}}</h1>
+var resolvePage = template.Must(template.New("").Funcs(template.FuncMap{
+	"visible": terminal.Visible}).Parse(`<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{{range .What}}{{visible .}} {{end}}{{.ARK}}</title></head><body>
+<h1>{{range .What}}{{visible .}}<br>{{else}}{{.ARK}}{{end}}</h1>
 {{if .Withdrawn}}<p>This object is withdrawn since {{.Withdrawn}}. It is preserved, and its files are not given out.</p>{{end}}
 {{if .EmbargoUntil}}<p>Its files are under an embargo until {{.EmbargoUntil}}. They are preserved.</p>{{end}}
-<dl>{{range .Who}}<dt>Creator</dt><dd>{{.}}</dd>{{end}}{{range .When}}<dt>Date</dt><dd>{{.}}</dd>{{end}}
+<dl>{{range .Who}}<dt>Creator</dt><dd>{{visible .}}</dd>{{end}}{{range .When}}<dt>Date</dt><dd>{{visible .}}</dd>{{end}}
 <dt>Identifier</dt><dd>{{.ARK}}</dd><dt>Version</dt><dd>{{.Version}}, {{.Modified}}</dd></dl>
 </body></html>
 `))

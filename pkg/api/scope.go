@@ -184,7 +184,8 @@ var ofOthers = map[explain.Wait]string{
 }
 
 // withinLimits takes from an explanation what it says of things that the caller may not see: the first of another
-// collection in the chain and all behind it, and places in line, which count the jobs of all.
+// collection in the chain and all behind it, and a line in which anything of another collection stands: its length
+// would count that.
 func (a *API) withinLimits(ctx context.Context, x explain.Explanation) (explain.Explanation,
 	error) {
 	mine := limits(ctx)
@@ -208,7 +209,7 @@ func (a *API) withinLimits(ctx context.Context, x explain.Explanation) (explain.
 		}
 		link.Why = cmp.Or(text, link.Why)
 	}
-	x.Link, x.Ahead = x.Chain[0], nil
+	x.Link, x.Ahead = x.Chain[0], aheadWithin(x.Ahead, mine)
 	if hidden {
 		x.Since, x.Until, x.Do, x.Facts, x.Cut = x.Waited, 0, nil, nil, false
 	}
@@ -216,6 +217,15 @@ func (a *API) withinLimits(ctx context.Context, x explain.Explanation) (explain.
 		x.On = ""
 	}
 	return x, nil
+}
+
+// aheadWithin is a line, if all that stands in it is named, and of these collections; else nil.
+func aheadWithin(a *explain.Ahead, mine []string) *explain.Ahead {
+	foreign := func(b explain.Before) bool { return !slices.Contains(mine, b.Collection) }
+	if a == nil || a.N == 0 || a.More || a.N > len(a.First) || slices.ContainsFunc(a.First, foreign) {
+		return nil
+	}
+	return a
 }
 
 // ownLinks is how many links of a chain are in the collections, up to the first that is not. The first was asked for.

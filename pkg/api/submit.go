@@ -54,7 +54,7 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 		return nil, a.problem(err)
 	}
 
-	key, actor := keyOf(ctx, in.Key), submitterOf(ctx, b.Submitter)
+	key := keyOf(ctx, in.Key)
 
 	// A key stands for the meaning of a request, not for its bytes: the order of names,
 	// white space and empty fields are ignored.
@@ -69,7 +69,7 @@ func (a *API) submit(ctx context.Context, in *Submission) (*Accepted, error) {
 		b.Begins, err = a.newCollection(ctx, b.Collection) // before the submission names it
 	}
 	if err == nil && row == nil {
-		row, err = a.accept(ctx, &b, key, in.Body.Payload.File, meaning, actor)
+		row, err = a.accept(ctx, &b, key, in.Body.Payload.File, meaning)
 	}
 	if err != nil {
 		return nil, a.problem(err)
@@ -97,31 +97,25 @@ func keyOf(ctx context.Context, key string) string {
 	return key
 }
 
-// submitterOf is the actor of a submission: who was identified by a token, or else who it says.
-func submitterOf(ctx context.Context, says string) string {
-	if x := identityOf(ctx); x.Subject != "" {
-		return named(x)
-	}
-	return says
-}
-
 // accept makes the batch of a submission, if it is admissible. Its upload is claimed in the same transaction.
-func (a *API) accept(ctx context.Context, b *ingest.Batch, key, file string, meaning []byte,
-	actor string) (*queue.Batch, error) {
+func (a *API) accept(ctx context.Context, b *ingest.Batch, key, file string, meaning []byte) (*queue.Batch, error) {
+	if x := identityOf(ctx); x.Subject != "" {
+		b.By = named(x)
+	}
 	var also []func(tx *table.Tx, batch string) error
 	if b.Upload != "" {
 		claim, err := a.claim(ctx, b, file)
 		if err != nil {
 			return nil, err
 		}
-		also = append(also, func(tx *table.Tx, batch string) error { return claim.Put(tx, batch, actor) })
+		also = append(also, func(tx *table.Tx, batch string) error { return claim.Put(tx, batch, b.Actor()) })
 	}
 
 	if err := a.admissible(ctx, b); err != nil {
 		return nil, err
 	}
 
-	row, err := a.Queue.Submit(ctx, *b, key, meaning, actor, also...)
+	row, err := a.Queue.Submit(ctx, *b, key, meaning, b.Actor(), also...)
 	// Perhaps another submission has the upload: then that is why.
 	if fault.Is(err, fault.Stale) && b.Upload != "" {
 		if _, why := a.claim(ctx, b, file); why != nil {

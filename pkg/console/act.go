@@ -54,19 +54,20 @@ func (v *visit) reading(key string) (a asked, err error) {
 	if !known {
 		return a, fault.New(fault.Invalid, "there is no such action on this")
 	}
-	a.Action, err = v.action()
+	a.Action, err = v.action(a.Act)
 	return a, err
 }
 
-// action reads what all forms of actions have. Until is what a browser's field of a time has: a time without a zone,
-// which is UTC here, as its label says.
-func (v *visit) action() (a v1.Action, err error) {
+// action reads what all forms of actions have. Without the confirmation that an act needs which loses something, it is
+// a dry run, which asks for it. Until is what a browser's field of a time has: a time without a zone, which is UTC
+// here, as its label says.
+func (v *visit) action(of act) (a v1.Action, err error) {
 	p := v.PostForm
 	a = v1.Action{
 		Action:  p.Get("action"),
 		Reason:  strings.TrimSpace(p.Get("reason")),
 		Confirm: p.Get("confirm") != "",
-		DryRun:  p.Get("step") != "do",
+		DryRun:  p.Get("step") != "do" || of.Loses && p.Get("confirm") == "",
 	}
 	if text := strings.TrimSpace(p.Get("until")); text != "" {
 		var t time.Time
@@ -159,11 +160,9 @@ func optionsOf(a v1.Action) (out string) {
 	if a.Priority != nil {
 		out += " --priority " + strconv.Itoa(*a.Priority)
 	}
-	if a.Until != "" {
-		out += " --until " + a.Until
-	}
+	out += option("--until", a.Until)
 	if a.Confirm {
 		out += " --confirm"
 	}
-	return out + " --reason " + quoted(a.Reason)
+	return out + option("--reason", a.Reason)
 }

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"net/http"
+
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/terminal"
@@ -27,8 +29,10 @@ func (c *Console) showActs(v *visit) (view, error) {
 	of := v1.ActFilter{Actor: v.field("actor"), Filter: v.field("filter"), Before: v.field("before")}
 	d := actList{Of: of, Examples: examplesOfActs}
 	page, err := v.api.ActPage(v.Context(), d.Of, v.field("cursor"))
+	status := http.StatusOK
 	if fault.Is(err, fault.Invalid) && (d.Of.Filter != "" || d.Of.Before != "") {
-		d.Wrong, err = err.Error(), nil
+		d.Wrong, err = plain(err.Error()), nil
+		status = http.StatusUnprocessableEntity
 	}
 	d.Items, d.Looked = page.Items, page.Looked
 	if v.field("cursor") != "" {
@@ -36,14 +40,9 @@ func (c *Console) showActs(v *visit) (view, error) {
 	}
 	d.Next = v.more("cursor", page.Cursor)
 
-	command := "archivist event acts"
-	options := [][2]string{{" --actor ", of.Actor}, {" --filter ", of.Filter}, {" --before ", of.Before}}
-	for _, o := range options {
-		if o[1] != "" {
-			command += o[0] + quoted(o[1])
-		}
-	}
-	return view{Title: "Who did what", Body: d, Command: command,
+	command := joined("archivist event acts", option("--actor", of.Actor), option("--filter", of.Filter),
+		option("--before", of.Before))
+	return view{Title: "Who did what", Body: d, Command: command, Status: status,
 		Still: d.First != "" || d.Wrong != "",
 		Said:  terminal.Count(len(d.Items), "act") + " on this page."}, err
 }

@@ -86,6 +86,7 @@ var did = map[string]string{
 	"delete": "It was deleted.", "update-report": "A report of what changed is being made.",
 	"cancel": "It was cancelled.", "pause": "It is paused.", "resume": "The pause has ended.",
 	"corrected": "A version of the object is being made. This is its batch.",
+	"submitted": "It was submitted. This is its batch.", "saved": "The profile was saved.",
 	"interrupt": "It was interrupted.", "continue": "It goes on.", "nothing": "Nothing had to be changed.",
 }
 

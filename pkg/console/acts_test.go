@@ -19,13 +19,23 @@ import (
 )
 
 // TestActsPage: what people did is listed with who and why, whatever log it is in, by who did it,
-// and by a filter; an operation on jobs is one act, and a correction is one.
+// and by a filter; an operation on jobs is one act, its preview none, and a correction is one.
 func TestActsPage(t *testing.T) {
 	w := begin(t, true)
 	failed := w.submit(w.file("sample", "none.txt", ""), v1.Failed)
 	done := w.submit(w.file("letters", "here.txt", "content"), v1.Completed)
 	w.tried(failed.Batch)
-	_, err := call(w, "/v1/queue/actions", v1.Action{Action: "pause", Reason: evil})
+	priority := 5
+	op, err := w.api.Start(w.Context(), v1.OperationRequest{Action: "prioritize", Priority: &priority,
+		Filter:        &v1.JobFilter{Batch: failed.Batch},
+		ActionOptions: v1.ActionOptions{Reason: "It is urgent"}}, "")
+	w.must(err)
+	w.until("the operation has ended", func() bool {
+		is, err := w.api.Operation(w.Context(), op.ID)
+		w.must(err)
+		return is.State == v1.OperationDone
+	})
+	_, err = call(w, "/v1/queue/actions", v1.Action{Action: "pause", Reason: evil})
 	w.must(err)
 	_, err = call(w, "/v1/jobs/"+failed.ID+"/actions",
 		v1.Action{Action: "delete", Reason: "It is not wanted"})

@@ -118,8 +118,7 @@ func (c *Console) showRevision(v *visit) (view, error) {
 	name := v.PathValue("name")
 	n, err := strconv.ParseInt(v.PathValue("n"), 10, 64)
 	if err != nil || n < 1 {
-		return view{}, fault.New(fault.Invalid, "the number of the revision is malformed: %s",
-			cut(v.PathValue("n")))
+		return view{}, fault.New(fault.NotFound, "there is no revision %s", cut(v.PathValue("n")))
 	}
 	plan, err := v.api.RevisionPlan(v.Context(), name, n, "")
 	if err != nil {
@@ -139,7 +138,7 @@ func (c *Console) showRevision(v *visit) (view, error) {
 		if err != nil {
 			return view{}, err
 		}
-		r.Picture = pictureOf(g.Nodes, g.Links, func(id string) string {
+		r.Picture = pictureOf(whatWaits, "", g.Nodes, g.Links, func(id string) string {
 			return baseOf(v.Request) + subjectPage("Task", id)
 		})
 	}
@@ -148,6 +147,6 @@ func (c *Console) showRevision(v *visit) (view, error) {
 	r.Events, r.Older = log.Items, v.more("events", log.Cursor)
 	return view{Title: "Revision " + strconv.FormatInt(n, 10) + " of " + name, Body: r,
 		Moving:  working || plan.State == "planning" || plan.State == "notified",
-		Command: "archivist archive revision show " + quoted(name) + " " + strconv.FormatInt(n, 10),
+		Command: "archivist archive revision show " + quoted(name+"/"+strconv.FormatInt(n, 10)),
 		Said:    number(plan.Ended) + " of " + number(plan.Tasks) + " tasks have ended."}, err
 }

@@ -1,11 +1,13 @@
 package console
 
 import (
+	"net/http"
 	"net/url"
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/access"
+	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/terminal"
 )
 
@@ -17,7 +19,37 @@ type listed struct {
 	Collections []string
 	First, Next string // the addresses of pages, without the path; "" = there is none
 	Filtered    bool   // something is left out
+	// Wrong is what is wrong with fields of the filter, by their names; Other what else is wrong.
+	Wrong map[string]string
+	Other string
 }
+
+// Refused reports whether the filter was not accepted: nothing was read then.
+func (l listed) Refused() bool { return l.Other != "" || len(l.Wrong) > 0 }
+
+// status is that of the page of the list.
+func (l listed) status() int {
+	if l.Refused() {
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusOK
+}
+
+// refuse takes up what is wrong with the filter, which is said at its field. It returns any other
+// error.
+func (l *listed) refuse(v *visit, err error) error {
+	if !fault.Is(err, fault.Invalid) || v.via.refused {
+		return err
+	}
+	l.Wrong, l.Other = faultsOf(err, filterFields)
+	return nil
+}
+
+// filterFields are the fields of the form of a filter by those of the API.
+var filterFields = map[string]string{"collection": "collection", "state": "state",
+	"submitter": "submitter", "message": "message", "after": "after", "before": "before",
+	"order": "order", "localId": "localId", "ark": "ark", "query": "q", "title": "title",
+	"date": "date", "format": "format", "sort": "sort"}
 
 // filter is the filter in the address of a list.
 func (v *visit) filter() v1.Filter {
@@ -38,7 +70,6 @@ func (v *visit) filter() v1.Filter {
 // pager is the list with the addresses of its pages. next is the cursor of the next page.
 func (v *visit) pager(f v1.Filter, states []string, next string) listed {
 	q := v.URL.Query()
-	q.Del("did")
 	at := q.Get("cursor")
 	q.Del("cursor")
 	l := listed{Filter: f, States: states, Filtered: len(q) > 0}
@@ -61,15 +92,13 @@ func (v *visit) pager(f v1.Filter, states []string, next string) listed {
 	return l
 }
 
-// optionsFor are the options of a command that lists what a filter selects.
+// optionsFor are the options of a command that lists what a filter selects, each after a blank.
 func optionsFor(f v1.Filter) (out string) {
 	for _, o := range [][2]string{{"-c", f.Collection}, {"-b", f.Batch}, {"--state", f.State},
 		{"--submitter", f.Submitter}, {"--message", f.Message}, {"--after", f.After}, {"--before", f.Before},
 		{"--local-id", f.LocalID}, {"--ark", f.ARK}, {"--title", f.Title}, {"--date", f.Date},
 		{"--format", f.Format}, {"--sort", f.Sort}, {"--order", f.Order}} {
-		if o[1] != "" {
-			out += o[0] + " " + quoted(o[1]) + " "
-		}
+		out += option(o[0], o[1])
 	}
 	return out
 }
@@ -89,8 +118,10 @@ func (c *Console) showBatches(v *visit) (view, error) {
 	for _, b := range page.Items {
 		moving = moving || working(b.State)
 	}
-	return view{Title: "Batches", Moving: moving, Command: "archivist batch list " + optionsFor(f),
-		Body: batches{v.pager(f, v1.BatchStates, page.Cursor), page.Items}}, err
+	b := batches{v.pager(f, v1.BatchStates, page.Cursor), page.Items}
+	err = b.refuse(v, err)
+	return view{Title: "Batches", Moving: moving, Status: b.status(), Body: b,
+		Command: joined("archivist batch list", optionsFor(f))}, err
 }
 
 // batch is the page of a batch.

@@ -72,6 +72,8 @@ type collection struct {
 	Offers []offer
 	Unread string // why the counts could not be read
 
+	Uses formatUses
+
 	Found         int // objects, in the search index
 	Formats       []v1.FormatCount
 	FormatsUnread string // why they could not be read
@@ -120,6 +122,9 @@ func (c *Console) collectionOf(v *visit, name string) (p collection, err error) 
 		return p, err
 	default:
 		p.charts(v.now)
+	}
+	if p.Uses, err = v.formatsOf(name, someFormats); err != nil {
+		return p, err
 	}
 	return p, p.formats(v)
 }

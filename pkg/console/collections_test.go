@@ -70,7 +70,7 @@ func TestProfile(t *testing.T) {
 	form.Del("callback.url")
 	form.Del("callback.secret")
 	resp, page = b.post("profile", form)
-	if !strings.HasSuffix(resp.Request.URL.String(), "collections/sample?did=saved") {
+	if !strings.HasSuffix(resp.Request.URL.String(), "collections/sample") {
 		t.Fatalf("%s %d\n%s", resp.Request.URL, resp.StatusCode, page)
 	}
 	one, err := w.api.Collection(t.Context(), "sample")

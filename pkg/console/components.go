@@ -44,7 +44,7 @@ func (c *Console) showComponents(v *visit) (view, error) {
 		}
 	}
 	base := baseOf(v.Request)
-	is.Picture = pictureOf(g.Nodes, g.Links, func(id string) string {
+	is.Picture = pictureOf(whatWaits, "", g.Nodes, g.Links, func(id string) string {
 		if _, known := counts[id]; !known {
 			return ""
 		}

@@ -13,16 +13,21 @@
 //
 // The parts, from the top: console.go has the routes; signin.go the session's begin and end; home.go, batches.go,
 // jobs.go, queue.go, operations.go and search.go the pages; act.go and acts.go what can be done; problem.go what is
-// shown otherwise; frame.go what is around a page; live.go how often it is asked for; visit.go who visits;
+// shown otherwise; refusal.go what is said of a form;
+// frame.go what is around a page; live.go how often it is asked for; visit.go who visits;
 // site.go what the console is; session.go, inside.go, address.go, answer.go, asset.go and text.go what these stand on.
 package console
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"archivist/pkg/kernel/fault"
 )
@@ -43,6 +48,7 @@ var pages = []struct {
 	{"objects/{naan}/{name}/correct", "correct", (*Console).showCorrect},
 	{"collections", "collections", (*Console).showCollections},
 	{"collections/{id}", "collection", (*Console).showCollection},
+	{"formats", "formats", (*Console).showFormats},
 	{"submit", "submit", (*Console).showSubmit},
 	{"queue", "queue", (*Console).showQueue},
 	{"operations", "operations", (*Console).showOperations},
@@ -79,6 +85,7 @@ var pages = []struct {
 // downloads lead to files of the storage, or have a document.
 var downloads = map[string]func(*Console, *visit) error{
 	"batches/{id}/report":             (*Console).report,
+	"formats.csv":                     (*Console).formatsCSV,
 	"objects/{naan}/{name}/content":   (*Console).content,
 	"objects/{naan}/{name}/thumbnail": (*Console).thumbnail,
 	"objects/{naan}/{name}/manifest":  (*Console).manifest,
@@ -139,7 +146,7 @@ func (c *Console) Handler() http.Handler {
 		page := c.visited(func(v *visit) error {
 			is, err := p.show(c, v)
 			if err == nil {
-				c.show(v, http.StatusOK, p.template, is)
+				c.show(v, cmp.Or(is.Status, http.StatusOK), p.template, is)
 			}
 			return err
 		})
@@ -209,17 +216,23 @@ func (c *Console) guarded(mux *http.ServeMux) http.Handler {
 			}
 		}()
 		if err := sameOrigin.Check(r); err != nil {
-			c.fail(c.stranger(w, r), fault.New(fault.Denied,
-				"the form was sent by another site; nothing was changed"))
+			c.foreign(c.stranger(w, r))
 			return
 		}
 		// The mux would redirect to a path that is clean, without that of the gateway.
-		if p := r.URL.Path; strings.Contains(p, "//") || strings.Contains(p, "/.") {
+		if p := r.URL.Path; strings.Contains(p, "//") || strings.Contains(p, "/.") || unnamed(r.URL) {
 			c.missing(c.stranger(w, r))
 			return
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// unnamed reports whether a part of a path is the name of nothing: no id has a slash, or a character
+// that cannot be seen.
+func unnamed(u *url.URL) bool {
+	return !utf8.ValidString(u.Path) || strings.ContainsFunc(u.Path, unicode.IsControl) ||
+		strings.Contains(strings.ToLower(u.EscapedPath()), "%2f")
 }
 
 // unknown serves visitors who need not be known.

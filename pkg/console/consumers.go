@@ -1,31 +1,39 @@
 package console
 
 import (
-	"slices"
 	"strconv"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/terminal"
 )
 
-// showConsumers lists the consumers, and how far they have come.
+// listedConsumer is a row of the list of consumers.
+type listedConsumer struct {
+	v1.Consumer
+	Known bool   // its numbers were counted
+	Old   string // when, if that is long ago
+}
+
+// showConsumers lists the consumers, and how far they had come when they were counted last.
 func (c *Console) showConsumers(v *visit) (view, error) {
 	all, err := v.api.Consumers(v.Context())
-	for i := range all {
-		withoutAge(&all[i])
+	rows, moving := make([]listedConsumer, len(all)), false
+	for i, one := range all {
+		rows[i] = listedConsumer{Consumer: one, Known: one.Counted != ""}
+		if rows[i].Known && v.now.Sub(parse(one.Counted)) > silent {
+			rows[i].Old = one.Counted
+		}
+		withoutAge(&rows[i].Consumer)
+		moving = moving || one.Behind > 0 && !one.Paused && rows[i].Old == ""
 	}
-	moving := slices.ContainsFunc(all, func(x v1.Consumer) bool {
-		return x.Behind > 0 &&
-			!x.Paused
-	})
-	return view{Title: "Consumers of events", Body: all, Moving: moving,
+	return view{Title: "Consumers of events", Body: rows, Moving: moving,
 		Command: "archivist consumer list",
 		Said:    terminal.Count(len(all), "consumer") + "."}, err
 }
 
-// withoutAge removes what changes with each second: since when events wait is shown, which does not.
+// withoutAge removes what changes with each look: since when events wait is shown, which does not.
 func withoutAge(c *v1.Consumer) {
-	c.LagSeconds = 0
+	c.LagSeconds, c.Counted = 0, ""
 	for i := range c.Partitions {
 		c.Partitions[i].LagSeconds = 0
 	}

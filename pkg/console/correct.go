@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -87,20 +88,14 @@ func (p correcting) view() view {
 	}
 	in := p.request()
 	command := fmt.Sprintf("archivist object correct %s", p.ARK)
-	for _, f := range [][2]string{{"--who", in.Who}, {"--what", in.What}, {"--when", in.When}} {
-		if f[1] != "" {
-			command += " " + f[0] + " " + quoted(f[1])
-		}
-	}
+	command += option("--who", in.Who) + option("--what", in.What) + option("--when", in.When)
 	for _, id := range in.AddLocal {
-		command += " --add-local-id " + quoted(id)
+		command += option("--add-local-id", id)
 	}
 	for _, id := range in.WithdrawLocal {
-		command += " --withdraw-local-id " + quoted(id)
+		command += option("--withdraw-local-id", id)
 	}
-	if p.Reason != "" {
-		command += fmt.Sprintf(" --if-version %d --reason %s", p.N, quoted(p.Reason))
-	}
+	command += fmt.Sprintf(" --if-version %d", p.N) + option("--reason", cmp.Or(p.Reason, "TEXT"))
 	return view{Title: heading, Body: p, Still: true, Command: command}
 }
 

@@ -104,46 +104,52 @@ func (f asking) value(text string) (any, error) {
 	return text, nil
 }
 
-// command is the command that does the same.
+// command is the command that does the same. What is still to be written is named in capitals.
 func (d doing) command() string {
 	if d.Command == "" {
 		return ""
 	}
-	out := filledIn(d.Command, d.IDs, quoted)
+	out, options, last := filledIn(d.Command, d.IDs, quoted), "", []string{}
 	for _, f := range d.Fields {
-		out += f.words(d.Value(f.Name))
+		switch value := f.inCommand(d.Value(f.Name)); {
+		case f.Form == "names":
+			last = append(last, namesIn(value)...)
+		case f.Option == "" && f.Form != "" && value != "":
+			last = append(last, value)
+		default:
+			options += f.options(value)
+		}
 	}
-	if d.Reason != "" {
-		out += " --reason " + quoted(d.Reason)
+	options += option("--reason", cmp.Or(d.Reason, "TEXT"))
+	args := arguments(last...)
+	if strings.HasPrefix(args, " -- ") { // no option can follow
+		return out + options + args
 	}
-	return out
+	return out + args + options
 }
 
-// words are what a command has of a field with a value, after a blank; "" if there is nothing.
-func (f asking) words(value string) (out string) {
-	switch f.Form {
-	case "flag":
-		if value != "" {
-			return " " + f.Option
-		}
-	case "":
-		if f.Option != "" {
-			return " " + f.Option
-		}
-	case "names":
-		for _, name := range namesIn(value) {
-			out += " " + quoted(name)
-		}
-	case "values":
-		for line := range strings.Lines(value) {
-			out += " " + f.Option + " " + quoted(strings.TrimSpace(line))
-		}
-	default:
-		if value != "" {
-			return strings.TrimSuffix(" "+f.Option, " ") + " " + quoted(value)
-		}
+// inCommand is a value of the field as a command has it: of one that is needed, and is not there yet, the name.
+func (f asking) inCommand(value string) string {
+	if value == "" && f.Required {
+		return strings.ToUpper(cmp.Or(strings.TrimLeft(f.Option, "-"), f.Name))
 	}
-	return out
+	return value
+}
+
+// options are the options of a command for a value of the field, each after a blank.
+func (f asking) options(value string) (out string) {
+	switch {
+	case f.Option == "" || f.Form == "flag" && value == "":
+		return ""
+	case f.Form == "flag" || f.Form == "":
+		return " " + f.Option
+	case f.Form == "values":
+		for line := range strings.Lines(value) {
+			out += option(f.Option, strings.TrimSpace(line))
+		}
+		return out
+	}
+	return option(f.Option, value)
 }
 
 // view is the page of the form of a deed.
@@ -218,11 +224,7 @@ func (d doing) do(v *visit, body map[string]any, key string) (string, error) {
 	if d.To != "" {
 		to = addressOf(strings.Replace(d.To, "{id}", url.PathEscape(made.ID), 1), d.IDs)
 	}
-	join := "?"
-	if strings.Contains(to, "?") {
-		join = "&"
-	}
-	return to + join + query("did", d.Kind+"."+d.Name), err
+	return telling(to, d.Kind+"."+d.Name), err
 }
 
 // try tries the filter of a deed, if it has one, on what is kept of the log.
@@ -235,7 +237,8 @@ func (d *doing) try(v *visit) error {
 		Partition: d.Value("partition")})
 	d.Trial = &out
 	if err != nil {
-		return fault.New(fault.Of(err), "%s: %w", d.Fields[i].Name, err)
+		return fault.New(fault.Of(err), "%s: %s", d.Fields[i].Name,
+			strings.TrimPrefix(err.Error(), "filter: "))
 	}
 	return nil
 }

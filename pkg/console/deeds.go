@@ -75,22 +75,6 @@ func doneOf(text string) string {
 	return d.Done
 }
 
-// deedFields are the names of all fields of the forms of deeds.
-var deedFields = func() (all []string) {
-	all = []string{"kind", "deed", "id"}
-	for _, k := range deeds {
-		for _, d := range k.Deeds {
-			for _, f := range d.Fields {
-				if f.Form != "" && !slices.Contains(all, f.Name) && !slices.Contains(fieldNames,
-					f.Name) {
-					all = append(all, f.Name)
-				}
-			}
-		}
-	}
-	return all
-}()
-
 // placeOfID is a part of the id of a thing in a pattern.
 var placeOfID = regexp.MustCompile(`\{\d\}`)
 

@@ -55,14 +55,14 @@ var onItems = deedKind{Page: "item?id={0}", Path: "/v1/item/actions?id={0}", Dee
 		Means: "Items with a higher number are worked on first.", Done: "Its priority is set.",
 		Fields: []asking{
 			{Name: "priority", Label: "Priority (9 is first, 1 last)", Form: "number",
-				Required: true}},
+				Required: true, Option: "--priority"}},
 		Command: "archivist component item prioritize {0}"},
 	{Name: "restart", Title: "Begin again", Role: access.Operator, Loses: true,
 		Means: "The events from the one that you name on, or from the first failure on, do not " +
 			"count any more.",
 		Done: "It begins again.", Fields: []asking{
 			{Name: "from", Label: "From this event; empty: from the first failure",
-				Form: "text", Option: "--from"}},
+				Form: "text", Option: "--first-event"}},
 		Command: "archivist component item restart {0}"},
 	{Name: "stop", Title: "Stop", Role: access.Operator, States: []string{"goes"},
 		Means: "No component begins work on it, until it is begun again.", Done: "It is stopped.",

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -20,6 +21,7 @@ type events struct {
 	Examples    []string
 	Items       []v1.LogEvent
 	First, Next string
+	Others      int               // logs that are not in a list of all
 	Looked      string            // until when it was looked, if the page is short
 	logOf       map[string]string // the logs by their partitions
 }
@@ -47,31 +49,27 @@ func (c *Console) showEvents(v *visit) (view, error) {
 	if err := e.logs(v); err != nil {
 		return view{}, err
 	}
-	command := "archivist event list"
-	switch {
-	case e.Subject != "":
-		command += " -s " + quoted(e.Subject)
+	if e.Subject != "" {
 		e.Log = ""
-	case e.Log != "":
-		command += " -c " + quoted(e.Log)
 	}
-	if e.Filter != "" {
-		command += " --filter " + quoted(e.Filter)
-	}
+	command := joined("archivist event list", option("-s", e.Subject), option("-c", e.Log),
+		option("--filter", e.Filter))
 	page, err := call[v1.EventPage](v, "GET", "/v1/events?"+query("subject", e.Subject,
 		"collection", e.Log,
 		"filter", e.Filter, "cursor", v.field("cursor")), nil, "")
+	status := http.StatusOK
 	if fault.Is(err, fault.Invalid) && e.Filter != "" {
-		e.Wrong, err = err.Error(), nil
+		e.Wrong, err = plain(err.Error()), nil
+		status = http.StatusUnprocessableEntity
 	}
-	e.Items = page.Items
+	e.Items, e.Others = page.Items, page.Others
 	e.complete()
 	if v.field("cursor") != "" {
 		e.First = "?" + query("subject", e.Subject, "collection", e.Log, "filter", e.Filter)
 	}
 	e.Next = v.more("cursor", page.Cursor)
 	moving := e.Subject == "" && len(e.Items) > 0 && v.now.Sub(parse(e.Items[0].Time)) < fresh
-	return view{Title: "Events", Body: e, Command: command, Moving: moving,
+	return view{Title: "Events", Body: e, Command: command, Moving: moving, Status: status,
 		Still: e.First != "" || e.Wrong != "",
 		Said:  terminal.Count(len(e.Items), "event") + " on this page."}, err
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // ofEvents are the functions of templates of the log and of what reads it.
-var ofEvents = template.FuncMap{"eventPage": eventPage, "payloads": payloads, "stands": stands,
+var ofEvents = template.FuncMap{"eventPage": eventPage, "payloads": payloads,
 	"duration": func(n int64) string { return seconds(float64(n)) }, "subjectPage": subjectPage,
 	"byActor": byActor, "actPage": actPage, "clock": clock}
 
@@ -26,12 +26,6 @@ func eventPage(e v1.LogEvent) string {
 // actPage is the address of the page of the event of an act, below /console/.
 func actPage(a v1.Act) string {
 	return eventPage(v1.LogEvent{Subject: a.Subject, Version: a.Version})
-}
-
-// stands reports whether a consumer does not go on in a partition.
-func stands(c v1.Consumer) bool {
-	return slices.ContainsFunc(c.Partitions,
-		func(p v1.ConsumerPartition) bool { return p.Problem != "" })
 }
 
 // payload is a part of what an event says, in fields.

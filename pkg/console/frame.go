@@ -53,6 +53,8 @@ type view struct {
 	Command string
 	// Moving: something of it changes by itself within seconds.
 	Moving bool
+	// Status is that of the answer; 0 = 200.
+	Status int
 	// Still: it does not change by itself, so it is not asked for again.
 	Still bool
 	// Said is what is read out when it has changed, in a sentence.
@@ -96,14 +98,7 @@ func (f frame) May(role string) bool { return f.v.may(access.Role(role)) }
 func (f frame) Submits() bool { return f.v.submits() }
 
 // Here is the address of the page below /console/, with its query.
-func (f frame) Here() string {
-	q := f.v.URL.Query()
-	q.Del("did")
-	if len(q) == 0 {
-		return below(f.v.URL.Path)
-	}
-	return below(f.v.URL.Path) + "?" + q.Encode()
-}
+func (f frame) Here() string { return f.v.here() }
 
 // Least is the shortest pause after an answer, in seconds.
 func (f frame) Least() int { return whileMoving }
@@ -138,7 +133,8 @@ var templates = readTemplates()
 // readTemplates reads the templates of pages. Each has those of shared.html and layout.html, too.
 func readTemplates() map[string]*template.Template {
 	shared := template.Must(template.New("").Funcs(functions).Funcs(ofEvents).ParseFS(files, "templates/layout.html",
-		"templates/shared.html", "templates/forms.html", "templates/deeds.html"))
+		"templates/shared.html", "templates/forms.html", "templates/deeds.html",
+		"templates/queues.html"))
 	names, err := files.ReadDir("templates/pages")
 	if err != nil {
 		panic(err) // they are not embedded
@@ -159,7 +155,7 @@ func (c *Console) show(v *visit, status int, name string, is view) {
 	}
 	is.Command = strings.TrimSpace(is.Command)
 	f := frame{view: is, v: v, Base: baseOf(v.Request), At: v.at(),
-		Done: cmp.Or(did[v.field("did")], doneOf(v.field("did")))}
+		Done: v.done()}
 	for _, p := range places {
 		if v.may(p.Role) || p.Own && len(v.is.Of(access.Depositor)) > 0 {
 			f.Places = append(f.Places, p)
@@ -203,4 +199,4 @@ func (v *visit) at() string {
 // placeOf are the places of pages whose address does not begin with them.
 var placeOf = map[string]string{"event": "events", "replays": "consumers", "task": "archives",
 	"item": "components", "settings": "operations",
-	"rebuilds": "operations", "job-counts": "jobs"}
+	"rebuilds": "operations", "job-counts": "jobs", "formats": "collections"}

@@ -84,7 +84,7 @@ func (f frame) History() string {
 	q := url.Values{}
 	for name, values := range f.v.URL.Query() {
 		switch name {
-		case "did", "version":
+		case "version":
 		case "events", "history": // cursors of these lists
 			q["cursor"] = values
 		case "id", "subject", "collection", "filter", "actor", "before", "cursor":

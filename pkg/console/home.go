@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -58,22 +59,45 @@ func (c *Console) showHome(v *visit) (view, error) {
 	if !v.reads() {
 		return view{Title: "Home", Body: home{}, Still: true, Command: "archivist whoami"}, nil
 	}
-	h := home{Reads: true}
+	h := home{Reads: true, Empty: true}
 	command := "archivist batch list"
 	if v.may(access.Viewer) {
 		command = "archivist status"
 		h.whole(v)
+		h.latest(v, "")
 	} else {
-		failed, err := v.api.JobPage(v.Context(), v1.Filter{State: v1.Failed, Collection: v.collection()}, "")
-		h.add(err, "failed jobs", needOfJobs(v, failed))
+		h.own(v)
 	}
-	batches, err := pageOf[v1.Batch](v, parts("batches"), "", "collection", v.collection(),
-		"limit", strconv.Itoa(mostRecent))
-	h.add(err, "batches", nil)
-	h.Batches = batches.Items
-	h.Empty = err == nil && len(h.Batches) == 0
 	return view{Title: "Home", Body: h, Command: command,
 		Said: terminal.Count(len(h.Needs), "thing") + " for a person to look at."}, nil
+}
+
+// mostOwn is of how many collections of a depositor the first page shows what happens.
+const mostOwn = 5
+
+// own adds what is of the collections of a depositor.
+func (h *home) own(v *visit) {
+	own := v.is.Of(access.Depositor)
+	if len(own) > mostOwn {
+		h.Unread = append(h.Unread, fmt.Sprintf("this page looks at the first %d of your collections; choose another "+
+			"in the lists of batches and jobs: %s", mostOwn, strings.Join(own[mostOwn:], ", ")))
+		own = own[:mostOwn]
+	}
+	for _, name := range own {
+		failed, err := v.api.JobPage(v.Context(), v1.Filter{State: v1.Failed, Collection: name}, "")
+		h.add(err, "failed jobs of "+name, needOfJobs(name, failed))
+		h.latest(v, name)
+	}
+	slices.SortStableFunc(h.Batches, func(a, b v1.Batch) int { return strings.Compare(b.ID, a.ID) }) // newest first
+	h.Batches = h.Batches[:min(len(h.Batches), mostRecent)]
+}
+
+// latest adds the latest batches of a collection; "" = of all.
+func (h *home) latest(v *visit, collection string) {
+	page, err := pageOf[v1.Batch](v, parts("batches"), "", "collection", collection, "limit", strconv.Itoa(mostRecent))
+	h.add(err, strings.TrimSpace("batches "+collection), nil)
+	h.Batches = append(h.Batches, page.Items...)
+	h.Empty = h.Empty && err == nil && len(page.Items) == 0
 }
 
 // whole adds what is of the whole archive.
@@ -95,14 +119,21 @@ func (h *home) whole(v *visit) {
 // pageOfSection are the pages that show more of a section of the status, below /console/.
 var pageOfSection = map[string]string{"failures": "jobs?" + query("state", v1.Failed), "waiting": "queue",
 	"holds": "queue", "running": "queue", "events": "consumers", "preservation": "components",
-	"components": "components", "archives": "archives"}
+	"components": "components", "archives": "archives", "research": "research"}
+
+// partOfPage is the part of the page of a research project that has what a command lists.
+var partOfPage = map[string]string{"differences": "#differ", "reviews": "#reviews"}
 
 // pageOfLine is the page that shows more of a line of the status, below /console/: that of the thing that its command
 // shows, else that of its section; "" if there is none.
 func pageOfLine(section, command string) string {
 	list := pageOfSection[section]
-	if words := strings.Fields(command); len(words) >= 4 && words[1]+"s" == list {
-		return list + "/" + url.PathEscape(words[3])
+	if _, text, one := strings.Cut(command, " --message "); one && section == "failures" {
+		return list + "&" + query("message", strings.Trim(text, "'"))
+	}
+	words := strings.Fields(command)
+	if len(words) >= 4 && (words[1]+"s" == list || words[1] == list) {
+		return list + "/" + url.PathEscape(words[3]) + partOfPage[words[2]]
 	}
 	return list
 }
@@ -119,7 +150,10 @@ func (h *home) section(s v1.StatusSection) {
 		n := need{What: line.Text, Since: line.Since, Tone: "bad",
 			To:      pageOfLine(s.Name, line.Command),
 			Command: cmp.Or(line.Command, s.Command)}
-		if line.Count > 1 {
+		switch {
+		case s.Name == "research": // a decision is due, and nothing is wrong
+			n.What, n.Tone = number(line.Count)+" in "+line.Text, "warn"
+		case line.Count > 1:
 			n.What = number(line.Count) + " times: " + line.Text
 		}
 		if s.Name == "holds" || s.Name == "waiting" {
@@ -145,8 +179,8 @@ func (h *home) add(err error, of string, needs []need) {
 	h.Needs = append(h.Needs, needs...)
 }
 
-// needOfJobs is that of failed jobs, of which a page was read.
-func needOfJobs(v *visit, page v1.List[v1.Job]) []need {
+// needOfJobs is that of the failed jobs of a collection, of which a page was read.
+func needOfJobs(collection string, page v1.List[v1.Job]) []need {
 	n := len(page.Items)
 	if n == 0 {
 		return nil
@@ -155,9 +189,9 @@ func needOfJobs(v *visit, page v1.List[v1.Job]) []need {
 	if page.Cursor != "" {
 		more = "at least "
 	}
-	to := "jobs?" + query("state", v1.Failed, "collection", v.collection())
-	return []need{{What: more + terminal.Count(n, "job") + " failed", Tone: "bad", To: to,
-		Command: "archivist job list --state failed"}}
+	return []need{{What: more + terminal.Count(n, "job") + " of " + collection + " failed", Tone: "bad",
+		To:      "jobs?" + query("state", v1.Failed, "collection", collection),
+		Command: "archivist job list --state failed -c " + quoted(collection)}}
 }
 
 // waitingOf is how many jobs wait at each gate.

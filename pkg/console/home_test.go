@@ -36,6 +36,41 @@ func TestDay(t *testing.T) {
 	harmless(t, "home", page)
 }
 
+// TestOwnCollections: the first page of a depositor of two collections has what failed in either, and its events name
+// who has submitted it by the token, whatever name the submission says.
+func TestOwnCollections(t *testing.T) {
+	w := begin(t, false)
+	b := w.as("duo")
+	w.adminOf(b)
+	first, second := w.file("letters", "none.txt", ""), w.file("sample", "neither.txt", "")
+	second.Submitter = `otto ("Otto, an operator")`
+	w.submit(first, v1.Failed)
+	job := w.submit(second, v1.Failed)
+	_, page := b.get("")
+	for _, text := range []string{"1 job of letters failed", "1 job of sample failed", ">letters</td>",
+		">sample</td>"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("no %q:\n%s", text, page)
+		}
+	}
+	w.reported(job)
+	for _, subject := range []string{"batches/" + job.Batch, "jobs/" + job.ID} {
+		all, err := call2[v1.List[v1.Event]](w, "/v1/"+subject+"/events")
+		for _, e := range all.Items {
+			if e.Actor != "" && !strings.HasPrefix(e.Actor, "duo") {
+				t.Errorf("%s: %s by %s", subject, e.Type, e.Actor)
+			}
+		}
+		if err != nil || len(all.Items) < 2 {
+			t.Errorf("%+v, %v", all, err)
+		}
+	}
+	batches, err := w.api.Batches(t.Context(), v1.Filter{Collection: "letters"})
+	if err != nil || len(batches) != 1 || !strings.HasPrefix(batches[0].Submitter, "duo") {
+		t.Errorf("%+v, %v", batches, err)
+	}
+}
+
 // TestSweepsChangeNothing: a page that is open is not sent again because the scheduler has swept,
 // which it does each minute.
 func TestSweepsChangeNothing(t *testing.T) {

@@ -14,6 +14,8 @@ type jobCounts struct {
 	Rows   []countedJobs
 	All    countedJobs
 	Cut    bool
+	// Unreadable are rows that are not counted.
+	Unreadable int
 }
 
 // countedPlace is a column, and the jobs of all rows in it.
@@ -45,7 +47,7 @@ var statesAt = map[string]string{"pending": v1.Pending, "provisioning": v1.Provi
 // showJobCounts shows how many jobs are where, with the work space that they need.
 func (c *Console) showJobCounts(v *visit) (view, error) {
 	n, err := v.api.JobCounts(v.Context())
-	p := jobCounts{Of: v.field("collection"), Cut: len(n.Cut) > 0}
+	p := jobCounts{Of: v.field("collection"), Cut: len(n.Cut) > 0, Unreadable: n.Unreadable}
 	n = only(n, p.Of)
 	p.All = countedOf(p.Of, n.All)
 	jobs := 0

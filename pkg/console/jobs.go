@@ -33,13 +33,24 @@ func (c *Console) showJobs(v *visit) (view, error) {
 	moving := slices.ContainsFunc(page.Items, func(j v1.Job) bool { return working(j.State) })
 	p := jobs{listed: v.pager(f, v1.JobStates, page.Cursor), Items: page.Items, Many: v.many(),
 		Counts: strings.TrimSuffix("job-counts?"+query("collection", f.Collection), "?")}
-	if v.may(access.Operator) && f.Submitter+f.After+f.Before+f.LocalID+f.ARK == "" {
+	err = p.refuse(v, err)
+	if v.may(access.Operator) && f.Submitter+f.After+f.Before+f.LocalID+f.ARK == "" &&
+		actable(f) {
 		p.All = "operations/new?" + query("collection", f.Collection, "batch", f.Batch,
 			"state", f.State, "message", f.Message)
 	}
-	return view{Title: "Jobs", Body: p, Moving: moving,
-		Command: "archivist job list " + optionsFor(f)}, err
+	return view{Title: "Jobs", Body: p, Moving: moving, Status: p.status(),
+		Command: joined("archivist job list", optionsFor(f))}, err
 }
+
+// actable reports whether the API acts on all jobs that a filter selects: it has to find them by a
+// batch, a collection, or a state in which few jobs are.
+func actable(f v1.Filter) bool {
+	return f.Batch+f.Collection != "" || slices.Contains(actableStates, f.State)
+}
+
+// actableStates are states whose jobs can be acted on in all collections at once.
+var actableStates = []string{v1.Held, v1.Failed, v1.Pending, v1.Provisioning}
 
 // step is a state on the way of a job.
 type step struct {
@@ -52,7 +63,8 @@ type job struct {
 	v1.Job
 	Way     []step
 	Why     *v1.Explanation
-	WhyNot  string // why there is no explanation
+	Stands  *standing // who stands before it; nil: it is in no line
+	WhyNot  string    // why there is no explanation
 	Receipt *v1.Receipt
 	Files   string // the address of more files
 	Offers  []offer
@@ -89,7 +101,7 @@ func (j *job) explain(v *visit) {
 		j.WhyNot = err.Error()
 		return
 	}
-	j.Why = &why
+	j.Why, j.Stands = &why, standingOf(why, baseOf(v.Request))
 }
 
 // files adds a page of the files that are preserved. The receipt is written after the version: it can be missing.

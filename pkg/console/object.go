@@ -24,6 +24,8 @@ type object struct {
 	More     []element
 	Versions list[v1.Version]
 	Files    list[v1.File]
+	Formats  map[string][]v1.Format // that were identified, by the path of the file
+	Unknown  string                 // which formats are not shown, and why; "" if all are
 	Changes  list[v1.FileChange]
 	Counts   map[string]int
 	History  list[v1.HistoryEvent]
@@ -31,9 +33,9 @@ type object struct {
 	Picture  string // the path of the image of which there is a thumbnail, "" if there is none
 	Download int64
 	Last     string
-	Made     v1.VersionMade   // what was made of the version, and is there
-	Places   []v1.ObjectPlace // where it is stored, for operators
-	Closed   string           // why no file is given out, "" if they are
+	Made     v1.VersionMade       // what was made of the version, and is there
+	Places   list[v1.ObjectPlace] // where it is stored, for operators
+	Closed   string               // why no file is given out, "" if they are
 	Deeds    []deedOffer
 }
 
@@ -145,7 +147,9 @@ func (o *object) stored(v *visit) (err error) {
 		o.Made, err = v1.VersionMade{Zippable: true}, nil
 	}
 	if err == nil && v.may(access.Operator) {
-		o.Places, err = v.api.Places(v.Context(), o.ARK)
+		var page v1.List[v1.ObjectPlace]
+		page, err = v.api.PlacePage(v.Context(), o.ARK, v.field("places"))
+		o.Places = part(v, "places", page)
 	}
 	return err
 }
@@ -162,6 +166,7 @@ func (o *object) lists(v *visit) error {
 		return err
 	}
 	o.Files = part(v, "files", files)
+	o.identified(v)
 	if o.N > 1 {
 		changes, err := v.api.ChangePage(v.Context(), o.ARK, o.N, v.field("changes"), filesOfObject)
 		o.Changes = part(v, "changes", changes)
@@ -179,6 +184,24 @@ func (o *object) lists(v *visit) error {
 		o.History.None = err.Error()
 	}
 	return nil
+}
+
+// identified adds the formats of the files. Those of the first files only are read: a page of the API has 1,000.
+func (o *object) identified(v *visit) {
+	page, err := pageOf[v1.FileFormats](v, versionPath(o.ARK, o.N)+"/formats", "")
+	switch {
+	case fault.Is(err, fault.NotFound):
+		o.Unknown = "The formats of the files are not identified yet."
+	case err != nil:
+		o.Unknown = "The formats of the files are not known: " + err.Error()
+	case page.Cursor != "":
+		o.Unknown = "The formats of the first " + number(len(page.Items)) + " files are shown. All of them: " +
+			"archivist object formats " + o.ARK + " --number " + strconv.Itoa(o.N)
+	}
+	o.Formats = map[string][]v1.Format{}
+	for _, f := range page.Items {
+		o.Formats[f.Path] = f.Formats
+	}
 }
 
 // part is a page of a list in a page, with the address of the next one. name is that of its cursor.

@@ -40,36 +40,53 @@ func (c *Console) showObjects(v *visit) (view, error) {
 		Date: v.field("date"), Format: v.field("format"), Sort: v.field("sort"),
 		Order: v.field("order")}
 	o := objects{Words: v.field("q"), Orders: orders}
-	var next, command string
-	if o.Words+f.Format+f.Sort+f.Order != "" || f.Date != "" && f.Title+f.Collection != "" {
-		text := o.query(f)
-		found, err := v.api.SearchPage(v.Context(), text, f.Sort+" "+f.Order, v.field("cursor"),
-			objectsPage)
-		if err != nil {
-			return view{}, err
-		}
-		o.Found, o.Items, o.Total, next = true, found.Items, found.Total, found.Cursor
-		o.counted(v, f, found)
-		command = searchCommand(text, f)
-	} else {
-		page, err := v.api.ObjectPage(v.Context(), f, v.field("cursor"))
-		if err != nil {
-			return view{}, err
-		}
-		o.Items, next = page.Items, page.Cursor
-		command = "archivist object list " + optionsFor(f)
-	}
+	next, command, err := o.read(v, f)
 	o.listed = v.pager(f, nil, next)
-	return view{Title: "Objects", Body: o, Command: command}, nil
+	err = o.refuse(v, err)
+	return view{Title: "Objects", Body: o, Command: command, Status: o.status()}, err
+}
+
+// read reads a page of what a filter selects. It returns the cursor of the next one, and the
+// command that does the same.
+func (o *objects) read(v *visit, f v1.Filter) (next, command string, err error) {
+	text := o.query(f)
+	if text == "" {
+		f.Sort, f.Order = orderOfAll(f.Sort, f.Order)
+	}
+	if o.Words+f.Format+f.Sort+f.Order == "" && (f.Date == "" || f.Title+f.Collection == "") {
+		page, err := v.api.ObjectPage(v.Context(), f, v.field("cursor"))
+		o.Items = page.Items
+		return page.Cursor, joined("archivist object list", optionsFor(f)), err
+	}
+	found, err := v.api.SearchPage(v.Context(), text, f.Sort+" "+f.Order, v.field("cursor"),
+		objectsPage)
+	if err != nil {
+		return "", searchCommand(text, f), err
+	}
+	o.Found, o.Items, o.Total = true, found.Items, found.Total
+	o.counted(v, f, found)
+	return found.Cursor, searchCommand(text, f), nil
 }
 
 // searchCommand is the command that finds the same; what has no condition is a list.
 func searchCommand(text string, f v1.Filter) string {
 	sorted := optionsFor(v1.Filter{Sort: f.Sort, Order: f.Order})
 	if text == "" {
-		return "archivist object list " + sorted
+		return joined("archivist object list", sorted)
 	}
-	return "archivist object search " + quoted(text) + " " + sorted
+	return joined("archivist object search", sorted, arguments(text))
+}
+
+// orderOfAll is the order of a list that nothing is searched for in: no object is more relevant
+// there than another, and what is turned around without a field is the order by title.
+func orderOfAll(sort, order string) (string, string) {
+	if sort == v1.ByRelevance {
+		sort = ""
+	}
+	if sort == "" && order != "" {
+		sort = v1.ByTitle
+	}
+	return sort, order
 }
 
 // counted adds what narrows a search: the collections, the years and the formats of what was found.
@@ -108,9 +125,9 @@ func (o *objects) query(f v1.Filter) string {
 	return strings.TrimSpace(strings.Join(parts, " "))
 }
 
-// phrase is a value in a search: in quotation marks, if it has blanks.
+// phrase is a value in a search: in quotation marks, if it has blanks or such marks.
 func phrase(text string) string {
-	if strings.ContainsAny(text, " \t") {
+	if strings.ContainsAny(text, " \t\"") {
 		return `"` + strings.ReplaceAll(text, `"`, " ") + `"`
 	}
 	return text

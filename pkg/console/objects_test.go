@@ -44,6 +44,13 @@ func TestObject(t *testing.T) {
 		_, page = b.get(objectOf(job))
 		return strings.Contains(page, "version.create")
 	})
+	w.until("its formats are identified", func() bool {
+		_, page = b.get(objectOf(job))
+		return !strings.Contains(page, "not identified yet")
+	})
+	if !strings.Contains(page, "Plain Text File") || !strings.Contains(page, "x-fmt/111") {
+		t.Errorf("the formats of the files are not shown:\n%s", page)
+	}
 
 	still := b.still()
 	resp, _ := still.get(objectOf(job) + "/content?version=2&path=" + url.QueryEscape("producer/b.txt"))

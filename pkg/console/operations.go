@@ -75,12 +75,14 @@ func (c *Console) showOperation(v *visit) (view, error) {
 		Said:    "The operation is " + one.State + ": " + number(n.Done) + " of " + number(n.Planned) + " done."}, nil
 }
 
-// bulk is the form of a new bulk operation.
+// bulk is the form of a new bulk operation, with what was written.
 type bulk struct {
 	Many   []act
-	Action string
-	Filter v1.JobFilter
+	Is     url.Values
 	States []string
+	// Wrong is what is wrong with fields, by their names; Other what else is wrong.
+	Wrong map[string]string
+	Other string
 }
 
 // showBulk shows the form of a bulk operation. What it would do is shown before it does it.
@@ -88,25 +90,45 @@ func (c *Console) showBulk(v *visit) (view, error) {
 	if !v.may(access.Operator) {
 		return view{}, fault.New(fault.Denied, "actions on many jobs need the role operator")
 	}
-	b := bulk{Many: v.many(), Action: v.field("action"), States: v1.JobStates, Filter: v1.JobFilter{
-		Batch:        v.field("batch"),
-		Collection:   v.field("collection"),
-		State:        v.field("state"),
-		Message:      v.field("message"),
-		Before:       v.field("before"),
-		KeepOwnHolds: v.field("keepOwnHolds") != "",
-	}}
-	return view{Title: "Act on many jobs", Body: b, Still: true,
-		Command: "archivist job requeue --help"}, nil
+	return bulk{Many: v.many(), Is: v.URL.Query(), States: v1.JobStates}.view(), nil
 }
 
-// startBulk starts a bulk operation: a dry run, or for step "do" the action. Its page shows what it does.
+// view is the page of the form.
+func (b bulk) view() view {
+	return view{Title: "Act on many jobs", Body: b, Still: true,
+		Command: "archivist job requeue --help"}
+}
+
+// bulkFields are the fields of the form by those of the API.
+var bulkFields = map[string]string{"filter": "filter", "filter.batch": "batch",
+	"filter.collection": "collection", "filter.state": "state", "filter.message": "message",
+	"filter.before": "filter", "filter.keepOwnHolds": "keepOwnHolds", "action": "action",
+	"reason": "reason", "until": "until", "priority": "priority"}
+
+// startBulk starts a bulk operation: a dry run, or for step "do" the action. Its page shows what it
+// does. What is refused is said at its field, and what was written stays.
 func (c *Console) startBulk(v *visit, key string) error {
-	a, err := v.action()
-	if err != nil {
-		return err
+	to, err := v.startBulk(key)
+	if fault.Is(err, fault.Invalid) && !v.via.refused {
+		b := bulk{Many: v.many(), Is: v.PostForm, States: v1.JobStates}
+		b.Wrong, b.Other = faultsOf(err, bulkFields)
+		c.show(v, fault.At(err).Status, "bulk", b.view())
+		return nil
 	}
+	if err == nil {
+		redirect(v, to)
+	}
+	return err
+}
+
+// startBulk starts a bulk operation, and returns its page, below /console/.
+func (v *visit) startBulk(key string) (string, error) {
 	p := v.PostForm
+	of, _ := actOf("job", p.Get("action"))
+	a, err := v.action(of)
+	if err != nil {
+		return "", err
+	}
 	in := v1.OperationRequest{
 		Action:        a.Action,
 		ActionOptions: v1.ActionOptions{Reason: a.Reason, Confirm: a.Confirm, DryRun: a.DryRun},
@@ -122,10 +144,7 @@ func (c *Console) startBulk(v *visit, key string) error {
 		},
 	}
 	out, err := v.api.Start(v.Context(), in, key)
-	if err == nil {
-		redirect(v, "operations/"+url.PathEscape(out.ID))
-	}
-	return err
+	return "operations/" + url.PathEscape(out.ID), err
 }
 
 // trimmed is a field of a form without blanks around it.
@@ -145,6 +164,7 @@ type selected struct {
 	Fits     int  // how many it is not refused on
 	Confirm  bool // some need that their warnings are accepted
 	Done     bool
+	Back     string // the list in which they were selected, below /console/
 }
 
 // mostSelected is how many jobs can be selected: those of a page of a list.
@@ -164,19 +184,20 @@ func (c *Console) actOnSelected(v *visit, key string) error {
 		return fault.New(fault.Invalid, "%d jobs are selected, at most %d can be; act on all that "+
 			"a filter selects", len(ids), mostSelected)
 	}
-	action, err := v.action()
+	action, err := v.action(a)
 	if err != nil {
 		return err
 	}
 
-	s := selected{Asked: asked{Kind: "job", Act: a, Action: action, Key: key}, Done: !action.DryRun}
+	s := selected{Asked: asked{Kind: "job", Act: a, Action: action, Key: key}, Done: !action.DryRun,
+		Back: v.listOfJobs()}
 	for _, id := range ids {
 		if err := s.on(v, id); err != nil {
 			return err
 		}
 	}
 	if s.Done && s.Fits == len(ids) {
-		redirect(v, "jobs?did="+a.Name)
+		redirect(v, telling(s.Back, a.Name))
 		return nil
 	}
 	heading := a.Title + " " + terminal.Count(len(ids), "job") + "?"
@@ -186,6 +207,15 @@ func (c *Console) actOnSelected(v *visit, key string) error {
 	c.show(v, http.StatusOK, "selected", view{Title: heading, Body: s, Still: true,
 		Command: "archivist job " + a.Name + " JOB" + optionsOf(action)})
 	return nil
+}
+
+// listOfJobs is the list from which the form that was sent comes, below /console/.
+func (v *visit) listOfJobs() string {
+	back := within(v.PostForm.Get("back"))
+	if path, _, _ := strings.Cut(back, "?"); path != "jobs" {
+		return "jobs"
+	}
+	return back
 }
 
 // on acts on one of the selected jobs. An error is one that all of them would have.

@@ -30,7 +30,6 @@ func (v *visit) more(name, cursor string) string {
 		return ""
 	}
 	q := v.URL.Query()
-	q.Del("did")
 	q.Set(name, cursor)
 	return "?" + q.Encode()
 }
@@ -38,8 +37,8 @@ func (v *visit) more(name, cursor string) string {
 // pagesOfTypes are the pages of what events are about, by the type of the subject: before its id, below /console/. A
 // type that is not here has no page.
 var pagesOfTypes = map[string]string{"Batch": "batches/", "Job": "jobs/",
-	"Operation": "operations/",
-	"Consumer":  "consumers/", "Archive": "archives/", "Component": "components/",
+	"Operation": "operations/", "Collection": "collections/",
+	"Consumer": "consumers/", "Archive": "archives/", "Component": "components/",
 	"ResearchProject": "research/",
 	"Task":            "task?id=", "ComponentItem": "item?id="}
 

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +137,16 @@ func TestWithin(t *testing.T) {
 	}
 }
 
+// TestDidIsNotGiven: an address that somebody gave cannot claim that something was done.
+func TestDidIsNotGiven(t *testing.T) {
+	for to, want := range map[string]string{"queue?did=pause": "queue",
+		"jobs?did=pause&state=Held": "jobs?state=Held"} {
+		if got := within(to); got != want {
+			t.Errorf("%q: %q, expected %q", to, got, want)
+		}
+	}
+}
+
 // TestBase: addresses are relative to the page, so that no path of a gateway is in them.
 func TestBase(t *testing.T) {
 	for path, want := range map[string]string{"/console": "console/", "/console/": "./", "/console/jobs": "./",
@@ -164,5 +176,48 @@ func TestHomeUnread(t *testing.T) {
 	if w.Code != http.StatusOK || strings.Count(page, "Not known: <bdi>") != 3 ||
 		strings.Contains(page, "Nothing was submitted") || strings.Contains(page, "Nothing needs you") {
 		t.Errorf("%d\n%s", w.Code, page)
+	}
+}
+
+// TestStyles: each selector has one rule, beside those for some media, and fields of each kind
+// have their label above: a rule that is defined again elsewhere draws what nobody wanted. Charts
+// are scaled, so they have no text.
+func TestStyles(t *testing.T) {
+	data, err := os.ReadFile("assets/console.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const one = `[^{}]*\{[^{}]*\}` // a rule
+	plain := regexp.MustCompile(`(?s)/\*.*?\*/|@media[^{]*\{(\s*(@keyframes[^{]*\{`+one+
+		`\s*\}|`+one+`))*\s*\}`).ReplaceAll(data, nil)
+	seen := map[string]bool{}
+	for _, rule := range regexp.MustCompile(`([^{}]+)\{[^{}]*\}`).FindAllSubmatch(plain, -1) {
+		selector := strings.Join(strings.Fields(string(rule[1])), " ")
+		if seen[selector] {
+			t.Errorf("%s has two rules", selector)
+		}
+		seen[selector] = true
+	}
+	if len(seen) < 100 || !seen[".stack label:has(+ input, + select, + textarea), .actions label"] {
+		t.Errorf("%d selectors: %v", len(seen), seen)
+	}
+	shared, err := os.ReadFile("templates/shared.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chart, _, _ := strings.Cut(string(shared)[strings.Index(string(shared),
+		`{{define "chart"}}`):], "</svg>")
+	if strings.Contains(chart, "<text") {
+		t.Errorf("a chart has text, which is scaled with it:\n%s", chart)
+	}
+}
+
+// TestTitles: numbers in titles are in the order of their values.
+func TestTitles(t *testing.T) {
+	for _, pair := range [][2]string{{"episode 9", "episode 10"}, {"Part2", "part 10"}, {"a", "b"},
+		{"a", "a 1"}} {
+		if compareTitles(pair[0], pair[1]) >= 0 || compareTitles(pair[1], pair[0]) <= 0 {
+			t.Errorf("%q is not before %q", pair[0], pair[1])
+		}
 	}
 }

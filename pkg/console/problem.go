@@ -1,8 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
+	"strings"
 
 	"archivist/pkg/kernel/fault"
 )
@@ -25,25 +27,49 @@ var (
 		fault.Held:        "Look at what it waits for.",
 		fault.Stale:       "Look at how it is now, and try again.",
 		fault.Unavailable: "Try again in a minute. If it stays so, tell an operator.",
-		fault.Denied:      "Ask an administrator of the archive for the role.",
+		fault.Denied:      "If you need it, ask an administrator of the archive.",
 	}
 )
 
 // fail answers with the page of an error. What has no kind is a defect: its text is for the log only.
 func (c *Console) fail(v *visit, err error) {
 	kind := fault.Of(err)
-	t := trouble{Status: fault.At(err).Status, What: err.Error(), Do: advice[kind]}
+	t := trouble{Status: fault.At(err).Status, What: plain(err.Error()), Do: advice[kind]}
 	heading := titles[kind]
+	if kind != fault.NotFound {
+		t.Thing = v.thing()
+	}
 	switch {
 	case errors.Is(err, errSession):
 		c.ended(v)
 		return
+	case v.Method != http.MethodPost && ofPath.MatchString(err.Error()): // no thing has such an id
+		c.missing(v)
+		return
+	case sentBefore(err):
+		heading, t.What, t.Do = "The form was sent already", plain(err.Error()), "Look at what was done."
+		t.Again, t.To = v.fields(), below(v.URL.Path)
+		t.Thing = cmp.Or(madeBefore(err), t.Thing)
 	case heading == "":
 		c.Log.Error("a page failed", "path", v.URL.Path, "error", err)
 		heading, t.What = "An error of the archive", "The page could not be made."
 		t.Do = "Try again. If it stays so, tell an operator: the log has the cause."
 	}
 	c.show(v, t.Status, "problem", view{Title: heading, Body: t})
+}
+
+// thing is the page of what the form that was sent is about, below /console/; "" if that is not
+// known.
+func (v *visit) thing() string {
+	kind, id, _ := strings.Cut(v.PostForm.Get("target"), ":")
+	if home, known := homes[kind]; known {
+		return asked{ID: id}.place(home.page)
+	}
+	d, err := doingOf(v.PostForm)
+	if err != nil {
+		return ""
+	}
+	return d.Page
 }
 
 // missing answers a path without a page.
@@ -72,6 +98,14 @@ func (c *Console) ended(v *visit) {
 		return
 	}
 	c.show(v, http.StatusUnauthorized, "problem", endedView(v))
+}
+
+// foreign answers a form of another site.
+func (c *Console) foreign(v *visit) {
+	c.show(v, http.StatusForbidden, "problem", view{Title: "The form is of another site",
+		Body: trouble{Status: http.StatusForbidden,
+			What: "The form was sent by another site; nothing was changed.",
+			Do:   "If you want it, open the page here, and send it from there."}})
 }
 
 // unproven answers a form that was not made for this session: after another sign-in, or by another site. It acts only

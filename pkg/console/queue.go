@@ -24,7 +24,11 @@ type queue struct {
 type gate struct {
 	gateCount
 	Head *v1.GateHead
+	Next []v1.GateHead // those behind it
 }
+
+// SpaceUsed is how many bytes of the work space are granted.
+func (q queue) SpaceUsed() int64 { return max(0, q.Limits.Space-q.SpaceFree) }
 
 // pause says whether the queue or the storage is paused.
 type pause struct {
@@ -56,8 +60,12 @@ func (c *Console) showQueue(v *visit) (view, error) {
 	for _, g := range waitingOf(all) {
 		one := gate{gateCount: g}
 		for i := range all.Heads {
-			if all.Heads[i].Gate == g.Gate {
+			switch {
+			case all.Heads[i].Gate != g.Gate:
+			case one.Head == nil:
 				one.Head = &all.Heads[i]
+			default:
+				one.Next = append(one.Next, all.Heads[i])
 			}
 		}
 		q.Gates = append(q.Gates, one)

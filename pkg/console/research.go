@@ -134,117 +134,6 @@ func (p *project) differ(v *visit, name string) {
 	}
 }
 
-// matrix is the page of the pairs of episodes and clips.
-type matrix struct {
-	Project     string
-	Clips       []v1.ResearchMedia
-	MoreClips   bool // than are shown
-	Rows        []matrixRow
-	First, Next string
-}
-
-// matrixRow is an episode with a cell for each clip.
-type matrixRow struct {
-	v1.ResearchMedia
-	Cells []cell
-	Cut   bool // it has more results than were read
-}
-
-// cell is what is known of a pair.
-type cell struct {
-	Class string // none, no, hit or problem
-	Text  string // in the cell
-	Says  string // in words
-}
-
-// How much of the matrix a page has: each episode costs a call.
-const (
-	mostEpisodes = 6
-	mostClips    = 100
-)
-
-// showMatrix shows which pairs are researched, and where clips occur. An episode is a row.
-func (c *Console) showMatrix(v *visit) (view, error) {
-	name := v.PathValue("project")
-	clips, err := pageOf[v1.ResearchMedia](v, parts("research", name, v1.Clips), "")
-	if err != nil {
-		return view{}, err
-	}
-	m := matrix{Project: name, Clips: clips.Items[:min(len(clips.Items), mostClips)]}
-	m.MoreClips = clips.Cursor != "" || len(m.Clips) < len(clips.Items)
-
-	cursor, text, _ := strings.Cut(v.field("from"), " ")
-	skip, _ := strconv.Atoi(text)
-	episodes, err := pageOf[v1.ResearchMedia](v, parts("research", name, v1.Episodes), cursor)
-	if err != nil {
-		return view{}, err
-	}
-	skip = min(max(skip, 0), len(episodes.Items))
-	end := min(skip+mostEpisodes, len(episodes.Items))
-	for _, e := range episodes.Items[skip:end] {
-		row, err := v.rowOf(name, e, m.Clips)
-		if err != nil {
-			return view{}, err
-		}
-		m.Rows = append(m.Rows, row)
-	}
-	switch {
-	case end < len(episodes.Items):
-		m.Next = v.more("from", cursor+" "+strconv.Itoa(end))
-	case episodes.Cursor != "":
-		m.Next = v.more("from", episodes.Cursor+" 0")
-	}
-	if v.field("from") != "" {
-		m.First = "?"
-	}
-	return view{Title: "Episodes and clips of " + name, Body: m,
-		Command: "archivist research status " + quoted(name)}, nil
-}
-
-// rowOf is a row of the matrix, from a page of the results of an episode.
-func (v *visit) rowOf(project string, e v1.ResearchMedia, clips []v1.ResearchMedia) (matrixRow,
-	error) {
-	row := matrixRow{ResearchMedia: e}
-	results, err := pageOf[v1.ResearchResult](v, parts("research", project, v1.Episodes, e.Key,
-		"results"), "")
-	row.Cut = results.Cursor != ""
-	cells := map[string]cell{}
-	for _, r := range results.Items {
-		if r.Clip == "" {
-			continue
-		}
-		before, known := cells[r.Clip]
-		is := cellOf(r)
-		if known && before.Class != is.Class { // of two researchers
-			is = cell{"problem", "≠", "results differ"}
-		}
-		cells[r.Clip] = is
-	}
-	for _, c := range clips {
-		row.Cells = append(row.Cells, cells[c.Key])
-	}
-	return row, err
-}
-
-// cellOf is what a result says of its pair.
-func cellOf(r v1.ResearchResult) cell {
-	switch {
-	case r.Problem != nil:
-		return cell{"problem", "!", r.Problem.Kind + ": " + r.Problem.Reason}
-	case len(r.Hits) > 0:
-		says := "found " + strconv.Itoa(len(r.Hits)) + " times"
-		for _, mark := range []string{accepted, rejected, unreviewed} {
-			n := len(slices.DeleteFunc(slices.Clone(r.Reviews),
-				func(is string) bool { return is != mark }))
-			if n > 0 {
-				says += ", " + strconv.Itoa(n) + " " + mark
-			}
-		}
-		return cell{"hit", strconv.Itoa(len(r.Hits)), says}
-	}
-	return cell{"no", "·", "does not occur"}
-}
-
 // What a person has said of a place, as results have it.
 const (
 	accepted   = "accepted"
@@ -305,7 +194,7 @@ func (c *Console) showRecording(v *visit, of string) (view, error) {
 	r.Events, r.Older = log.Items, v.more("events", log.Cursor)
 	what := strings.TrimSuffix(of, "s")
 	return view{Title: title(what) + " " + cmp.Or(cut(one.Title), key), Body: r, Still: r.At != "",
-		Command: "archivist research " + of + " show " + quoted(name) + " " + quoted(key),
+		Command: "archivist research " + of + " show" + arguments(name, key),
 		Said:    terminal.Count(len(r.Hits), "place") + " found."}, err
 }
 
@@ -315,18 +204,23 @@ func (c *Console) showEpisode(v *visit) (view, error) { return c.showRecording(v
 // showClip shows a clip.
 func (c *Console) showClip(v *visit) (view, error) { return c.showRecording(v, v1.Clips) }
 
-// player lets the browser play the recording from where it is published, from the time in the address on. Only its host
-// is permitted to send media.
+// player lets the browser play the recording from where it is published, from the time in the
+// address on. Any host may send media to this page: most publishers lead to another one, which the
+// browser checks, too, and which nobody knows before. Only the markup of this page says what is
+// played, and media run no script.
 func (r *recording) player(v *visit) error {
 	u, err := url.Parse(r.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-		strings.ContainsAny(u.Host, ";, '\"*") {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		return nil
 	}
 	u.Fragment = ""
 	r.Play = u.String()
 	h := v.w.Header()
-	h.Set("Content-Security-Policy", policy+"; media-src "+u.Scheme+"://"+u.Host)
+	media := "https:"
+	if u.Scheme == "http" {
+		media = "http: https:"
+	}
+	h.Set("Content-Security-Policy", policy+"; media-src "+media)
 	text := v.field("at")
 	if text == "" {
 		return nil

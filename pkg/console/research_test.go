@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"html"
 	"net/url"
 	"regexp"
@@ -67,7 +68,7 @@ func TestResearchPages(t *testing.T) {
 	b := w.browser()
 	b.plain("research", "research/jingles", "research/jingles/matrix")
 	_, page := b.get("research/jingles/matrix")
-	if !strings.Contains(page, `class="cell hit" title="found 1 times">1<`) {
+	if !strings.Contains(page, `<td class="cell hit" title="1 place found"><span aria-hidden="true">1</span>`) {
 		t.Errorf("the matrix:\n%s", page)
 	}
 	at := "research/jingles/episodes/" + episode
@@ -78,11 +79,14 @@ func TestResearchPages(t *testing.T) {
 	}
 	resp, page := b.get(at + "?at=75500000000")
 	if policy := resp.Header.Get("Content-Security-Policy"); !strings.HasSuffix(policy,
-		"; media-src http://"+sourceHost) || strings.Contains(policy, "unsafe") {
+		"; media-src http: https:") || strings.Contains(policy, "unsafe") {
 		t.Error(policy)
 	}
 	if !strings.Contains(page, `src="http://`+sourceHost+`/episodes.wav#t=75.500"`) {
 		t.Errorf("the player:\n%s", page)
+	}
+	if !strings.Contains(page, `href="http://`+sourceHost+`/episodes.wav" rel="noreferrer"`) {
+		t.Errorf("the recording itself:\n%s", page)
 	}
 	if resp, _ := b.get("research/jingles"); strings.Contains(resp.Header.Get("Content-Security-Policy"), "media") {
 		t.Error("media are permitted where there is no player")
@@ -100,14 +104,68 @@ func TestResearchPages(t *testing.T) {
 		t.Errorf("the clip:\n%s", page)
 	}
 	_, page = b.get("research/jingles")
-	if to, _ := b.doDeed(page, "pause"); to != "research/jingles?did=project.pause" {
+	if to, _ := b.doDeed(page, "pause"); to != "research/jingles" {
 		t.Error(to)
 	}
 	if is, err := w.api.ResearchProject(t.Context(), "jingles"); err != nil || is.Paused == "" {
 		t.Errorf("%+v, %v", is, err)
 	}
 	w.light(map[string]int{"research": 10, "research/jingles": 30,
-		"research/jingles/matrix": 12, at: 10})
+		"research/jingles/matrix": 10, at: 10})
+}
+
+// TestMatrixPage: a project of many recordings is read in parts, in both directions, each at the
+// cost of few calls, with a picture of its pairs; names are in the order of people.
+func TestMatrixPage(t *testing.T) {
+	w := beginWith(t, true, jingles)
+	_, err := w.api.ApplyResearch(t.Context(), v1.ResearchDefinition{Name: "jingles",
+		Analysis: v1.ResearchAnalysis{Name: "correlation", Version: "1"}}, evil)
+	w.must(err)
+	for kind, n := range map[string]int{v1.Episodes: 60, v1.Clips: 90} {
+		var all []v1.ResearchRecord
+		for i := range n {
+			all = append(all, v1.ResearchRecord{Source: "radio", ID: fmt.Sprint(kind, i),
+				Title: fmt.Sprint("Part ", i),
+				URL:   "http://" + sourceHost + "/one.wav", Curated: "1999-12-31T10:00:00Z"})
+		}
+		_, err := w.api.Curate(t.Context(), "jingles", kind, all)
+		w.must(err)
+	}
+	b := w.browser()
+	const at = "research/jingles/matrix"
+	seen := map[string]bool{}
+	for path, next := at, ""; ; path = at + next {
+		_, page := b.get(path)
+		clips := regexp.MustCompile(`clips/[a-z2-7]{24}`).FindAllString(page, -1)
+		for _, key := range clips {
+			seen[key] = true
+		}
+		if strings.Count(page, "<tr><th scope=\"row\">") != 50 || strings.Count(page,
+			"<td class=\"cell ") != 50*len(clips) ||
+			!strings.Contains(page, `viewBox="0 0 90 50"`) || !strings.Contains(page,
+			`<path class="open" d="M0 `) {
+			t.Errorf("%s: %d rows, %d clips", path, strings.Count(page, "<tr><th scope=\"row\">"),
+				len(clips))
+		}
+		if before := strings.Contains(page, ">Clips before<"); before != (path != at) {
+			t.Errorf("%s leads back: %v", path, before)
+		}
+		more := regexp.MustCompile(`<a href="([^"]*)">Next clips<`).FindStringSubmatch(page)
+		if more == nil {
+			break
+		}
+		next = html.UnescapeString(more[1])
+	}
+	_, page := b.get(at)
+	rest := regexp.MustCompile(`<a href="([^"]*)" rel="next">`).FindStringSubmatch(page)
+	_, last := b.get(at + html.UnescapeString(rest[1]))
+	if len(seen) != 90 || strings.Count(last, "<tr><th scope=\"row\">") != 10 {
+		t.Errorf("%d clips; on the last page:\n%s", len(seen), last)
+	}
+	if resp, _ := b.get(at + "?clip=x"); resp.StatusCode != 422 {
+		t.Errorf("no number: %d", resp.StatusCode)
+	}
+	w.light(map[string]int{at: 10, at + "?clip=41": 10})
 }
 
 // TestWaveformPage: a recording of which a researcher has said how it sounds is drawn, to its end,
@@ -137,7 +195,12 @@ func TestReviewPages(t *testing.T) {
 	b := w.browser()
 	at := "research/jingles/episodes/" + episode
 	b.plain("research/jingles")
-	_, page := b.get("research/jingles")
+	w.needed(b, "research/jingles#reviews", "archivist research reviews jingles")
+	_, page := b.get("research/jingles/matrix")
+	if !strings.Contains(page, `<td class="cell review" title="1 place found, to review"><span aria-hidden="true">1?<`) {
+		t.Errorf("the matrix:\n%s", page)
+	}
+	_, page = b.get("research/jingles")
 	if !strings.Contains(page, at+`#hits"`) || !strings.Contains(page, "1 of 1 places wait") {
 		t.Errorf("the project:\n%s", page)
 	}
@@ -152,7 +215,7 @@ func TestReviewPages(t *testing.T) {
 			t.Errorf("to %s, of a place that waits or is decided:\n%s", c.deed, form)
 		}
 		to, page := b.doDeed(form, c.deed, "change", c.change)
-		if to != at+"?did=episode."+c.deed || !strings.Contains(page, `<td class="text">`+c.says) ||
+		if to != at || !strings.Contains(page, `<td class="text">`+c.says) ||
 			strings.Contains(page, "deed="+c.deed) || !strings.Contains(page, "deed="+c.offers) {
 			t.Errorf("%s leads to %s:\n%s", c.deed, to, page)
 		}
@@ -160,8 +223,9 @@ func TestReviewPages(t *testing.T) {
 			t.Errorf("labels, %s: %q", c.says, text)
 		}
 	}
+	w.needed(b, "", "archivist research reviews jingles")
 	_, page = b.get("research/jingles/matrix")
-	if !strings.Contains(page, "found 1 times, 1 rejected") {
+	if !strings.Contains(page, `title="1 place found"`) {
 		t.Errorf("the matrix:\n%s", page)
 	}
 	w.light(map[string]int{"research/jingles": 32, at: 12})
@@ -202,9 +266,37 @@ func TestDifferingPage(t *testing.T) {
 		return len(is.Differences) == 1
 	})
 	_, page := w.browser().get("research/jingles")
-	if !strings.Contains(page, "<dt>Differ</dt><dd>1 <small>pairs need a decision") ||
+	if !strings.Contains(page, "<dt>Pairs</dt><dd>1 <small>0 researched, 1 differ</small>") ||
 		!strings.Contains(page, "Results that differ") {
 		t.Errorf("the project:\n%s", page)
+	}
+	b := w.browser()
+	w.needed(b, "research/jingles#differ", "archivist research differences jingles")
+	_, page = b.get("research/jingles/matrix")
+	if !strings.Contains(page, `class="cell problem" title="results differ"><span aria-hidden="true">≠<`) {
+		t.Errorf("the matrix:\n%s", page)
+	}
+	all, err := w.api.ResearchDifferences(t.Context(), "jingles", 0)
+	w.must(err)
+	_, err = w.api.DecidePair(t.Context(), "jingles", v1.ResearchDecision{Action: "decide",
+		Episode: all[0].Episode, Clip: all[0].Clip, Lease: all[0].Results[0].Lease, Reason: evil})
+	w.must(err)
+	_, page = b.get("research/jingles/matrix")
+	if !strings.Contains(page, `class="cell hit" title="1 place found"><span aria-hidden="true">1<`) {
+		t.Errorf("the matrix, after the decision:\n%s", page)
+	}
+	w.needed(b, "", "archivist research differences jingles")
+}
+
+// needed checks that the first page says with a link, and with a command, that a person is needed; or
+// with no link that it says nothing of it.
+func (w *world) needed(b *browser, to, command string) {
+	w.Helper()
+	_, page := b.get("")
+	_, list, _ := strings.Cut(page, "Needs a person</h2>")
+	list, _, _ = strings.Cut(list, "</section>")
+	if strings.Contains(list, command) != (to != "") || !strings.Contains(list, to) {
+		w.Errorf("the first page has not %q and %q, or should not:\n%s", to, command, list)
 	}
 }
 

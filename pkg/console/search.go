@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
@@ -11,7 +12,7 @@ import (
 // found is what a search finds.
 type found struct {
 	Text string
-	// Is is the thing that the text is the id of; nil if it is of none. There is no page of it yet.
+	// Is is the thing that the text is the id of; nil if it is of none, or has a page to which the search leads.
 	Is *v1.Explanation
 	// Why says why the text is the id of nothing.
 	Why     string
@@ -25,6 +26,9 @@ type found struct {
 var pageOfKind = map[string]string{"Batch": "batches/", "Job": "jobs/", "Operation": "operations/",
 	"Object": "objects/"}
 
+// aName matches what can be the name of a collection.
+var aName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+
 // mostFound is how many objects a search shows.
 const mostFound = 20
 
@@ -37,7 +41,7 @@ func (c *Console) showSearch(v *visit) (view, error) {
 		is.Body = s
 		return is, nil
 	}
-	is.Command = "archivist explain " + quoted(s.Text)
+	is.Command = joined("archivist explain", arguments(s.Text))
 	x, err := v.api.Explain(v.Context(), s.Text)
 	switch {
 	case fault.Is(err, fault.Unavailable):
@@ -79,6 +83,10 @@ func (c *Console) showSearch(v *visit) (view, error) {
 			{What: "Jobs whose message has this text", To: "jobs?" + query("message", s.Text)},
 			{What: "Batches of this submitter", To: "batches?" + query("submitter", s.Text)},
 			{What: "Batches of this collection", To: "batches?" + query("collection", s.Text)}}
+		if aName.MatchString(s.Text) { // whether there is one costs more calls than the page may take
+			s.Lists = append(s.Lists, need{What: "The collection of this name, if there is one",
+				To: "collections/" + s.Text})
+		}
 	}
 	is.Title, is.Body = "Search: "+cut(s.Text), s
 	return is, nil

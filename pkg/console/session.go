@@ -15,12 +15,14 @@ const (
 	sessionCookie = "archivist"         // the access token of the issuer
 	formCookie    = "archivist-form"    // where nobody signs in: what forms are bound to
 	startCookie   = "archivist-sign-in" // a sign-in that has begun
+	doneCookie    = "archivist-done"    // what was just done, for one page
 )
 
 // The limits of a session. A browser keeps a cookie of at most 4,096 bytes, with its name and attributes.
 const (
 	longestSession = 12 * time.Hour
 	largestToken   = 3800
+	longestDone    = time.Minute // until the page is opened that says what was done
 )
 
 // cookies reads and sets the cookies of a browser.

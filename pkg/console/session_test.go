@@ -157,12 +157,68 @@ func TestEnded(t *testing.T) {
 		t.Fatalf("%d\n%s", resp.StatusCode, page)
 	}
 	resp, page = b.post("act", again)
-	if resp.Request.URL.String() != home+"queue?did=pause" {
+	if resp.Request.URL.String() != home+"queue" {
 		t.Errorf("%s %d\n%s", resp.Request.URL, resp.StatusCode, page)
 	}
 	_, page = b.get("queue")
 	if !strings.Contains(page, "The queue is paused") || !strings.Contains(page, "&lt;b&gt;") {
 		t.Errorf("%s", page)
+	}
+}
+
+// TestEndedInAProfile: all that was written into a long form can be sent again.
+func TestEndedInAProfile(t *testing.T) {
+	w := begin(t, false)
+	b := w.as("alma")
+	w.adminOf(b)
+	_, err := w.api.PutCollection(t.Context(), "sample", v1.Profile{Title: "Maps", LegalHold: new("Case 17")})
+	w.must(err)
+	_, page := b.get("collections/sample")
+	form := formAt(t, page, "profile")
+	form.Set("title", "Maps and charts")
+	form.Del("reason")
+	jar := b.Jar
+	b.Jar = w.browser().Jar
+	resp, page := b.post("profile", form)
+	again := formAt(t, page, "profile")
+	if resp.StatusCode != 401 || again == nil {
+		t.Fatalf("%d\n%s", resp.StatusCode, page)
+	}
+	b.Jar = jar
+	_, page = b.post("profile", again)
+	_, page = b.post("profile", formAt(t, page, "profile", "title=Maps and charts"))
+	one, err := w.api.Collection(t.Context(), "sample")
+	if err != nil || one.Profile.Title != "Maps and charts" || one.Profile.LegalHold == nil {
+		t.Errorf("%+v, %v\n%s", one.Profile, err, page)
+	}
+}
+
+// TestConfirmed: what loses something is not done by a form without the confirmation: it is shown, to be confirmed.
+func TestConfirmed(t *testing.T) {
+	w := begin(t, true)
+	job := w.submit(w.file("sample", "none.txt", ""), v1.Failed)
+	b := w.browser()
+	_, page := b.get("jobs/" + job.ID)
+	form := formAt(t, page, "act", "action=delete")
+	form.Set("reason", "no longer wanted")
+	form.Set("step", "do")
+	form.Set("job", job.ID)
+	form.Set("batch", job.Batch)
+	for path, says := range map[string]string{"act": "Delete?", "selected": "Delete 1 job?",
+		"operations": "Preview: delete"} {
+		_, page := b.post(path, form)
+		now, err := w.api.Job(t.Context(), job.ID)
+		if err != nil || now.State != v1.Failed || !strings.Contains(page, says) {
+			t.Errorf("%s without a confirmation: %s, %v\n%s", path, now.State, err, page)
+		}
+	}
+	if _, page := b.get(""); !strings.Contains(page, "jobs?state=Failed&amp;message=") {
+		t.Errorf("the first page does not lead to the jobs with this cause:\n%s", page)
+	}
+	form.Set("confirm", "yes")
+	b.post("act", form)
+	if now, err := w.api.Job(t.Context(), job.ID); err != nil || now.State != v1.Deleted {
+		t.Errorf("confirmed: %s, %v", now.State, err)
 	}
 }
 
@@ -236,7 +292,7 @@ func TestForms(t *testing.T) {
 	for range 3 { // a double click, and a reload
 		resp, page := b.post("act", form)
 		to := resp.Request.URL.String()
-		if resp.StatusCode != 200 || to != home+"jobs/"+job.ID+"?did=requeue" || requeued() != 1 {
+		if resp.StatusCode != 200 || to != home+"jobs/"+job.ID+"" || requeued() != 1 {
 			t.Errorf("%s %d: it was requeued %d times\n%s", to, resp.StatusCode, requeued(), page)
 		}
 	}

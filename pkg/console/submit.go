@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
@@ -21,6 +19,7 @@ type submission struct {
 	Types       []string
 	Wrong       map[string]string // what is wrong with fields, by their names
 	Other       string            // what else is wrong
+	Sent        string            // the page of the batch that the form has made before
 	Checked     *v1.BatchChecked
 }
 
@@ -70,9 +69,7 @@ func submitCommand(p url.Values) string {
 	out := "archivist submit " + quoted(what)
 	for _, o := range [][2]string{{"-c", "collection"}, {"--what", "what"}, {"--who", "who"}, {"--when", "when"},
 		{"--note", "note"}} {
-		if value := trimmed(p, o[1]); value != "" {
-			out += " " + o[0] + " " + quoted(value)
-		}
+		out += option(o[0], trimmed(p, o[1]))
 	}
 	return out
 }
@@ -95,6 +92,7 @@ func (c *Console) submit(v *visit, key string) error {
 	case v.via.refused || err != nil && !fault.Is(err, fault.Invalid) && !fault.Is(err, fault.Conflict):
 		return err
 	case err != nil:
+		s.Sent = madeBefore(err)
 		s.Wrong, s.Other = faultsOf(err, submittedFields)
 	}
 	status := http.StatusOK
@@ -243,27 +241,4 @@ func (c *Console) put(ctx context.Context, to *v1.SendPut, text string) error {
 		return fault.New(fault.Unavailable, "the storage at %s answers %s; try again", r.URL.Host, resp.Status)
 	}
 	return nil
-}
-
-// saying matches what an error says of a field: its name, a colon, and the rest up to the next one.
-var saying = regexp.MustCompile(`(?:^|; )(?:body\.)?([a-zA-Z]+(?:\.[a-zA-Z]+)*)(?:\[\d+\])?: `)
-
-// faultsOf is what an error says of fields: by the names that these have in the form, and what it says besides.
-func faultsOf(err error, fields map[string]string) (of map[string]string, other string) {
-	text := err.Error()
-	of = map[string]string{}
-	found := slices.DeleteFunc(saying.FindAllStringSubmatchIndex(text, -1), func(at []int) bool {
-		return fields[text[at[2]:at[3]]] == ""
-	})
-	if len(found) == 0 {
-		return of, text
-	}
-	for i, at := range found {
-		end := len(text)
-		if i+1 < len(found) {
-			end = found[i+1][0]
-		}
-		of[fields[text[at[2]:at[3]]]] = text[at[1]:end]
-	}
-	return of, ""
 }

@@ -240,3 +240,15 @@ func TestHashes(t *testing.T) {
 		}
 	}
 }
+
+// TestPackage: htmx is the file of the npm package htmx.org 2.0.11.
+func TestPackage(t *testing.T) {
+	data, err := os.ReadFile("assets/htmx-2.0.11.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(data)
+	if got := hex.EncodeToString(sum[:]); got != "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717" {
+		t.Errorf("it is another file: %s", got)
+	}
+}

@@ -17,8 +17,8 @@ import (
 // functions are what templates can call.
 var functions = template.FuncMap{
 	"shown": shown, "cut": cut, "size": terminal.Size, "number": number[int64], "clock": clock,
-	"count": number[int],
-	"utc":   utc, "tone": tone, "seconds": seconds, "path": url.PathEscape, "detail": detail, "pairs": pairs,
+	"count": number[int], "counted": counted, "utc": utc, "at": at, "tone": tone, "seconds": seconds,
+	"path": url.PathEscape, "detail": detail, "pairs": pairs,
 	"marks": marks, "objectPage": pageOfObject, "percent": percent,
 	"host": host, "title": title, "quoted": quoted, "lasting": lasting,
 }
@@ -35,20 +35,8 @@ func cut(text string) string {
 	return shown(text)
 }
 
-// shown is a stored text with its invisible characters made visible: those that turn the direction of what follows
-// around, and controls. Otherwise a name could look like another one. The marks of right-to-left scripts stay.
-func shown(text string) string {
-	var out strings.Builder
-	for _, r := range text {
-		turns := r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
-		if turns || unicode.IsControl(r) && r != '\n' && r != '\t' {
-			fmt.Fprintf(&out, "[U+%04X]", r)
-			continue
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
-}
+// shown is a stored text with its invisible characters made visible.
+var shown = terminal.Visible
 
 // number is a number with a comma after each three digits.
 func number[N int | int64](n N) string {
@@ -57,6 +45,11 @@ func number[N int | int64](n N) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
+}
+
+// counted is a number of things, e.g. 1 file, 1,200 files.
+func counted(n int, noun string) string {
+	return strings.Replace(terminal.Count(n, noun), strconv.Itoa(n), number(n), 1)
 }
 
 // utc is a time of the API for people: 2026-11-30 09:30:00 UTC.
@@ -125,6 +118,12 @@ func detail(raw json.RawMessage) string {
 	return cut(strings.Join(parts, " · "))
 }
 
+// at is a field of a form, for what is said of it: wrong is what is wrong with fields, by their
+// names.
+func at(wrong map[string]string, name string) map[string]any {
+	return map[string]any{"Wrong": wrong, "Name": name}
+}
+
 // pairs makes the argument of a template of names and values.
 func pairs(all ...any) map[string]any {
 	out := map[string]any{}
@@ -167,6 +166,35 @@ func quoted(text string) string {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// option is an option of a command with its value, after a blank; "" if there is no value. One that
+// begins as an option does is joined to its name: otherwise it would be read as another option.
+func option(name, value string) string {
+	switch {
+	case value == "":
+		return ""
+	case strings.HasPrefix(value, "-") && strings.HasPrefix(name, "--"):
+		return " " + name + "=" + quoted(value)
+	case strings.HasPrefix(value, "-"):
+		return " " + name + quoted(value)
+	}
+	return " " + name + " " + quoted(value)
+}
+
+// joined is a command with options and arguments, each of which begins with a blank.
+func joined(command string, more ...string) string { return command + strings.Join(more, "") }
+
+// arguments are the last arguments of a command, each after a blank. If one begins as an option does,
+// it is said that no option follows.
+func arguments(all ...string) (out string) {
+	for _, text := range all {
+		if strings.HasPrefix(text, "-") && !strings.HasPrefix(out, " -- ") {
+			out = " --" + out
+		}
+		out += " " + quoted(text)
+	}
+	return out
 }
 
 // parse reads a time of the API; the zero time for another text.

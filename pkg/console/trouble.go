@@ -1,6 +1,7 @@
 package console
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 )
@@ -14,6 +15,8 @@ type trouble struct {
 	Again []field
 	// To is where Again is sent to, below /console/.
 	To string
+	// Thing is the page of what was to be acted on, below /console/; "" = it is not known.
+	Thing string
 	// SignIn: signing in helps. Back is the page to which one returns then, below /console/; "" = in another tab.
 	SignIn bool
 	Back   string
@@ -22,22 +25,17 @@ type trouble struct {
 // field is a field of a form with its value.
 type field struct{ Name, Value string }
 
-// fields are the fields of the form that was sent, without its token.
+// fields are the fields of the form that was sent, without its token, in the order of their names.
 func (v *visit) fields() (all []field) {
-	for _, name := range slices.Concat(fieldNames, deedFields) {
+	for _, name := range slices.Sorted(maps.Keys(v.PostForm)) {
 		for _, value := range v.PostForm[name] {
-			all = append(all, field{name, value})
+			if name != "form" {
+				all = append(all, field{name, value})
+			}
 		}
 	}
 	return all
 }
-
-// fieldNames are the fields that forms of the console have, but the token.
-var fieldNames = []string{"action", "target", "job", "batch", "collection", "state", "before",
-	"message", "keepOwnHolds", "reason", "until", "priority", "confirm", "step", "kind", "url",
-	"digest", "filename", "type", "manifest", "upload", "file", "sentType", "sentName", "what",
-	"who", "when", "where", "local", "primary",
-	"mode", "note", "notification"}
 
 // endedView says that the session has ended, with what was written into a form.
 func endedView(v *visit) view {

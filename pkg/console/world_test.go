@@ -66,6 +66,8 @@ func beginWith(t *testing.T, open bool, change func(*inprocess.Settings)) *world
 		accounts := issuer.Default()
 		accounts.Users = append(accounts.Users,
 			issuer.User{Subject: "lena", Name: "Lena, a depositor of letters", Groups: []string{"depositor:letters"}},
+			issuer.User{Subject: "duo", Name: "Duo, a depositor of two", Groups: []string{"depositor:letters",
+				"depositor:sample"}},
 			issuer.User{Subject: "rita", Name: "Rita, a researcher", Groups: []string{"researcher:jingles"}},
 			issuer.User{Subject: "nils", Name: "Nils, a notifier", Groups: []string{"notifier:book"}})
 		by, err := issuer.New(issuer.Settings{URL: "http://" + issuerHost, Accounts: accounts, Now: time.Now})

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -10,13 +11,15 @@ import (
 
 // Batch is one submission.
 type Batch struct {
-	ID         string     `dynamo:"id"`
-	Collection string     `dynamo:"coll"`
-	Submitter  string     `dynamo:"submitter,omitempty"`
-	Mode       string     `dynamo:"ingest_mode"`
-	State      BatchState `dynamo:"batch_state"`
-	Created    int64      `dynamo:"created"`
-	Note       string     `dynamo:"note,omitempty"`
+	ID         string `dynamo:"id"`
+	Collection string `dynamo:"coll"`
+	Submitter  string `dynamo:"submitter,omitempty"`
+	// By is who submitted it by their token; "" if nobody was identified. Submitter is what the submission says.
+	By      string     `dynamo:"submitted_by,omitempty"`
+	Mode    string     `dynamo:"ingest_mode"`
+	State   BatchState `dynamo:"batch_state"`
+	Created int64      `dynamo:"created"`
+	Note    string     `dynamo:"note,omitempty"`
 	Payload
 	Metadata
 	Primary  string   `dynamo:"ark,omitempty"`
@@ -63,6 +66,12 @@ type Batch struct {
 	Mails []MailResult `dynamo:"mails_ended,omitempty"`
 }
 
+// Depositor is the name by which people find it: what the submission says, else who was identified.
+func (b *Batch) Depositor() string { return Cut(cmp.Or(b.Submitter, b.By), MaxSubmitter) }
+
+// Actor is who the events of the batch say has caused them.
+func (b *Batch) Actor() string { return cmp.Or(b.By, b.Submitter) }
+
 // First is the first job of a batch of one object before it is made: the batch has its places
 // in line until then, so that jobs for one object run in the order in which their submissions
 // were accepted, not in that in which these are unpacked. A batch that is held, or that has
@@ -70,8 +79,8 @@ type Batch struct {
 //
 // Of a batch that can list many objects it stands for the manifest, as row 0.
 func (b *Batch) First() Job {
-	j := Job{ID: JobID(b.ID, 1), Collection: b.Collection, Submitter: b.Submitter, Batch: b.ID, Primary: b.Primary,
-		LocalIDs: b.LocalIDs, Withdrawn: b.Withdrawn, Related: b.Related}
+	j := Job{ID: JobID(b.ID, 1), Collection: b.Collection, Submitter: b.Submitter, By: b.By, Batch: b.ID,
+		Primary: b.Primary, LocalIDs: b.LocalIDs, Withdrawn: b.Withdrawn, Related: b.Related}
 	inLine := b.InLine && b.Unpacked == 0
 	if b.AsManifest {
 		j.ID, j.Related, inLine = JobID(b.ID, 0), []string{j.ManifestLine()}, true

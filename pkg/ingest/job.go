@@ -86,8 +86,9 @@ type Job struct {
 	Row        int    `dynamo:"batch_row"` // from 1
 	Collection string `dynamo:"coll"`
 	Submitter  string `dynamo:"submitter,omitempty"`
-	Mode       string `dynamo:"ingest_mode"`    // ModeAdd or ModeUpdate
-	Note       string `dynamo:"note,omitempty"` // the depositor's note on the batch
+	By         string `dynamo:"submitted_by,omitempty"` // see Batch.By
+	Mode       string `dynamo:"ingest_mode"`            // ModeAdd or ModeUpdate
+	Note       string `dynamo:"note,omitempty"`         // the depositor's note on the batch
 	Payload
 	Metadata           // as submitted; from Processing on, a summary of the version's description
 	Said     *Metadata `dynamo:"said,omitempty"` // as submitted; set from Processing on
@@ -345,6 +346,12 @@ func ARKLock(ark string) string { return "ark#" + ark }
 // LocalLock is the lock key of a local id. Another collection can have the same id for another
 // object.
 func LocalLock(collection, id string) string { return "local#" + collection + "#" + id }
+
+// Depositor: see that of a Batch.
+func (j *Job) Depositor() string { return Cut(cmp.Or(j.Submitter, j.By), MaxSubmitter) }
+
+// Actor is who the events of the job's steps say has caused them.
+func (j *Job) Actor() string { return cmp.Or(j.By, j.Submitter) }
 
 // ManifestLine is the line in which the manifests of the job's depositor stand in its collection until they are read.
 // No job takes it as a lock.

@@ -48,6 +48,7 @@ func Refused(j Job) Job {
 		Row:        j.Row,
 		Collection: j.Collection,
 		Submitter:  Cut(j.Submitter, most),
+		By:         j.By,
 		Mode:       j.Mode,
 		Priority:   j.Priority,
 		Payload: Payload{

@@ -78,6 +78,15 @@ func (c *catalog) set(l listed) {
 	}
 }
 
+// numbers are those of all clips, by their keys.
+func (c *catalog) numbers() map[string]uint32 {
+	all := make(map[string]uint32, c.clips.Len())
+	for _, l := range c.clips.Values() {
+		all[l.key()] = l.number
+	}
+	return all
+}
+
 // from are the clips that are live, in order, from a place on; "" is the first.
 func (c *catalog) from(order string) iter.Seq[listed] {
 	return func(yield func(listed) bool) {

@@ -3,6 +3,7 @@ package research
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -272,23 +273,20 @@ func (c *change) saveEpisode() (bool, error) {
 		return false, err
 	}
 
-	from, pairs := e.Place, e.Counted
-	e.Place, e.Further, e.Counted = to, again, 0
-	if e.media.live() { // what is away has no pairs that count
-		e.Counted = int64(e.researched.AndCardinality(c.cat.live))
-	}
+	from, was := e.Place, e.Tally
+	e.Place, e.Further, e.Tally = to, again, e.tally(c.cat.live)
 
 	err = e.pack()
 	if err != nil {
 		return false, err
 	}
 	if rowText(e) == c.was.episode {
-		c.addGeneration(e, 0) // what is counted of the episode can change, and its row stay
+		c.addGeneration(e, Tally{}) // what is counted of the episode can change, and its row stay
 		return false, nil
 	}
 
 	c.moveLine(e.Name, c.had.episode, e.places())
-	c.move(from, to, e.Counted-pairs)
+	c.move(from, to, e.minus(was))
 	c.put(e, e.Rev)
 	return true, nil
 }
@@ -300,14 +298,22 @@ func (e *episodeRow) pack() error {
 		return err
 	}
 	e.Text = string(data)
+	if !e.tallied {
+		e.found.Clear() // numbers of some pairs only
+	}
 	setAway(&e.Head, Episode, e.Project, e.Name, &e.media)
 	for _, b := range []struct {
 		to *[]byte
 		is *roaring.Bitmap
-	}{{&e.Researched, e.researched}, {&e.Waiting, e.waiting}, {&e.Differs, e.differs}} {
+	}{{&e.Researched, e.researched}, {&e.Waiting, e.waiting}, {&e.Differs, e.differs}, {&e.Found,
+		e.found}} {
 		if *b.to, err = packed(b.is); err != nil {
 			return err
 		}
+	}
+	e.Tallied = 0
+	if e.tallied {
+		e.Tallied = int64(e.researched.GetCardinality())
 	}
 	return nil
 }
@@ -316,7 +322,7 @@ func (e *episodeRow) pack() error {
 // closed until the catalog grows, so it must have been decided by the newest one: if a clip came
 // meanwhile, the condition fails, and all is decided again. One that is ready needs no condition: a
 // wrong place costs a look.
-func (c *change) move(from, to string, pairs int64) {
+func (c *change) move(from, to string, more Tally) {
 	e := c.episode
 	// Otherwise the project's row is written, and its revision decides.
 	if class(to) == closed && c.project.Catalog == c.cat.number {
@@ -331,20 +337,16 @@ func (c *change) move(from, to string, pairs int64) {
 		c.tx.Count(k, map[string]int64{class(from) + "_n": -1, class(to) + "_n": 1})
 	}
 
-	c.addGeneration(e, pairs)
+	c.addGeneration(e, more)
 }
 
-// addGeneration counts what is stored of the generation: pairs is how many more are researched than were
-// counted. A row of counts may be written once in a transaction, so both numbers of one row are
-// added together.
-func (c *change) addGeneration(e *episodeRow, pairs int64) {
-	add := map[string]int64{}
-	if pairs != 0 {
-		add["pairs_n"] = pairs
-	}
-	if c.reviews != 0 {
-		add["reviews_n"] = c.reviews
-	}
+// addGeneration counts what is stored of the generation: more is how many more pairs than were
+// counted are in each state. A row of counts may be written once in a transaction, so all numbers of
+// one row are added together.
+func (c *change) addGeneration(e *episodeRow, more Tally) {
+	add := map[string]int64{"pairs_n": more.Counted, "reviews_n": c.reviews,
+		"differ_n": more.CountedDiffer, "waiting_n": more.CountedWaiting}
+	maps.DeleteFunc(add, func(_ string, n int64) bool { return n == 0 })
 
 	switch c.stored {
 	case 0:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"hash/fnv"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"archivist/pkg/kernel/table"
 )
 
@@ -27,6 +29,11 @@ type generationRow struct {
 	Pairs   int64 `dynamo:"pairs_n"`   // researched, of episodes and clips that are live
 	Results int64 `dynamo:"results_n"` // stored, problems too
 	Reviews int64 `dynamo:"reviews_n"` // places that wait for a person
+
+	// With a quorum: pairs whose results differ, and those with too few results. Both are of episodes
+	// and clips that are live.
+	Differ  int64 `dynamo:"differ_n"`
+	Waiting int64 `dynamo:"waiting_n"`
 }
 
 // countsPK is the partition of the counts of a project.
@@ -58,12 +65,44 @@ const (
 	nPairs   // of the present generation
 	nResults // of all generations
 	nReviews // places that wait for a person, of the present generation
+	nDiffer  // pairs whose results differ, of the present generation
+	nWaiting // pairs with too few results, of the present generation
 	nCounts
 )
 
 // countNames are the names of the numbers in findings of the doctor.
 var countNames = [nCounts]string{"ready episodes", "closed episodes", "episodes away from the line",
-	"researched pairs", "results", "places to review"}
+	"researched pairs", "results", "places to review", "pairs that differ",
+	"pairs with too few results"}
+
+// Tally is how many pairs of an episode are counted in each of these states, with clips that are
+// live. Without a quorum, the last two are 0.
+type Tally struct {
+	Counted        int64 `dynamo:"counted_n"` // researched
+	CountedDiffer  int64 `dynamo:"counted_differ_n,omitempty"`
+	CountedWaiting int64 `dynamo:"counted_waiting_n,omitempty"` // with too few results
+}
+
+// tally counts the pairs of an episode anew. What is away has none that count.
+func (e *episodeRow) tally(live *roaring.Bitmap) Tally {
+	if !e.media.live() {
+		return Tally{}
+	}
+	count := func(of *roaring.Bitmap) int64 { return int64(of.AndCardinality(live)) }
+	return Tally{count(e.researched), count(e.differs), count(e.waiting)}
+}
+
+// String is the tally for people.
+func (t Tally) String() string {
+	return fmt.Sprintf("%d researched pairs, %d that differ, %d with too few results", t.Counted,
+		t.CountedDiffer, t.CountedWaiting)
+}
+
+// minus is what a tally has more than another one.
+func (t Tally) minus(was Tally) Tally {
+	return Tally{t.Counted - was.Counted, t.CountedDiffer - was.CountedDiffer,
+		t.CountedWaiting - was.CountedWaiting}
+}
 
 // Recount is what the rows of a project add up to, as far as they were read. Its fields are kept
 // between the pages of a run of the doctor, as JSON.

@@ -18,7 +18,7 @@ const (
 	ruleCatalog = "research-catalog" // a clip has its row in the catalog, and a number of its own
 	ruleLeased  = "research-held"    // the leases on an episode are those that are live
 	ruleNumbers = "research-numbers" // researched are only numbers that clips have
-	ruleResult  = "research-result"  // a result is of an episode that exists
+	ruleResult  = "research-result"  // of an episode that exists; one that counts is there
 	ruleDiffers = "research-differs" // pairs whose results differ are listed for a person
 	ruleReviews = "research-reviews" // places that wait for a person are listed
 	ruleCounts  = "research-counts"  // the counts are what the rows add up to

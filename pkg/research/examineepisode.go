@@ -25,7 +25,8 @@ func (x *exam) episode(id string) error {
 		return err
 	}
 
-	for _, check := range []func(*episodeRow) error{x.place, x.leased, x.decided, x.differing} {
+	// To decide writes the episode, on which the repairs of the others have a condition.
+	for _, check := range []func(*episodeRow) error{x.place, x.leased, x.differing, x.decided} {
 		err = check(e)
 		if err != nil {
 			return err
@@ -85,10 +86,10 @@ func (x *exam) decided(e *episodeRow) error {
 		return err
 	}
 
-	pairs := int64(e.researched.AndCardinality(cat.live))
+	pairs := e.tally(cat.live)
 	// The project is read again below: if a clip has changed since its catalog was read, the row is
 	// right by another catalog.
-	due, miscounted := w.passed(e) && e.forgotten(place, waits), w.counts(e, p) && e.Counted != pairs
+	due, miscounted := w.passed(e) && e.forgotten(place, waits), w.counts(e, p) && e.Tally != pairs
 	if !due && !miscounted {
 		return nil
 	}
@@ -103,7 +104,7 @@ func (x *exam) decided(e *episodeRow) error {
 	}
 
 	if miscounted {
-		x.add(ruleCounts, x.deciding(e), "it counts %d researched pairs, and has %d", e.Counted, pairs)
+		x.add(ruleCounts, x.deciding(e), "it counts %s; it has %s", e.Tally, pairs)
 	}
 	return nil
 }
@@ -172,6 +173,10 @@ func (s *Store) forget(ctx context.Context, project, episode string) error {
 		for _, b := range []*roaring.Bitmap{c.episode.researched, c.episode.waiting, c.episode.differs} {
 			b.Remove(0)
 			b.RemoveRange(uint64(c.project.Numbers)+1, 1<<32)
+		}
+		for bit := range uint64(placesBits) {
+			c.episode.found.Remove(uint32(bit * placesPart))
+			c.episode.found.RemoveRange(bit*placesPart+uint64(c.project.Numbers)+1, (bit+1)*placesPart)
 		}
 		return nil
 	})

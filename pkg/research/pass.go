@@ -29,6 +29,7 @@ type pass struct {
 	paused  bool      // the project
 	recount int64     // of the project, as projectRow has it
 	shrunk  int64     // of the project, as projectRow has it
+	former  bool      // pairs are counted by an earlier form (walkRow.former)
 	done    Passed
 }
 
@@ -45,6 +46,7 @@ func (p *pass) over() bool {
 // closed episode.
 func (p *pass) see(row *projectRow) {
 	p.paused, p.recount, p.shrunk = row.Paused != "", row.Recount, row.Shrunk
+	p.former = p.walk.former(row)
 	if p.walk.Catalog < row.grown() {
 		p.walk.Catalog, p.walk.After, p.moved = row.Catalog, closed+"#", true
 	}

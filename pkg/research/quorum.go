@@ -47,6 +47,7 @@ type pairRow struct {
 	// In a project with a review: a mark for each place of that result, who has made the newest of
 	// them and when, and by which requests.
 	Marks    string            `dynamo:"hit_marks,omitempty"`
+	Empty    bool              `dynamo:"no_hits,omitempty"` // the result has no places
 	Reviewer string            `dynamo:"reviewer,omitempty"`
 	Reviewed int64             `dynamo:"reviewed_ms,omitempty"`
 	Requests registry.Requests `dynamo:"requests,omitempty"`
@@ -56,7 +57,7 @@ type pairRow struct {
 func (r *pairRow) list(e *episodeRow, clip string, generation, now int64) {
 	r.ListPK, r.ListSK = differsPK(e.Project), e.Name+"/"+clip
 	r.Generation, r.Episode, r.Clip, r.Lease, r.Decided, r.Since = generation, e.Name, clip, "", false, now
-	r.Sequence, r.Marks, r.Reviewer, r.Reviewed = 0, "", "", 0
+	r.Sequence, r.Marks, r.Empty, r.Reviewer, r.Reviewed = 0, "", false, "", 0
 }
 
 // lists reports whether the pair is in that list of a project, by its present analysis.
@@ -206,7 +207,7 @@ func (c *change) pairRow(clip string) (*pairRow, error) {
 // person.
 func (c *change) agreed(r *Report, person bool) error {
 	e, n := c.episode, c.clip.Clip
-	e.researched.Add(n)
+	e.research(n, len(r.Hits))
 	e.waiting.Remove(n)
 	e.differs.Remove(n)
 	row, err := c.pairRow(r.Clip)

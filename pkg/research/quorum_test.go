@@ -1,8 +1,10 @@
 package research
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -253,4 +255,37 @@ func TestQuorumIsOfTheAnalysis(t *testing.T) {
 	if text, _ := json.Marshal(p); strings.Contains(string(text), "quorum") {
 		t.Errorf("%s", text)
 	}
+}
+
+// TestResultsSayWhatBecameOfThePair: a result says whether it counts, whether its pair is researched
+// by another one, differs, or needs the result of another researcher.
+func TestResultsSayWhatBecameOfThePair(t *testing.T) {
+	b := compared(t, 2, 1)
+	b.curate(Episode, "e", 0, 0)
+	b.curate(Clip, "c", 0, 0)
+	check := func(want ...string) {
+		t.Helper()
+		all, _, err := b.Results(t.Context(), songs, Key("s", "e"), "")
+		b.must(err)
+		slices.SortFunc(all, func(x, y Result) int {
+			return cmp.Compare(x.Researcher, y.Researcher)
+		})
+		var is []string
+		for _, r := range all {
+			is = append(is, r.Pair)
+		}
+		if !slices.Equal(is, want) {
+			t.Errorf("%v, should be %v", is, want)
+		}
+	}
+	b.finds("one", at(10)...)
+	check(pairWaits)
+	two := b.finds("two", at(20)...)
+	check(pairDiffers, pairDiffers)
+	b.must(b.Decide(t.Context(), songs, Key("s", "e"), Key("s", "c"),
+		Decision{Lease: two.Lease.ID}, by))
+	check(pairResearched, pairCounts)
+	b.must(b.Apply(t.Context(), Project{Name: songs, Quorum: 2,
+		Analysis: Analysis{Name: "any", Version: "9"}}, by))
+	check("", "")
 }

@@ -81,10 +81,17 @@ func (e *episodeRow) unpack() (err error) {
 	for _, b := range []struct {
 		of **roaring.Bitmap
 		is []byte
-	}{{&e.researched, e.Researched}, {&e.waiting, e.Waiting}, {&e.differs, e.Differs}} {
+	}{{&e.researched, e.Researched}, {&e.waiting, e.Waiting}, {&e.differs, e.Differs},
+		{&e.found, e.Found}} {
 		if *b.of, err = bits(b.is); err != nil {
 			return err
 		}
+	}
+
+	// What an earlier version has added is not tallied: it did not keep these attributes.
+	e.tallied = e.Tallied == int64(e.researched.GetCardinality())
+	if !e.tallied {
+		e.found.Clear()
 	}
 	return nil
 }
@@ -94,8 +101,9 @@ func (e *episodeRow) begin(generation int64) {
 	if e.Generation >= generation {
 		return
 	}
-	e.Generation, e.Leased, e.Counted = generation, nil, 0
+	e.Generation, e.Leased, e.Tally = generation, nil, Tally{}
 	e.researched, e.waiting, e.differs = roaring.New(), roaring.New(), roaring.New()
+	e.found, e.tallied = roaring.New(), true
 }
 
 // clip is a clip of a project. An error without a kind means that its row is damaged.
@@ -204,6 +212,7 @@ func (s *Store) sums(ctx context.Context, row *projectRow) (sum generationRow, e
 	for _, r := range rows {
 		sum.Pairs, sum.Results, sum.Reviews = sum.Pairs+r.Pairs, sum.Results+r.Results,
 			sum.Reviews+r.Reviews
+		sum.Differ, sum.Waiting = sum.Differ+r.Differ, sum.Waiting+r.Waiting
 	}
 	return sum, err
 }

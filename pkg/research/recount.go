@@ -66,6 +66,8 @@ type countRow struct {
 	Pairs   int64 `dynamo:"pairs_n"`
 	Results int64 `dynamo:"results_n"`
 	Reviews int64 `dynamo:"reviews_n"`
+	Differ  int64 `dynamo:"differ_n"`
+	Waiting int64 `dynamo:"waiting_n"`
 }
 
 // counted reads the rows of counts of a project, by their keys, and the sum of their revisions and
@@ -123,6 +125,8 @@ func (s *recounts) add(row table.Raw) {
 		part[map[string]int{ready: nReady, closed: nClosed, away: nAway}[class(e.Place)]]++
 		if e.Generation == r.Generation { // else what it counts is of an earlier analysis
 			part[nPairs] += e.Counted
+			part[nDiffer] += e.CountedDiffer
+			part[nWaiting] += e.CountedWaiting
 		}
 	}
 }
@@ -216,6 +220,7 @@ func (c *comparison) compare(n uint32, is [nCounts]int64) {
 	if generation != nil {
 		says[nPairs], says[nResults], says[nReviews] = generation.Pairs, generation.Results,
 			generation.Reviews
+		says[nDiffer], says[nWaiting] = generation.Differ, generation.Waiting
 	}
 
 	// A row that is missing is made also if its numbers are 0: changes can count only in rows that
@@ -237,6 +242,8 @@ func (c *comparison) compare(n uint32, is [nCounts]int64) {
 			Pairs:   is[nPairs],
 			Results: is[nResults],
 			Reviews: is[nReviews],
+			Differ:  is[nDiffer],
+			Waiting: is[nWaiting],
 		}, generation)
 	})
 }

@@ -63,6 +63,10 @@ type Result struct {
 	// Of each hit, whether a person has accepted it (markNames), if the project asks for that and
 	// the result is the one of its pair that counts.
 	Reviews []string
+
+	// What has become of the pair (pairCounts and so on), in a project with a quorum or a review, if
+	// the result is of the present analysis and no problem.
+	Pair string
 }
 
 // summary describes a result for its event, which has only the best hit of up to MaxHits.
@@ -215,10 +219,12 @@ func (c *change) mark(r *Report, done *Recording) error {
 		return nil // a result of an earlier analysis is kept, but does not count
 	case r.Problem == nil && c.project.def.quorum() > 1:
 		return c.opinion(r)
-	case r.Problem == nil && c.project.def.Review && !c.episode.researched.Contains(c.clip.Clip):
+	case r.Problem == nil && c.project.def.Review && c.episode.researched.Contains(c.clip.Clip):
+		return nil // the first one counts
+	case r.Problem == nil && c.project.def.Review:
 		return c.agreed(r, false)
 	case r.Problem == nil:
-		c.episode.researched.Add(c.clip.Clip)
+		c.episode.research(c.clip.Clip, len(r.Hits))
 		return nil
 	}
 

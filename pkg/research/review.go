@@ -53,6 +53,7 @@ func (r *pairRow) setReviews(project string) {
 // await lets so many places of a pair wait for a person, if the project asks for that.
 func (c *change) await(row *pairRow, places int) {
 	row.Marks, row.Reviewer, row.Reviewed = "", "", 0
+	row.Empty = c.project.def.Review && places == 0
 	if c.project.def.Review && places > 0 {
 		row.Marks, row.Since = strings.Repeat(string(waits), places), c.now
 	}

@@ -292,3 +292,32 @@ func TestRemarkWhileCounting(t *testing.T) {
 	}
 	b.must(b.review("ann", Review{Lease: w.Lease.ID, Accept: true}))
 }
+
+// TestReviewsWithoutAResult: a pair whose result is gone is named, and the others can be reviewed.
+func TestReviewsWithoutAResult(t *testing.T) {
+	b, w := reviewing(t, 1, at(10, 20)...)
+	b.curate(Clip, "d", 0, 0)
+	other := b.finds("r", at(30)...)
+	ctx := t.Context()
+	p, err := b.projectRow(ctx, songs)
+	b.must(err)
+	var row pairRow
+	b.must(b.Table.Get(ctx, pairKey(songs, Key("s", "e"), Key("s", "c")), &row))
+	k := p.resultOf(&row)
+	b.must(b.Table.Rows.Delete("pk", k.PK).Range("sk", k.SK).Run(ctx))
+
+	all, _, err := b.Reviews(ctx, songs, "")
+	b.must(err)
+	if len(all) != 2 {
+		t.Fatalf("%+v", all)
+	}
+	slices.SortFunc(all, func(x, y Unreviewed) int { return len(x.Hits) - len(y.Hits) })
+	gone, there := all[0], all[1]
+	if gone.Lease != w.Lease.ID || gone.Clip != Key("s", "c") || gone.Waiting != 2 ||
+		!strings.Contains(gone.Damage, "is not there") {
+		t.Errorf("%+v", gone)
+	}
+	if there.Lease != other.Lease.ID || there.Damage != "" || len(there.Hits) != 1 {
+		t.Errorf("%+v", there)
+	}
+}

@@ -88,22 +88,61 @@ type episodeRow struct {
 	table.Head
 	Project    string        `dynamo:"project_name"`
 	Name       string        `dynamo:"media_key"`
-	Number     int64         `dynamo:"version"`              // of its events
-	Text       string        `dynamo:"media_json"`           // as Media
-	Generation int64         `dynamo:"round_no"`             // of what follows
-	Researched []byte        `dynamo:"researched,omitempty"` // numbers of clips, a roaring bitmap
-	Waiting    []byte        `dynamo:"waiting,omitempty"`    // likewise: with fewer results than the quorum
-	Differs    []byte        `dynamo:"differs,omitempty"`    // likewise: a person has to decide
-	Leased     []leasedPairs `dynamo:"held,omitempty"`       // by leases that have not ended
-	Place      string        `dynamo:"place_in"`             // sort key in the line; "": away
-	Further    string        `dynamo:"further_in,omitempty"` // likewise, beside a place at "closed"
-	Counted    int64         `dynamo:"counted_n"`            // of researched, with clips that are live
-	Moved      int64         `dynamo:"moved_ms,omitempty"`   // when it got this recording
+	Number     int64         `dynamo:"version"`                // of its events
+	Text       string        `dynamo:"media_json"`             // as Media
+	Generation int64         `dynamo:"round_no"`               // of what follows
+	Researched []byte        `dynamo:"researched,omitempty"`   // numbers of clips, a roaring bitmap
+	Waiting    []byte        `dynamo:"waiting,omitempty"`      // likewise: with fewer results than the quorum
+	Differs    []byte        `dynamo:"differs,omitempty"`      // likewise: a person has to decide
+	Found      []byte        `dynamo:"places_found,omitempty"` // how many places, by clip (placesOf)
+	Tallied    int64         `dynamo:"tallied_n,omitempty"`    // of researched, those that Found is of
+	Leased     []leasedPairs `dynamo:"held,omitempty"`         // by leases that have not ended
+	Place      string        `dynamo:"place_in"`               // sort key in the line; "": away
+	Further    string        `dynamo:"further_in,omitempty"`   // likewise, beside a place at "closed"
+	Moved      int64         `dynamo:"moved_ms,omitempty"`     // when it got this recording
+
+	Tally
 
 	media      Media           // of Text
 	researched *roaring.Bitmap // of Researched; the others likewise
 	waiting    *roaring.Bitmap
 	differs    *roaring.Bitmap
+	found      *roaring.Bitmap
+	tallied    bool // found is of all that is researched
+}
+
+// mostPlaces is the greatest number of places that a row counts of a pair: it stands for more,
+// too. A number has a bit in each of four parts of the bitmap, which is numbered by clips: no
+// project has as many as a part.
+const (
+	mostPlaces = 15
+	placesBits = 4
+	placesPart = 1 << 20
+)
+
+// research makes a pair of the episode researched, with so many places. Of several results, the
+// most are counted.
+func (e *episodeRow) research(clip uint32, places int) {
+	e.researched.Add(clip)
+	places = min(max(places, e.placesOf(clip)), mostPlaces)
+	for bit := range uint32(placesBits) {
+		if places>>bit&1 == 1 {
+			e.found.Add(bit*placesPart + clip)
+		} else {
+			e.found.Remove(bit*placesPart + clip)
+		}
+	}
+}
+
+// placesOf is how many places were found in the episode of a clip, if that pair is researched, and
+// the episode tallied.
+func (e *episodeRow) placesOf(clip uint32) (n int) {
+	for bit := range uint32(placesBits) {
+		if e.found.Contains(bit*placesPart + clip) {
+			n |= 1 << bit
+		}
+	}
+	return n
 }
 
 // leasedPairs is a lease on pairs of an episode. The leases are part of the episode's row, so that one

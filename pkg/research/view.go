@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
@@ -22,12 +24,12 @@ type Known struct {
 	Kind  Kind
 	State State
 
-	// Numbers of pairs of an episode with the clips that are live: all, those that are researched,
-	// and those under a lease that are not.
-	Pairs, Researched, Leased int64
+	// Numbers of pairs of an episode with the clips that are live: all, and those in each state. A
+	// pair is researched; or its results differ, so that a person has to decide; or it is under a
+	// lease; or it waits, with fewer results than the quorum; or it is open.
+	Pairs, Researched, Differing, Leased, Waiting, Open int64
 
-	// Of a project with a quorum: pairs with fewer results than that, and those that a person has to decide on.
-	Waiting, Differing int64
+	leasedWaiting int64 // of the leased ones, those with a result
 
 	Waveform *Waveform // of an episode, by Get; nil if it is not known
 
@@ -237,10 +239,12 @@ func (e *episodeRow) known(row *projectRow, cat *catalog) (Known, error) {
 		return k, err
 	}
 
-	k.Waiting = int64(cat.live.AndCardinality(e.waiting))
 	k.Differing = int64(cat.live.AndCardinality(e.differs))
 	k.Leased = int64(cat.live.AndCardinality(taken)) - k.Researched - k.Differing
-	if len(e.Leased) >= MaxLeases && k.Researched+k.Differing+k.Leased < k.Pairs {
+	k.leasedWaiting = int64(cat.live.AndCardinality(roaring.And(e.waiting, taken)))
+	k.Waiting = int64(cat.live.AndCardinality(e.waiting)) - k.leasedWaiting
+	k.Open = k.Pairs - k.Researched - k.Differing - k.Leased - k.Waiting
+	if len(e.Leased) >= MaxLeases && k.Open+k.Waiting > 0 {
 		k.Full = e.full()
 	}
 	return k, nil

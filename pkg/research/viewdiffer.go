@@ -98,11 +98,7 @@ func (s *Store) accepted(ctx context.Context, row *projectRow, cat *catalog,
 		return nil, 0, err
 	}
 
-	numbers := map[string]uint32{}
-	for _, l := range cat.clips.Values() {
-		numbers[l.key()] = l.number
-	}
-
+	numbers := cat.numbers()
 	left = slices.DeleteFunc(all, func(f Found) bool {
 		mark, failed := rows.counts(row, f, numbers[f.Clip])
 		err = cmp.Or(err, failed)

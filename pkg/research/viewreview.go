@@ -14,6 +14,10 @@ type Unreviewed struct {
 	Since   int64 // milliseconds since 1970
 	Waiting int   // places
 	Result
+
+	// Why the result cannot be shown, although it counts: damage, which the doctor finds, too. Then
+	// of the result only the episode, the clip and its lease are known.
+	Damage string
 }
 
 // Reviews lists the pairs with places that wait for a person, by episode and clip, at most 100 to a
@@ -56,15 +60,27 @@ func (s *Store) Reviews(ctx context.Context, project, cursor string) (all []Unre
 	}
 
 	rows, err = s.read(ctx, at...)
-	for i := range pairs {
-		if err != nil {
-			return nil, "", err
-		}
-		one := Unreviewed{Since: pairs[i].Since, Waiting: pairs[i].waiting()}
-		one.Result, err = rows.counting(at[i], &pairs[i])
-		all = append(all, one)
+	if err != nil {
+		return nil, "", err
 	}
-	return all, next, err
+	for i := range pairs {
+		all = append(all, rows.unreviewed(p, at[i], &pairs[i]))
+	}
+	return all, next, nil
+}
+
+// unreviewed is a pair with places that wait. One whose result cannot be read is named: the others
+// can be reviewed.
+func (all rowSet) unreviewed(p *projectRow, k table.Key, row *pairRow) Unreviewed {
+	out := Unreviewed{Since: row.Since, Waiting: row.waiting()}
+	var err error
+	out.Result, err = all.counting(k, row)
+	if err != nil {
+		out.Damage = err.Error()
+		out.Result = Result{Report: Report{Project: p.Name, Episode: row.Episode, Clip: row.Clip,
+			Lease: row.Lease, Sequence: row.Sequence, Analysis: p.def.Analysis.String()}}
+	}
+	return out
 }
 
 // resultOf is the key of the result of a pair that counts.
@@ -96,39 +112,83 @@ func (r *Result) review(p *pairRow) {
 	}
 }
 
-// reviewed says of the results of a page whether their places are accepted: of those that count, in
-// a project with a review. A project that does not exist has no results.
+// reviewed says of the results of a page, in a project with a quorum or a review, what has become of
+// their pairs, and whether the places of those that count are accepted. A project that does not exist
+// has no results.
 func (s *Store) reviewed(ctx context.Context, project string, all []Result) error {
 	p, err := s.projectRow(ctx, project)
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
-	if err != nil || !p.def.Review {
+	if err != nil || !p.def.Review && p.def.quorum() == 1 {
 		return err
 	}
 
+	p, cat, err := s.load(ctx, project)
+	if err != nil {
+		return err
+	}
+	present := slices.DeleteFunc(pointers(all), func(r *Result) bool {
+		return r.Clip == "" || r.Problem != nil || r.Analysis != p.def.Analysis.String()
+	})
 	var at []table.Key
-	for i := range all {
-		if len(all[i].Hits) > 0 {
-			at = append(at, pairKey(project, all[i].Episode, all[i].Clip))
-		}
+	for _, r := range present {
+		at = append(at, episodeKey(project, r.Episode), pairKey(project, r.Episode, r.Clip))
 	}
 	rows, err := s.readPairs(ctx, at)
 	if err != nil {
 		return err
 	}
 
-	for i := range all {
-		r := &all[i]
-		var row pairRow
-		err = rows.decode(pairKey(project, r.Episode, r.Clip), &row)
-		if err != nil {
+	numbers := cat.numbers()
+	for _, r := range present {
+		if err := rows.standing(p, r, numbers[r.Clip]); err != nil {
 			return err
 		}
-		if len(r.Hits) > 0 && r.Analysis == p.def.Analysis.String() && row.chooses(p, r.Lease,
-			r.Sequence) {
-			r.review(&row)
-		}
+	}
+	return nil
+}
+
+// pointers are those to the results of a page.
+func pointers(all []Result) (to []*Result) {
+	for i := range all {
+		to = append(to, &all[i])
+	}
+	return to
+}
+
+// What has become of the pair of a result, as people and programs read it.
+const (
+	pairCounts     = "counts"     // it is researched, by this result
+	pairResearched = "researched" // by another one
+	pairDiffers    = "differs"    // a person has to decide
+	pairWaits      = "waits"      // for the result of another researcher
+)
+
+// standing says what has become of the pair of a result of the present analysis; clip is the number of
+// its clip.
+func (all rowSet) standing(p *projectRow, r *Result, clip uint32) error {
+	e, err := all.episode(p.Name, r.Episode)
+	if err != nil {
+		return err
+	}
+	var row pairRow
+	if err := all.decode(pairKey(p.Name, r.Episode, r.Clip), &row); err != nil {
+		return err
+	}
+	e.begin(p.Generation)
+	switch {
+	case e.differs.Contains(clip):
+		r.Pair = pairDiffers
+	case !e.researched.Contains(clip):
+		r.Pair = pairWaits
+	case row.chooses(p, r.Lease, r.Sequence):
+		r.Pair = pairCounts
+	default:
+		r.Pair = pairResearched
+	}
+	if r.Pair == pairCounts && p.def.Review {
+		r.review(&row)
 	}
 	return nil
 }

@@ -15,9 +15,10 @@ type Status struct {
 	Ready, Closed, Away int64 // episodes
 	Clips, ClipsAway    int64
 
-	// Pairs are those of the episodes and clips that are live. Open are neither researched nor
-	// leased.
-	Pairs, Researched, Leased, Open int64
+	// Pairs are those of the episodes and clips that are live. Each is in one of these states: it is
+	// researched; its results differ; it is under a lease; it has a result, and needs that of another
+	// researcher; or it is open.
+	Pairs, Researched, Differ, Leased, Partial, Open int64
 
 	Leases      int     // that have not ended
 	OldestLease *Lease  // nil: there is none
@@ -69,6 +70,7 @@ func (s *Store) Status(ctx context.Context, project string) (Status, error) {
 			return st, err
 		}
 	}
+	st.add()
 	return st, nil
 }
 
@@ -96,6 +98,7 @@ func (s *Store) countPairs(ctx context.Context, row *projectRow, st *Status) (er
 		return err
 	}
 	st.Researched, st.Results, st.Unreviewed = sum.Pairs, sum.Results, sum.Reviews
+	st.Differ, st.Partial = sum.Differ, sum.Waiting
 
 	walk, err := s.walk(ctx, row.Name)
 	if err != nil {
@@ -106,13 +109,12 @@ func (s *Store) countPairs(ctx context.Context, row *projectRow, st *Status) (er
 	// still looked at.
 	counting := walk.Counted != "" && walk.Counted < counted
 	st.Recounting = counting || walk.Recount < row.Recount || walk.Catalog < row.grown() ||
-		walk.After < ended
+		walk.After < ended || walk.former(row)
 	return nil
 }
 
-// countLeases counts leases, work items in the queue, and pairs that are under a lease. Open pairs
-// are what is left of all; their number is not below 0, although the others are of different
-// moments.
+// countLeases counts leases, work items in the queue, and pairs that are under a lease: those of
+// which there is a result, too, are counted here only.
 func (s *Store) countLeases(ctx context.Context, row *projectRow, st *Status) error {
 	ids, err := s.liveIDs(ctx, row.Name)
 	if err != nil {
@@ -147,11 +149,21 @@ func (s *Store) countLeases(ctx context.Context, row *projectRow, st *Status) er
 	for _, e := range some {
 		if e.live() {
 			st.Leased += e.Leased
+			st.Partial -= e.leasedWaiting
 		}
 	}
-
-	st.Open = max(0, st.Pairs-st.Researched-st.Leased)
 	return err
+}
+
+// add makes the numbers of pairs add up, although they are of different moments: each is at most
+// what those before it leave of all, and open is what is left at the end. While the assigner counts
+// again, pairs of what was withdrawn can be among the researched.
+func (st *Status) add() {
+	st.Open = st.Pairs
+	for _, n := range []*int64{&st.Researched, &st.Differ, &st.Leased, &st.Partial} {
+		*n = min(max(0, *n), st.Open)
+		st.Open -= *n
+	}
 }
 
 // countPresent counts researchers, and the work items that they take at once.
@@ -169,18 +181,12 @@ func (s *Store) countPresent(ctx context.Context, row *projectRow, st *Status) e
 }
 
 // countRate counts the pairs of the last hour, and estimates the time to the end. Without any there is no estimate.
-// While the assigner counts again, pairs of what was withdrawn can be among the researched: then there are no more
-// than all.
 func (s *Store) countRate(ctx context.Context, row *projectRow, st *Status) error {
 	kept, err := s.samples(ctx, row.Name)
 	if err != nil || kept.Generation != row.Generation {
 		return err
 	}
 	st.LastHour = kept.since(s.now()-time.Hour.Milliseconds(), st.Researched)
-	if st.Recounting {
-		st.Researched = min(st.Researched, st.Pairs)
-	}
-
 	if left := st.Pairs - st.Researched; left > 0 && st.LastHour > 0 {
 		st.Remaining = time.Duration(float64(left) / float64(st.LastHour) * float64(time.Hour))
 	}

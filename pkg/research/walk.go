@@ -56,12 +56,16 @@ const settled = 5 * time.Minute
 // clips before it could still write an episode that is already counted. If clips change again, it
 // begins again.
 func (p *pass) uncounted(ctx context.Context) (*lineRow, error) {
+	if p.former {
+		p.walk.Form, p.walk.Counted, p.moved, p.former = countForm, closed+"#", true, false
+	}
 	if p.walk.Recount < p.recount && p.now() >= p.recount+settled.Milliseconds() {
 		// Closed episodes that were looked at since the newest clip went away were counted then.
-		p.walk.Recount, p.walk.Counted, p.moved = p.recount, ready+"#", true
-		if p.walk.Catalog < p.shrunk {
-			p.walk.Counted = closed + "#"
+		from := ready + "#"
+		if p.walk.Catalog < p.shrunk || class(p.walk.Counted) == closed {
+			from = closed + "#"
 		}
+		p.walk.Recount, p.walk.Counted, p.moved = p.recount, from, true
 	}
 
 	for p.walk.Counted != "" && p.walk.Counted < counted {

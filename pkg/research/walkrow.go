@@ -23,6 +23,10 @@ type walkRow struct {
 	Recount int64  `dynamo:"recount_ms"`     // that of the project when it began
 	Counted string `dynamo:"count_after_sk"` // the last that was counted
 
+	// By which form the pairs of all episodes were counted: an earlier version of the program counted
+	// only those that are researched.
+	Form int64 `dynamo:"count_form,omitempty"`
+
 	// The last episode at which a pass has looked for pairs that need results of others; "": none.
 	Further string `dynamo:"further_after_sk,omitempty"`
 }
@@ -37,8 +41,19 @@ func walkKey(project string) table.Key {
 func (all rowSet) walk(project string) (*walkRow, error) {
 	k := walkKey(project)
 	r := &walkRow{Head: newHead(k)}
-	return r, all.decode(k, r)
+	err := all.decode(k, r)
+	if r.Rev == 0 {
+		r.Form = countForm
+	}
+	return r, err
 }
+
+// countForm is the present form of the counts of pairs.
+const countForm = 1
+
+// former reports whether the pairs of a project are still to be counted by the present form, which
+// has more only of a project with a quorum.
+func (w *walkRow) former(p *projectRow) bool { return w.Form < countForm && p.def.quorum() > 1 }
 
 // walk reads how far the assigner has looked at episodes.
 func (s *Store) walk(ctx context.Context, project string) (*walkRow, error) {
@@ -60,5 +75,5 @@ func (w *walkRow) passed(e *episodeRow) bool {
 // for since.
 func (w *walkRow) counts(e *episodeRow, p *projectRow) bool {
 	over := w.After >= ended && (w.Counted == "" || w.Counted >= counted)
-	return over && w.Recount >= p.Recount && e.media.live()
+	return over && w.Recount >= p.Recount && !w.former(p) && e.media.live()
 }

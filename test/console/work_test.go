@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -109,9 +110,16 @@ func TestDeposit(t *testing.T) {
 	v.press(kb.Enter)
 	picked()
 	v.waits(`document.getElementById("chosen").textContent.startsWith("200 files")`)
+	// As after another sign-in, the form of the page is of no session any more.
+	if _, err := chromedp.Call(v.ctx, network.ClearBrowserCookies, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
 	v.tabTo(`at.id === "send"`)
 	v.press(kb.Enter)
 	v.waits(`!document.getElementById("ready").hidden`)
+	if wrong := v.wrong(); len(wrong) != 1 || !strings.Contains(wrong[0], "403") {
+		t.Errorf("%q; expected the note of one refusal", wrong)
+	}
 	v.tabTo(`at.id === "what"`)
 	v.press("Scans of a diary")
 	v.tabTo(`at.matches("button") && at.value === "do"`)
@@ -252,7 +260,8 @@ func TestForce(t *testing.T) {
 	}
 }
 
-// TestListen: without a mouse, from a clip a person comes to the place where it was found, and the player begins there.
+// TestListen: without a mouse, from a clip a person comes to the place where it was found, and the
+// player begins there, although the host of the recording leads to another one.
 func TestListen(t *testing.T) {
 	w := of(t)
 	v := w.open(t, 1280, "light")
@@ -263,5 +272,6 @@ func TestListen(t *testing.T) {
 		v.waits(fmt.Sprintf("location.href.includes(%q) && %s", to, loaded))
 	}
 	v.waits(`document.querySelector("audio")?.src.endsWith("/episodes.wav#t=75.500")`)
+	v.waits(`(a => (a.preload = "auto", a.duration > 99 && a.currentTime >= 75.5))(document.querySelector("audio"))`)
 	v.fine("the recording")
 }

@@ -4,8 +4,10 @@
 package console_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"flag"
@@ -46,8 +48,9 @@ type world struct {
 	tools  toolchain.APITools
 	api    *v1.Client // of an administrator
 	files  *httptest.Server
-	broken string // while there is this file, the function outside fails
-	goes   string // as long as this file is not there, a task of the archive live waits
+	far    *httptest.Server // another host, to which that of a recording leads
+	broken string           // while there is this file, the function outside fails
+	goes   string           // as long as this file is not there, a task of the archive live waits
 	// Of one job each.
 	failed, pending, done v1.Job
 }
@@ -112,12 +115,14 @@ func begin(ctx context.Context) (w *world, err error) {
 	}
 	w.api = &v1.Client{URL: w.APIURL, HTTP: http.DefaultClient,
 		Bearer: func(context.Context) (string, error) { return w.Issuer.Machine("the-demo") }}
+	w.far = httptest.NewServer(http.HandlerFunc(sound))
 	w.files = httptest.NewServer(http.HandlerFunc(w.serve))
 	return w, w.happen(ctx)
 }
 
 func (w *world) end() {
 	w.files.Close()
+	w.far.Close()
 	if err := errors.Join(w.Close(), os.RemoveAll(filepath.Dir(w.broken))); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -176,11 +181,26 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(rw, w.live()[strings.TrimPrefix(r.URL.Path, "/live/")])
 	case strings.HasPrefix(r.URL.Path, "/evil."):
 		fmt.Fprint(rw, `<svg xmlns="http://www.w3.org/2000/svg"><script>window.evil = 1</script></svg>`)
+	case r.URL.Path == "/episodes.wav":
+		http.Redirect(rw, r, w.far.URL, http.StatusFound)
 	case strings.Contains(r.URL.Path, "missing"):
 		http.NotFound(rw, r)
 	default:
 		fmt.Fprint(rw, content(r.URL.Path))
 	}
+}
+
+// sound answers with a recording of 100 s of silence: 8,000 samples a second, of a byte each.
+func sound(rw http.ResponseWriter, r *http.Request) {
+	const rate, seconds = 8000, 100
+	data := binary.LittleEndian.AppendUint32([]byte("RIFF"), 36+rate*seconds)
+	data = append(data, "WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00"...)
+	data = binary.LittleEndian.AppendUint32(data, rate)
+	data = binary.LittleEndian.AppendUint32(data, rate)
+	data = append(data, "\x01\x00\x08\x00data"...)
+	data = binary.LittleEndian.AppendUint32(data, rate*seconds)
+	data = append(data, bytes.Repeat([]byte{0x80}, rate*seconds)...)
+	http.ServeContent(rw, r, "sound.wav", time.Time{}, bytes.NewReader(data))
 }
 
 // happen lets jobs complete, fail, wait and be held, with texts that are no plain words.

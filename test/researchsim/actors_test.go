@@ -111,7 +111,7 @@ func (a *actor) labour(ctx context.Context) {
 		a.take(ctx)
 	}
 	for _, wk := range a.work {
-		a.research(wk)
+		a.research(ctx, wk)
 	}
 	a.work = slices.DeleteFunc(a.work, func(wk *work) bool { return wk.next < 0 })
 	if a.Rng.IntN(15) == 0 {
@@ -155,7 +155,7 @@ func (a *actor) take(ctx context.Context) {
 }
 
 // research reports some clips of a work item, or its end. What it says is put into the queue in any order.
-func (a *actor) research(wk *work) {
+func (a *actor) research(ctx context.Context, wk *work) {
 	if time.Now().Before(wk.asleep) {
 		return
 	}
@@ -169,7 +169,7 @@ func (a *actor) research(wk *work) {
 			a.w.Met("ended early")
 			said = append(said, wk.report(a.Name, true))
 		default:
-			said = append(said, a.result(wk))
+			said = append(said, a.result(ctx, wk))
 		}
 	}
 	a.Rng.Shuffle(len(said), func(i, k int) { said[i], said[k] = said[k], said[i] })
@@ -182,7 +182,7 @@ func (a *actor) research(wk *work) {
 }
 
 // result is that of the next clip: hits, none, or a problem.
-func (a *actor) result(wk *work) research.Report {
+func (a *actor) result(ctx context.Context, wk *work) research.Report {
 	problem := (*research.Problem)(nil)
 	if !a.w.Calm && a.Rng.IntN(10) == 0 {
 		problem = &research.Problem{Of: string(research.Clip), Kind: research.Failed, Reason: "404 Not Found"}
@@ -205,6 +205,7 @@ func (a *actor) result(wk *work) research.Report {
 	if problem == nil && a.Rng.IntN(2) == 0 {
 		r.Hits = []research.Hit{{Offset: 1, Length: 2, Score: 1}, {Offset: 3, Length: 2, Score: 0.5}}
 	}
+	a.sounds(ctx, wk, &r)
 	return r
 }
 
@@ -340,7 +341,7 @@ func (a *actor) toil(ctx context.Context, name string) {
 		}
 		wk := &work{Work: w}
 		for err == nil && wk.next >= 0 {
-			a.w.reports.Send(a.result(wk))
+			a.w.reports.Send(a.result(ctx, wk))
 		}
 	}
 }

@@ -32,6 +32,8 @@ type checker struct {
 
 	reviews map[place]bool // what persons have said of places: whether they are accepted
 	ever    map[place]bool // places that some person has ever accepted
+
+	waves map[string]waveRow // how episodes sound, by their keys
 }
 
 // presence is when a researcher was present.
@@ -42,7 +44,7 @@ type presence struct {
 
 func newChecker(now func() time.Time) *checker {
 	return &checker{state: newState(), now: now, alive: roaring.New(), met: func(string) {},
-		reviews: map[place]bool{}, ever: map[place]bool{}}
+		reviews: map[place]bool{}, ever: map[place]bool{}, waves: map[string]waveRow{}}
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -65,6 +67,9 @@ func (c *checker) commit(changes []tabletest.Change) {
 		c.follow(ch)
 		c.decision(ch)
 		touched = c.apply(ch) || touched
+	}
+	for _, ch := range changes { // after the episode, which a transaction may write, too
+		c.hear(ch)
 	}
 	if touched {
 		c.all()

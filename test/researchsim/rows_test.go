@@ -44,6 +44,8 @@ type (
 		Place   string `dynamo:"place_in"`
 		Further string `dynamo:"further_in"`
 		Counted int64  `dynamo:"counted_n"`
+		Differ  int64  `dynamo:"counted_differ_n"`
+		Partial int64  `dynamo:"counted_waiting_n"`
 
 		media      research.Media
 		researched *roaring.Bitmap
@@ -89,6 +91,8 @@ type (
 		Pairs   int64 `dynamo:"pairs_n"`
 		Results int64 `dynamo:"results_n"`
 		Reviews int64 `dynamo:"reviews_n"`
+		Differ  int64 `dynamo:"differ_n"`
+		Waiting int64 `dynamo:"waiting_n"`
 	}
 )
 

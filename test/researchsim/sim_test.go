@@ -76,6 +76,9 @@ func (w *world) settle(ctx context.Context) {
 			err = a.reviewAll(ctx)
 		}
 		if err == nil {
+			err = a.shown(ctx)
+		}
+		if err == nil {
 			err = w.folds()
 		}
 		if err != nil {
@@ -99,6 +102,7 @@ var covered = []string{
 	"person: reviews, accepted true", "person: reviews, accepted false",
 	"person: overrules a review",
 	"review refused: decided otherwise", "review refused: replaced",
+	"waveform: kept", "waveform: of an earlier recording", "waveform: too long",
 	"rows read by the doctor",
 }
 

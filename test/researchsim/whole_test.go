@@ -226,6 +226,8 @@ func (c *checker) checkCounts() {
 			generations[generation].Pairs += n.Pairs
 			generations[generation].Results += n.Results
 			generations[generation].Reviews += n.Reviews
+			generations[generation].Differ += n.Differ
+			generations[generation].Waiting += n.Waiting
 			continue
 		}
 		is.Ready, is.Closed, is.Away = is.Ready+n.Ready, is.Closed+n.Closed, is.Away+n.Away
@@ -240,6 +242,8 @@ func (c *checker) checkCounts() {
 			want.Away++
 		}
 		recounted[e.Generation].Pairs += e.Counted
+		recounted[e.Generation].Differ += e.Differ
+		recounted[e.Generation].Waiting += e.Partial
 	}
 	for _, row := range c.differs {
 		recounted[row.Generation].Reviews += int64(strings.Count(row.Marks, "w"))
@@ -251,21 +255,31 @@ func (c *checker) checkCounts() {
 		c.fail("the places are counted as %+v; there are %+v", is, want)
 	}
 	for n, of := range generations {
-		pairs := n != int(c.project.Generation) ||
-			of.Pairs == recounted[n].Pairs && of.Reviews == recounted[n].Reviews
-		if !pairs || of.Results != recounted[n].Results {
+		if n != int(c.project.Generation) { // of these, results are counted, and nothing else
+			recounted[n] = countRow{Pairs: of.Pairs, Results: recounted[n].Results,
+				Reviews: of.Reviews, Differ: of.Differ, Waiting: of.Waiting}
+		}
+		if of != recounted[n] {
 			c.fail("generation %d is counted as %+v; there are %+v", n, of, recounted[n])
 		}
 	}
 }
 
-// counted compares the researched pairs of each live episode with its count.
+// counted compares the pairs of each live episode that are researched, differ, or have too few
+// results, with its counts.
 func (c *checker) counted() error {
 	numbers := c.numbers()
 	for key, e := range c.episodes {
-		n := int64(e.researched.AndCardinality(numbers))
-		if live(e.media) && e.Generation == c.project.Generation && e.Counted != n {
-			return fmt.Errorf("episode %s: %d pairs are counted, of %d", key, e.Counted, n)
+		if !live(e.media) || e.Generation != c.project.Generation {
+			continue
+		}
+		is := [3]int64{e.Counted, e.Differ, e.Partial}
+		var want [3]int64
+		for i, of := range []*roaring.Bitmap{e.researched, e.differs, e.waiting} {
+			want[i] = int64(of.AndCardinality(numbers))
+		}
+		if is != want {
+			return fmt.Errorf("episode %s: %v pairs are counted, of %v", key, is, want)
 		}
 	}
 	return nil

@@ -45,6 +45,7 @@ type scenario struct {
 	slow    bool          // transactions often take minutes
 	quorum  int           // researchers that have to agree
 	review  bool          // a person accepts or rejects what is found
+	sound   bool          // researchers say how recordings sound
 
 	throttling adversary.Throttling
 }
@@ -116,6 +117,7 @@ func newWorld(seed uint64, m mutant) *world {
 	w := &world{World: adversary.New(seed, 14), fake: tabletest.New(), mutant: m, said: map[string][]research.Curated{}}
 	w.s = draw(w.Rng)
 	w.s.review = seed%3 == 1 // not drawn, so that the histories of other seeds stay as they are
+	w.s.sound = seed%5 == 1
 	w.Log("%+v", w.s)
 	w.check = newChecker(time.Now)
 	w.check.revisions, w.check.met = m.revisions, w.Met

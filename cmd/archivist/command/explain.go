@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/kernel/terminal"
@@ -35,15 +36,45 @@ func (c *ExplainCmd) Run(a *App) error {
 		Component: c.Component, Consumer: c.Consumer, Event: c.Event, Clip: c.Clip}))
 }
 
-// ahead is how many come before the thing, "" if it is in no line.
+// ahead is how many come before the thing, and the first of them, "" if it is in no line.
 func ahead(x v1.Explanation) string {
-	switch {
-	case x.Ahead == nil:
+	if x.Ahead == nil {
 		return ""
-	case x.MoreAhead:
-		return "at least " + strconv.Itoa(*x.Ahead)
 	}
-	return strconv.Itoa(*x.Ahead)
+	says := strconv.Itoa(*x.Ahead)
+	if x.MoreAhead {
+		says = "at least " + says
+	}
+	if x.Line == nil || len(x.Line.First) == 0 {
+		return says
+	}
+
+	var who []string
+	for _, b := range x.Line.First {
+		one := fmt.Sprintf("%s (%s)", b.ID, b.State)
+		if b.ID == "" {
+			one = "one of another collection"
+		}
+		if b.Has {
+			one += " has the lock"
+		}
+		who = append(who, one)
+	}
+	if more := *x.Ahead - len(who); more > 0 || x.MoreAhead {
+		who = append(who, fmt.Sprintf("%d more", more))
+	}
+	return says + ": " + strings.Join(who, ", ")
+}
+
+// line is what the thing stands in line for.
+func line(x v1.Explanation) string {
+	switch {
+	case x.Line == nil:
+		return ""
+	case x.Line.Stop != "":
+		return fmt.Sprintf("%s %s (%s)", x.Line.Before, x.Line.Name, x.Line.Stop)
+	}
+	return x.Line.Before + " " + x.Line.Name
 }
 
 // todo prints what a person can do. For people, the command is on a line of its own that is not broken: it can be
@@ -63,7 +94,7 @@ func todo(p terminal.Page, s v1.ExplainedStep) {
 // ShowExplanation prints an explanation: first why, then what is behind it, and what a person can do.
 func ShowExplanation(p terminal.Page, x v1.Explanation) {
 	p.Fields("what", x.Kind+" "+x.ID, "state", x.State, "why", x.Why, "waits for", x.WaitsFor,
-		"before it", ahead(x))
+		"in line for", line(x), "before it", ahead(x))
 	for i, l := range x.Chain {
 		if i > 0 {
 			p.Fields("behind it", fmt.Sprintf("%s %s (%s): %s", l.Kind, l.ID, l.State, l.Why))

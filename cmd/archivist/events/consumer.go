@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/alecthomas/kong"
@@ -25,9 +24,9 @@ type consumerListCmd struct{}
 
 // Help says what the numbers mean.
 func (consumerListCmd) Help() string {
-	return `BEHIND counts the events of the log that a consumer has not looked at, SECONDS how long the oldest of
-them waits. Events that its filter does not select count until it looks at them, at most five minutes later; a
-consumer with a schedule looks only then. PARKED counts events that it could not handle.`
+	return `BEHIND counts the events of the log that a consumer has still to handle, SECONDS how long the oldest of
+them had waited. PARKED counts events that it could not handle. The numbers are of the time COUNTED: they are
+counted each minute. Where they are empty, nothing was counted yet. consumer show counts anew.`
 }
 
 func (consumerListCmd) Prints() any { return v1.Consumer{} }
@@ -42,12 +41,29 @@ func (consumerListCmd) Run(a *command.App) error {
 var consumerColumns = []terminal.Column[v1.Consumer]{
 	{Title: "consumer", Text: func(c v1.Consumer) string { return c.Name }},
 	{Title: "state", Text: func(c v1.Consumer) string { return shownState(c) }},
-	{Title: "behind", Text: func(c v1.Consumer) string { return strconv.FormatInt(c.Behind, 10) }},
-	{Title: "seconds", Text: func(c v1.Consumer) string {
-		return strconv.FormatInt(c.LagSeconds, 10)
+	{Title: "behind", Text: func(c v1.Consumer) string {
+		if c.AtLeast {
+			return "more than " + strconv.FormatInt(c.Behind, 10)
+		}
+		return ifCounted(c, c.Behind)
 	}},
-	{Title: "parked", Text: func(c v1.Consumer) string { return strconv.FormatInt(c.Parked, 10) }},
+	{Title: "seconds", Text: func(c v1.Consumer) string {
+		if c.AtLeast && c.LagSince == "" {
+			return "" // it is not known
+		}
+		return ifCounted(c, c.LagSeconds)
+	}},
+	{Title: "parked", Text: func(c v1.Consumer) string { return ifCounted(c, c.Parked) }},
+	{Title: "counted", Text: func(c v1.Consumer) string { return command.Minute(c.Counted) }},
 	{Title: "filter", Text: func(c v1.Consumer) string { return c.Filter }, Share: 1},
+}
+
+// ifCounted is a number of a consumer, "" if nothing was counted yet.
+func ifCounted(c v1.Consumer, n int64) string {
+	if c.Counted == "" {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // consumerShowCmd shows where in the log a consumer is, and why it does not go on.
@@ -79,7 +95,6 @@ func showConsumer(p terminal.Page, c v1.Consumer) {
 // shownState is paused, rebuilding, resetting or running, or stopped if it does not go on in some partition; the
 // first of them that holds, since a paused consumer needs no further reason.
 func shownState(c v1.Consumer) string {
-	stopped := func(p v1.ConsumerPartition) bool { return p.Problem != "" }
 	switch {
 	case c.Paused:
 		return "paused"
@@ -87,7 +102,7 @@ func shownState(c v1.Consumer) string {
 		return "rebuilding"
 	case c.Resets > 0:
 		return "resetting"
-	case slices.ContainsFunc(c.Partitions, stopped):
+	case c.Stopped > 0:
 		return "stopped"
 	}
 	return "running"

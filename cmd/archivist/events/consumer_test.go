@@ -13,7 +13,7 @@ func TestShownState(t *testing.T) {
 		"paused":     {ConsumerDefinition: v1.ConsumerDefinition{Paused: true}, Rebuild: "r"},
 		"rebuilding": {Rebuild: "r"},
 		"resetting":  {Resets: 1},
-		"stopped":    {Partitions: []v1.ConsumerPartition{{}, {Problem: "blocked"}}},
+		"stopped":    {Stopped: 1},
 	} {
 		if got := shownState(c); got != want {
 			t.Errorf("%+v: %s, want %s", c, got, want)

@@ -36,6 +36,9 @@ func showCounts(p terminal.Page, n v1.JobCounts) {
 		}
 	}
 	terminal.Table(p, rows, countColumns...)
+	if n.Unreadable > 0 && p.ForPeople() {
+		p.Fields("unreadable", terminal.Count(n.Unreadable, "job")+", not counted: archivist doctor")
+	}
 }
 
 var countColumns = []terminal.Column[countRow]{

@@ -177,11 +177,8 @@ func statusSnapshot(s v1.ResearchStatus) command.Snapshot {
 		terminal.Count(int(n.Pairs), "pair"), n.Leased, terminal.Count(s.Researchers, "researcher"),
 		s.LastHour)
 
-	if n := len(s.Differences); n > 0 {
-		text += ", " + terminal.Count(n, "difference") + " to decide on"
-		if s.MoreDifferences {
-			text += ", and more"
-		}
+	if n.Differing > 0 {
+		text += ", " + terminal.Count(int(n.Differing), "difference") + " to decide on"
 	}
 
 	if s.Unreviewed > 0 {
@@ -205,7 +202,6 @@ func statusSnapshot(s v1.ResearchStatus) command.Snapshot {
 // showResearch prints how far a project is: pairs, episodes and clips by state, the rate and the time that is
 // left, who is at work, and what needs a person.
 func showResearch(p terminal.Page, s v1.ResearchStatus) {
-	n := s.Coverage
 	oldest, left, counting := "", "", ""
 	if l := s.OldestLease; l != nil {
 		oldest = fmt.Sprintf("%s since %s%s", l.ID, l.Created, by(l.Researcher))
@@ -221,8 +217,7 @@ func showResearch(p terminal.Page, s v1.ResearchStatus) {
 	}
 
 	p.Fields("project", s.Project, "analysis", s.Analysis, "paused", s.Paused,
-		"pairs", fmt.Sprintf("%d: %d researched, %d in the last hour, %d leased, %d open", n.Pairs, n.Researched,
-			s.LastHour, n.Leased, n.Open),
+		"pairs", pairsText(s),
 		"recount", counting,
 		"episodes", fmt.Sprintf("%d ready, %d closed, %d away", s.Episodes.Ready, s.Episodes.Closed,
 			s.Episodes.Away),
@@ -243,6 +238,22 @@ func showResearch(p terminal.Page, s v1.ResearchStatus) {
 	}
 
 	terminal.Table(p, s.Trouble, troubleColumns...)
+}
+
+// pairsText says how many pairs are in each state; those that only a project with a quorum has are
+// left out if there are none.
+func pairsText(s v1.ResearchStatus) string {
+	n := s.Coverage
+	text := fmt.Sprintf("%d: %d researched, %d in the last hour, ", n.Pairs, n.Researched,
+		s.LastHour)
+	if n.Differing > 0 {
+		text += fmt.Sprintf("%d differ, ", n.Differing)
+	}
+	text += fmt.Sprintf("%d leased, ", n.Leased)
+	if n.Waiting > 0 {
+		text += fmt.Sprintf("%d wait for another researcher, ", n.Waiting)
+	}
+	return text + fmt.Sprintf("%d open", n.Open)
 }
 
 // unreviewedText says how many places wait for a person; "" for none.

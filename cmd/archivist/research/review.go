@@ -29,7 +29,7 @@ func (c *researchReviewsCmd) Run(a *command.App) error {
 		for _, u := range list {
 			p.Fields("episode", u.Episode, "clip", u.Clip, "lease", u.Lease, "researcher",
 				u.Researcher,
-				"since", command.Minute(u.Since))
+				"since", command.Minute(u.Since), "damage", u.Damage)
 			terminal.Table(p, placesOf(u.ResearchResult), placeColumns...)
 		}
 	})

@@ -128,6 +128,9 @@ func (s *Service) heads(ctx context.Context, out *section) error {
 	}
 	now, err := s.inWork(ctx)
 	for _, h := range now.Heads {
+		if h.N > 1 {
+			continue
+		}
 		out.add(v1.StatusLine{Text: fmt.Sprintf("first of the %s: %s", h.Gate, h.Why), Count: 1,
 			Since: since(h.Job.Entered), Command: "archivist explain " + h.Job.Job.ID})
 	}

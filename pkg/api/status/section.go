@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/research"
 	"archivist/pkg/revisions/revision"
 )
 
@@ -28,6 +29,7 @@ type Service struct {
 	Consumers  *consumer.Store
 	Components *component.Store
 	Revisions  *revision.Store // nil: there is no revision queue
+	Research   *research.Store // nil: there are no research projects
 	// Alarms returns the alarms that are raised, and whether there are more. nil: the deployment has none.
 	Alarms func(ctx context.Context) (raised []Alarm, more bool, err error)
 	Now    func() time.Time

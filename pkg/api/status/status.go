@@ -39,6 +39,7 @@ func (s *Service) sections() []reader {
 		{"preservation", "archivist object preservation status", s.preservation},
 		{"components", "archivist component list", s.components},
 		{"archives", "archivist archive list", s.archives},
+		{"research", "archivist research list", s.research},
 		{"alarms", "", s.alarms},
 		{"running", "archivist queue show", s.running},
 	}

@@ -95,9 +95,15 @@ type Consumer struct {
 	Created string `json:"created" format:"date-time" example:"2026-11-22T09:30:00Z"`
 	// When the definition, or whether it is paused, was changed last.
 	Changed string `json:"changed" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// When the numbers were counted. Those of one consumer are counted when it is asked for; those of a list were
+	// counted within the last minutes, by the clock of the consumers. Absent if they were not counted yet: then they
+	// are 0, and mean nothing.
+	Counted string `json:"counted,omitempty" format:"date-time" example:"2026-11-22T09:30:03Z"`
 	// The number of events that it has still to handle, in all partitions. Those that its filter does not select do not
 	// count, as far as they were looked at.
 	Behind int64 `json:"behind" example:"2"`
+	// In a list: it is behind by more than `behind`, since events were not counted in all partitions.
+	AtLeast bool `json:"atLeast,omitempty"`
 	// For how many seconds the oldest event that it has not passed has been waiting.
 	LagSeconds int64 `json:"lagSeconds" example:"3"`
 	// Absent if none waits. The time at which that event happened.
@@ -106,6 +112,8 @@ type Consumer struct {
 	Parked int64 `json:"parked" example:"0"`
 	// The number of order keys whose events wait until they are quiet.
 	Waiting int64 `json:"waiting" example:"0"`
+	// The number of partitions in which it does not go on.
+	Stopped int `json:"stopped" example:"0"`
 	// For scheduled: when it wakes next.
 	NextRun string `json:"nextRun,omitempty" format:"date-time" example:"2026-11-22T10:00:00Z"`
 	// The id of the replay that rebuilds it: it does not run before the end of that.
@@ -114,7 +122,7 @@ type Consumer struct {
 	Resets int `json:"resets" example:"0"`
 	// What its filter asks for in vain: no event has it.
 	Warnings []string `json:"warnings,omitempty" example:"[\"filter: Bundle: no event is about one\"]"`
-	// Its place in each partition of the log.
+	// Its place in each partition of the log. In a list it is empty.
 	Partitions []ConsumerPartition `json:"partitions"`
 }
 
@@ -190,7 +198,7 @@ type ConsumerOutcome struct {
 	Consumer *Consumer `json:"consumer,omitempty"`
 }
 
-// Consumers lists the consumers by name.
+// Consumers lists the consumers by name, without their places in the partitions. Counted says of when the numbers are.
 func (c *Client) Consumers(ctx context.Context) ([]Consumer, error) {
 	return list[Consumer](ctx, c, "/v1/consumers", 0)
 }

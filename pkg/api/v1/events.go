@@ -114,6 +114,9 @@ type EventPage struct {
 	// Of a partition: the place up to which it was read, to pass as the parameter after to read what
 	// is added later.
 	After int64 `json:"after,omitempty" example:"42"`
+	// Of all collections: how many logs are not in the list, which has the 100 that had got an event last
+	// when it began. Each of the others has a list of its own. Absent if there are none.
+	Others int `json:"others,omitempty" example:"12"`
 }
 
 // Act is something that a person did.

@@ -49,6 +49,36 @@ type ExplainedFact struct {
 	Value string `json:"value" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001-2"`
 }
 
+// ExplainedLine is the line in which a thing stands.
+type ExplainedLine struct {
+	// What it is before: a gate, which jobs pass in their order as far as what they need is free;
+	// or a lock, which one has while the others wait.
+	Before string `json:"before" enum:"gate,lock"`
+	// The name of the gate (pending, provisioning or parked), or what the lock is of: an ARK, a
+	// local id, or earlier manifests.
+	Name string `json:"name" example:"pending"`
+	// What keeps the thing from passing, in a few words. Absent: nothing is missing, or it is those
+	// before it.
+	Stop string `json:"stop,omitempty" example:"queue paused"`
+	// The first of those that come before it, in their order, at most 5. How many come before it is
+	// `ahead`.
+	First []ExplainedBefore `json:"first"`
+}
+
+// ExplainedBefore is one that comes before another.
+type ExplainedBefore struct {
+	// What it is: a job, or a batch whose jobs are not made yet.
+	Kind string `json:"kind" example:"Job"`
+	// Its id. Absent: it is not in the collections of the caller.
+	ID string `json:"id,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ5-00001"`
+	// Its state. Absent if the id is.
+	State string `json:"state,omitempty" example:"Pending"`
+	// Since when it is in that state. Absent if the id is.
+	Since string `json:"since,omitempty" format:"date-time" example:"2026-11-22T09:30:04Z"`
+	// Whether it has the lock.
+	Has bool `json:"has,omitempty"`
+}
+
 // Explanation says what a thing waits for, and what can be done about it.
 type Explanation struct {
 	ExplainedLink
@@ -64,6 +94,9 @@ type Explanation struct {
 	Ahead *int `json:"ahead,omitempty" example:"12"`
 	// Whether there are more than that.
 	MoreAhead bool `json:"moreAhead,omitempty"`
+	// The line that it stands in, of a job that waits. Absent: it is in no line, or who else is in
+	// it is not known.
+	Line *ExplainedLine `json:"line,omitempty"`
 	// What a person can do about the root, most likely first.
 	Do []ExplainedStep `json:"do"`
 	// What operators want to know of the thing.

@@ -10,6 +10,8 @@ type JobCounts struct {
 	All []PlaceJobs `json:"all"`
 	// The places of which only the first 1,000 jobs were counted.
 	Cut []string `json:"cut,omitempty" example:"[\"pending\"]"`
+	// How many rows of jobs cannot be read, and so are not counted. The doctor names them. Absent if there are none.
+	Unreadable int `json:"unreadable,omitempty" example:"1"`
 }
 
 // CollectionJobs are the jobs of a collection.
@@ -22,9 +24,9 @@ type CollectionJobs struct {
 
 // PlaceJobs are the jobs at a place.
 type PlaceJobs struct {
-	// Where they are: they wait to start, for work space, or for what another job holds or a time that their source
-	// asked for (parked); they run; they wait for a person; they have failed.
-	Place string `json:"place" enum:"pending,provisioning,parked,running,held,failed"`
+	// Where they are: they wait to start, for work space, for what another job holds (parked), or until a time that
+	// their source asked for (deferred); they run; they wait for a person; they have failed.
+	Place string `json:"place" enum:"pending,provisioning,parked,deferred,running,held,failed"`
 	// Their number.
 	Jobs int `json:"jobs" example:"343"`
 	// The work space that they need or have, in bytes, as far as it is known.

@@ -103,10 +103,12 @@ type RunningJob struct {
 	Progress Progress `json:"progress"`
 }
 
-// GateHead is the first job at a gate.
+// GateHead is one of the first jobs at a gate.
 type GateHead struct {
 	// The gate: pending, provisioning or parked.
 	Gate string `json:"gate" example:"pending"`
+	// Its place there, from 1.
+	Place int `json:"place" example:"1"`
 	// The id of the job.
 	Job string `json:"job" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
 	// Its collection.
@@ -115,6 +117,67 @@ type GateHead struct {
 	Since string `json:"since" format:"date-time" example:"2026-11-22T09:30:00Z"`
 	// Why it does not pass.
 	Why string `json:"why" example:"Waiting to start: all 20 slots are in use."`
+}
+
+// LockLine is a line of jobs that work on the same, one after another.
+type LockLine struct {
+	// What they work on: an ARK, or a local id. `earlier manifests`: they wait until manifests of
+	// the same depositor are read.
+	Of string `json:"of" example:"ark:/99999/fk4tq65d6k"`
+	// The job, or the batch whose jobs are not made yet, that comes first.
+	First string `json:"first" example:"01M7ZBMEYHBB62YP6RY21T1GQ5-00001"`
+	// Whether it has the lock: it works on it now.
+	Has bool `json:"has,omitempty"`
+	// The collection of the job that comes first. Absent, as the two below, if that is not known.
+	Collection string `json:"collection,omitempty" example:"maps"`
+	// The state of that job.
+	State string `json:"state,omitempty" example:"Storing"`
+	// Since when it is in that state.
+	Since string `json:"since,omitempty" format:"date-time" example:"2026-11-22T09:30:00Z"`
+	// How many of the jobs that were looked at wait for it.
+	Waiting int `json:"waiting" example:"2"`
+	// The first of these, in their order, at most 5.
+	Jobs []string `json:"jobs" example:"[\"01M7ZBMEYHBB62YP6RY21T1GQ6-00001\"]"`
+}
+
+// LockLines are the lines before locks.
+type LockLines struct {
+	// The lines, the longest first, at most 10.
+	Lines []LockLine `json:"lines"`
+	// At how many jobs it was looked: the first 25 at each of the gates provisioning and parked.
+	Looked int `json:"looked" example:"25"`
+	// Whether more jobs wait there: lines of these, and what they add to a line, are not known.
+	More bool `json:"more,omitempty"`
+}
+
+// QueueLimits are what the gates may grant, and how much of it is granted. How many jobs may run at
+// once is `maxInFlight`.
+type QueueLimits struct {
+	// How many jobs of one collection may run at once. Absent: as many as of all.
+	OfCollection int `json:"ofCollection,omitempty" example:"10"`
+	// How many jobs of each collection run, of those with most, at most 10.
+	Collections []QueueUse `json:"collections"`
+	// How many jobs run in each stage. A stage has no limit of its own: all may be in one. Of more
+	// than 100 that run, 100 are counted.
+	Stages []QueueUse `json:"stages"`
+	// The whole work space in bytes. How much of it is free is `spaceFree`.
+	Space int64 `json:"space" example:"10995116277760"`
+	// Jobs whose size is not known wait until so many bytes are free.
+	Reserve int64 `json:"reserve,omitempty" example:"1099511627776"`
+	// After so many minutes, freed work space is kept for a job that lacks it. Absent: never.
+	PatienceMinutes int `json:"patienceMinutes,omitempty" example:"60"`
+	// The job that has most of the work space. Absent if none has any.
+	LargestHolder string `json:"largestHolder,omitempty" example:"01M7ZBMEYHBB62YP6RY21T1GQ6-00001"`
+	// How many bytes that job has. Absent if none has any.
+	LargestHeld int64 `json:"largestHeld,omitempty" example:"1099511627776"`
+}
+
+// QueueUse is how many jobs of a collection, or in a stage, run.
+type QueueUse struct {
+	// The collection, or the state of the stage.
+	Name string `json:"name" example:"maps"`
+	// How many.
+	Running int `json:"running" example:"4"`
 }
 
 // JobContainer is a container that was unpacked.
@@ -147,9 +210,9 @@ type JobUpdate struct {
 
 // Queue is a summary of the queue.
 type Queue struct {
-	// The number of waiting jobs by place: pending, provisioning, parked, and held, which includes
-	// batches on hold. Up to 100 are counted now. A greater number is what the scheduler has counted within the last 3
-	// minutes, at most 10,000.
+	// The number of waiting jobs by place: pending, provisioning, parked, and held, which includes batches on hold. Up
+	// to 100 are counted now. A greater number is what the scheduler has counted within the last 3 minutes, at most
+	// 10,000. Jobs that wait until a time that their source asked for are in `/v1/job-counts`.
 	Waiting map[string]int `json:"waiting"`
 	// The places of `waiting` where more wait than that number. Absent if there are none.
 	MoreThan []string `json:"moreThan,omitempty" example:"[\"pending\"]"`
@@ -158,8 +221,13 @@ type Queue struct {
 	// The jobs that run, the one that has been in its state longest first. Of more than 100 these are those that were
 	// submitted first.
 	Now []RunningJob `json:"now,omitempty"`
-	// The first job at each gate where jobs wait, and why it does not pass.
+	// The first jobs at each gate where jobs wait, at most 5, and why each does not pass. Those of
+	// a gate are together, in the order in which they are admitted.
 	Heads []GateHead `json:"heads,omitempty"`
+	// The lines of jobs that work on the same, one after another. Absent in the status.
+	Locks *LockLines `json:"locks,omitempty"`
+	// The limits in force, and how much of them is in use. Absent in the status.
+	Limits *QueueLimits `json:"limits,omitempty"`
 	// The maximum number of running jobs.
 	MaxInFlight int `json:"maxInFlight" example:"20"`
 	// The free work space in bytes.

@@ -1,6 +1,9 @@
 package v1
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Which of the two sets of files of an object is meant.
 const (
@@ -154,9 +157,26 @@ type VersionMade struct {
 	Manifest bool `json:"manifest" example:"true"`
 }
 
-// Places lists where an object is stored: the storage, and the second bucket if it was copied.
-func (c *Client) Places(ctx context.Context, ark string) ([]ObjectPlace, error) {
-	return list[ObjectPlace](ctx, c, ObjectPath(ark)+"/places", 0)
+// Places lists where an object is stored: the storage, and the second bucket if it was copied, each
+// with the versions of all pages.
+func (c *Client) Places(ctx context.Context, ark string) (all []ObjectPlace, err error) {
+	err = eachPage(ctx, c, ObjectPath(ark)+"/places", nil, func(page []ObjectPlace) (more bool) {
+		for _, one := range page {
+			i := slices.IndexFunc(all, func(p ObjectPlace) bool { return p.In == one.In })
+			if i < 0 {
+				all = append(all, one)
+				continue
+			}
+			all[i].Versions = append(all[i].Versions, one.Versions...)
+		}
+		return true
+	})
+	return all, err
+}
+
+// PlacePage reads a page of where the versions of an object are stored, oldest first.
+func (c *Client) PlacePage(ctx context.Context, ark, cursor string) (List[ObjectPlace], error) {
+	return pageOf[ObjectPlace](ctx, c, ObjectPath(ark)+"/places", cursor)
 }
 
 // Made says what was made of a version.

@@ -168,17 +168,19 @@ type ResearchMedia struct {
 	Waveform *ResearchWaveform `json:"waveform,omitempty"`
 }
 
-// ResearchCoverage counts pairs of episodes and clips that are neither withdrawn, set aside nor deferred.
+// ResearchCoverage counts pairs of episodes and clips that are neither withdrawn, set aside nor deferred. Each pair is
+// in one of the states: their numbers add up to all.
 type ResearchCoverage struct {
 	// All.
 	Pairs int64 `json:"pairs" example:"1000"`
 	// Those that are researched.
 	Researched int64 `json:"researched" example:"640"`
-	// Those under a lease that are not researched.
+	// Those under a lease that are neither researched nor differ.
 	Leased int64 `json:"leased" example:"100"`
-	// Of an episode, in a project with a quorum: those that have a result, and need that of another researcher.
+	// In a project with a quorum: those that have a result, need that of another researcher, and are
+	// under no lease.
 	Waiting int64 `json:"waiting,omitempty" example:"12"`
-	// Of an episode, in a project with a quorum: those whose results differ, so that a person has to decide.
+	// In a project with a quorum: those whose results differ, so that a person has to decide.
 	Differing int64 `json:"differing,omitempty" example:"1"`
 	// The others.
 	Open int64 `json:"open" example:"260"`
@@ -327,6 +329,10 @@ type ResearchResult struct {
 	// Of each hit, in their order: waits, accepted or rejected. Absent: the project asks for no
 	// review, or another result of the pair counts.
 	Reviews []string `json:"reviews,omitempty" example:"[\"accepted\"]"`
+	// What has become of the pair, in a project with a quorum or a review. counts: it is researched, by
+	// this result. researched: by another one. differs: a person has to decide. waits: it needs the
+	// result of another researcher. Absent: the result is of an earlier analysis, or a problem.
+	Pair string `json:"pair,omitempty" enum:"counts,researched,differs,waits" example:"counts"`
 }
 
 // ResearchUnreviewed is a pair with places that wait for a person: the result that counts.
@@ -335,6 +341,9 @@ type ResearchUnreviewed struct {
 	Since string `json:"since" format:"date-time" example:"2026-11-22T09:41:10Z"`
 	// The number of places that wait.
 	Waiting int `json:"waiting" example:"1"`
+	// Why the result cannot be shown: its row is missing or damaged, and a person restores it. Then only
+	// the episode, the clip and the lease are known.
+	Damage string `json:"damage,omitempty"`
 	ResearchResult
 }
 
@@ -355,6 +364,37 @@ type ResearchReview struct {
 	Change bool `json:"change,omitempty"`
 	// The reason. It is kept in the events.
 	Reason string `json:"reason" minLength:"1" maxLength:"500" example:"I have listened to it."`
+}
+
+// ResearchMatrix is a part of the pairs of a project: some episodes, with some of the clips that
+// are live.
+type ResearchMatrix struct {
+	// The clips from the one that was asked for on, at most 40, in the order of research.
+	Clips []ResearchMedia `json:"clips"`
+	// The number of the first of them, from 0.
+	Clip int `json:"clip" example:"40"`
+	// The number of the clip of the first character of each row.
+	Begin int `json:"begin" example:"0"`
+	// The number of clips that are live.
+	Total int `json:"total" example:"128"`
+	// Episodes, at most 50.
+	Rows []ResearchMatrixRow `json:"rows"`
+	// Whether not all pairs with places that wait for a person are marked as such.
+	More bool `json:"more,omitempty"`
+	// The cursor of the next episodes. Absent: there are none.
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// ResearchMatrixRow is an episode with what is known of its pairs.
+type ResearchMatrixRow struct {
+	// The episode.
+	Episode ResearchMedia `json:"episode"`
+	// A character for each clip, at most 400. A digit: researched, with so many places; +: with
+	// ten or more; x: researched, how many places is in its results only; d: the results differ;
+	// q: another researcher is needed; w: under a lease; a dot: none of these.
+	Pairs string `json:"pairs" example:"0030w..."`
+	// The numbers of characters, from 0, whose pairs have places that wait for a person.
+	Unreviewed []int `json:"unreviewed,omitempty" example:"[2]"`
 }
 
 // ResearchOffsets is a page of places where clips occur.

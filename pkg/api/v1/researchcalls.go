@@ -3,6 +3,7 @@ package v1
 import (
 	"context"
 	"net/http"
+	"strconv"
 )
 
 // Kinds of what is researched, as parts of paths.
@@ -97,6 +98,14 @@ func (c *Client) Researchers(ctx context.Context, project string) ([]Researcher,
 // ResearchDifferences lists the pairs whose results differ.
 func (c *Client) ResearchDifferences(ctx context.Context, project string, limit int) ([]ResearchDifference, error) {
 	return list[ResearchDifference](ctx, c, at("research", project, "differences"), limit)
+}
+
+// ResearchMatrix returns a part of the pairs of a project: the episodes at a cursor ("" begins),
+// and the clips from a number on.
+func (c *Client) ResearchMatrix(ctx context.Context, project, cursor string,
+	clip int) (ResearchMatrix, error) {
+	return get[ResearchMatrix](ctx, c, at("research", project, "matrix")+
+		query("cursor", cursor, "clip", strconv.Itoa(clip)))
 }
 
 // DecidePair ends the wait of a pair for a person, or for another researcher.

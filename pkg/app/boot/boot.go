@@ -71,6 +71,7 @@ import (
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/revisions/runner"
 	"archivist/pkg/views/acts"
+	"archivist/pkg/views/formatcounts"
 	"archivist/pkg/views/history"
 	"archivist/pkg/views/statistics"
 )
@@ -208,7 +209,7 @@ func (s *System) content(cfg aws.Config, t *table.Table) error {
 		Identity: s.stages.Identity(), Log: s.log, EventLog: s.events, EventArchive: s.events,
 		Epochs:  s.events,
 		History: history.Store{Table: t}, Statistics: statistics.Store{Table: t},
-		Acts: acts.Store{Table: t}, Replica: s.env(EnvReplica),
+		Acts: acts.Store{Table: t}, Formats: formatcounts.Store{Table: t}, Replica: s.env(EnvReplica),
 		Derived: bucket.Bucket{Client: client, Name: s.env(EnvDerived),
 			Limits: bucket.DefaultLimits},
 		Browse:   s.browse(),

@@ -7,7 +7,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
+	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/views/browse"
+	"archivist/pkg/views/formatcounts"
 	"archivist/pkg/views/search"
 	"archivist/pkg/views/search/opensearch"
 )
@@ -59,6 +61,13 @@ func (s *System) index(open OpenIndex) search.Index {
 
 // browse keeps the lists of objects.
 func (s *System) browse() browse.Store { return browse.Store{Table: s.queue.Table, NewID: newID} }
+
+// formatCounts counts files by format.
+func (s *System) formatCounts(derived bucket.Bucket) formatcounts.Store {
+	source := formatcounts.Source{Inventory: s.stages.Inventory, Root: s.stages.Root,
+		Derived: derived}
+	return formatcounts.Store{Table: s.queue.Table, NewID: newID, Read: source.Read}
+}
 
 // searching is the handler of the consumer that keeps the index. It reads what it indexes
 // from the inventory and the storage root, not from the events.

@@ -12,6 +12,7 @@ import (
 	"archivist/pkg/views/acts"
 	"archivist/pkg/views/browse"
 	"archivist/pkg/views/derivatives"
+	"archivist/pkg/views/formatcounts"
 	"archivist/pkg/views/history"
 	"archivist/pkg/views/inventorycache"
 	"archivist/pkg/views/manifest"
@@ -26,7 +27,8 @@ func (s *System) shipped() []consumer.Definition {
 	all := []consumer.Definition{history.Definition, statistics.Definition, publisher.Definition,
 		search.Definition(), browse.Definition(), eventarchive.Definition, manifest.Definition,
 		derivatives.Definition,
-		inventorycache.Definition, acts.Definition, component.FollowerDefinition}
+		inventorycache.Definition, acts.Definition, formatcounts.Definition(),
+		component.FollowerDefinition}
 	if s.revisionQueue() {
 		all = append(all, revision.VersionsDefinition)
 	}
@@ -50,6 +52,7 @@ func (s *System) handlers(searcher search.Consumer) map[string]consumer.Handler 
 			Bus: s.env(EnvBus)},
 		search.Name:       searcher,
 		browse.Name:       s.browse(),
+		formatcounts.Name: s.formatCounts(derived),
 		eventarchive.Name: eventarchive.Archiver{To: s.events.ArchiveTo},
 		inventorycache.Name: inventorycache.Cache{
 			Root:    s.stages.Root,

@@ -22,6 +22,7 @@ import (
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/revisions/revision"
+	"archivist/pkg/views/formatcounts"
 	"archivist/pkg/views/search"
 )
 
@@ -90,10 +91,17 @@ func TestShippedComponents(t *testing.T) {
 	}
 }
 
-// TestIdentifiedFormatsAreIndexed: the search index is told when the component that identifies
-// formats has worked on a version, and not of the work of others.
+// TestIdentifiedFormatsAreIndexed: the search index, and what counts by format, is told when
+// the component that identifies formats has worked on a version, and not of the work of others.
 func TestIdentifiedFormatsAreIndexed(t *testing.T) {
-	f, err := filter.Compile(search.Definition().Filter)
+	for _, d := range []consumer.Definition{search.Definition(), formatcounts.Definition()} {
+		followsFormats(t, d)
+	}
+}
+
+func followsFormats(t *testing.T, d consumer.Definition) {
+	t.Helper()
+	f, err := filter.Compile(d.Filter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +112,7 @@ func TestIdentifiedFormatsAreIndexed(t *testing.T) {
 			Subject: envelope.Ref{Type: kind.Subject},
 			Context: envelope.Context{Component: name}}
 		if f.Match(ran) != want {
-			t.Errorf("an event of %s is selected: %v", name, !want)
+			t.Errorf("%s: an event of %s is selected: %v", d.Name, name, !want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/kernel/lease"
 	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 	"archivist/pkg/research"
 )
 
@@ -249,7 +250,10 @@ var ofResearch = []damage{
 	{"a pair that differs, and is in no list", func(w *world) {
 		bitmap := []byte{0x3a, 0x30, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 1, 0}
 		w.set(mediaKey("episode", 1), "differs", &types.AttributeValueMemberB{Value: bitmap})
-	}, one("research-differs", media("episode", 1)), true},
+	}, func(w *world) []string {
+		e := media("episode", 1)(w)
+		return []string{"research-differs " + e, "research-counts " + e}
+	}, true},
 	{"a pair in that list that does not differ", func(w *world) {
 		w.insert(key("RESEARCHOPINIONS#songs/"+research.Key("s", "1"), "pair#"+research.Key("s", "0")),
 			"shelf", str("RESEARCHDIFFERS#songs"), "since", str("x"), "round_no", num(1),
@@ -441,3 +445,47 @@ func TestUnmarkedReview(t *testing.T) {
 
 // TestResearchIsHealthy: a project in the middle of its research has no findings.
 func TestResearchIsHealthy(t *testing.T) { researched(t).finds(false) }
+
+// TestResultOfAReviewIsGone: the doctor names a result that counts, has places, and is gone. The pairs
+// of which nothing was found are nearly all; their results are not read.
+func TestResultOfAReviewIsGone(t *testing.T) {
+	w := newWorld(t)
+	s := newStudied(w)
+	s.must(s.Apply(t.Context(), research.Project{Name: "songs", MaxClips: 10, Review: true,
+		Analysis: research.Analysis{Name: "any", Version: "2"}}, research.By{Actor: "ann"}))
+	s.curate(research.Episode, 0)
+	for n := range 3 {
+		s.curate(research.Clip, n)
+	}
+	s.pass()
+	work := s.accept()
+	for i, c := range work.Clips {
+		r := research.Report{Project: "songs", Lease: work.Lease.ID, Researcher: "r",
+			Analysis: work.Lease.Analysis, Episode: work.Episode.Key, Sequence: i + 1, Clip: c.Key}
+		if i == 0 {
+			r.Hits = []research.Hit{{Offset: 1, Length: 2, Score: 1}}
+		}
+		_, err := s.Record(t.Context(), r)
+		s.must(err)
+	}
+	w.finds(false)
+
+	reads := 0
+	_, err := w.through(&tabletest.Client{DynamoDBAPI: w.Rows,
+		Do: func(_ string, call func() error) error { return call() },
+		Refuse: func(partition string) error {
+			if strings.HasPrefix(partition, "RESULTS#") {
+				reads++
+			}
+			return nil
+		}}).All(t.Context(), false)
+	if err != nil || reads != 1 {
+		t.Errorf("%d results were read, %v", reads, err)
+	}
+
+	k := w.firstIn("RESULTS#songs/"+work.Episode.Key, "any@2#"+work.Clips[0].Key)
+	w.drop(k)
+	pair := table.Key{PK: "RESEARCHOPINIONS#songs/" + work.Episode.Key,
+		SK: "pair#" + work.Clips[0].Key}
+	w.finds(false, "research-result "+pair.String(), "research-counts project:songs")
+}

@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/revisions/revision"
 	"archivist/pkg/views/acts"
 	"archivist/pkg/views/browse"
+	"archivist/pkg/views/formatcounts"
 	"archivist/pkg/views/history"
 	"archivist/pkg/views/statistics"
 )
@@ -45,6 +46,7 @@ func (d Doctor) rules(pg *check.Page) []check.Rules {
 		history.Rules(consumers),
 		acts.Rules(consumers),
 		statistics.Rules(pg),
+		formatcounts.Rules(pg, consumers),
 		component.Rules(pg, consumers),
 		research.Rules(pg),
 		revision.Rules(pg),

@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 		w := begin(t, Settings{})
 		w.completed(w.two())
 		s, err := w.api.Status(t.Context())
-		if err != nil || s.Attention || len(s.Sections) != 9 {
+		if err != nil || s.Attention || len(s.Sections) != 10 {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		w.says("alarms", v1.SectionAbsent, "no alarms")

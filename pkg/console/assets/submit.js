@@ -7,7 +7,6 @@
   const form = $("submission");
   if (!form) return;
   const parallel = 4, atOnce = 100, tries = 8;
-  const token = form.elements.form.value;
   let files = [], busy = false;
 
   for (const id of ["choose", "manifest-of"]) $(id).hidden = false;
@@ -25,17 +24,29 @@
     window.addEventListener("online", done, { once: true });
   });
 
+  // Takes the token of a new form: that of this page is refused once its person has signed in again.
+  const renew = async () => {
+    const answer = await fetch(location.href).catch(() => null);
+    const page = answer && answer.ok && new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = page && page.getElementById("submission");
+    if (!fresh || fresh.dataset.who !== form.dataset.who) return false;
+    form.elements.form.value = fresh.elements.form.value;
+    return true;
+  };
+
   // A call of the console. What fails on the way, or is a failure of the server, is tried again.
   const call = async (path, body) => {
+    let renewed = false;
     for (let n = 1; ; n++) {
       let answer;
       try {
         answer = await fetch(form.dataset.calls + path, { method: "POST", body: JSON.stringify(body),
-          headers: { "Content-Type": "application/json", "Archivist-Form": token } });
+          headers: { "Content-Type": "application/json", "Archivist-Form": form.elements.form.value } });
       } catch (err) {
         if (n === tries) throw new Error("the archive does not answer");
       }
       if (answer && answer.ok) return answer.json();
+      if (answer && answer.status === 403 && !renewed && (renewed = await renew())) continue;
       if (answer && (answer.status < 500 && answer.status !== 429 || n === tries)) {
         const said = await answer.json().catch(() => ({}));
         throw new Error(said.problem || "the archive answers " + answer.status);

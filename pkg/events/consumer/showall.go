@@ -11,7 +11,8 @@ import (
 	"archivist/pkg/events/envelope"
 )
 
-// limits of ShowAll: how much is read at once, and how often events are read at most. Of ShowLate it is lateReads.
+// limits: how much is read at once, and in how many partitions events are read at most: by a tick,
+// and by ShowLate.
 const (
 	allAtOnce = 8
 	allReads  = 100
@@ -27,24 +28,20 @@ type excerpts struct {
 	passed map[string]bool                     // partitions in which nobody is late
 }
 
-// ShowAll is Show for all consumers by name. It costs a call for each consumer, two if it is scheduled, and one for
-// each partition in which some are behind, within allReads: unread is in how many more somebody is behind. Those
-// events are not counted; what is parked or stopped there is known. Where some are far behind, a hundred next events
-// cost a call.
-func (s *Store) ShowAll(ctx context.Context) (all []Status, unread int, err error) {
-	return s.showAll(ctx, 0, allReads)
+// sighted are consumers, and where each of them is.
+type sighted struct {
+	list []Consumer
+	at   []map[string]cursor
 }
 
-// ShowLate is ShowAll for whoever asks only which consumers are paused before events, or behind for longer than a time
-// though they run whenever there are events. Events are read only where that may be so, where they wait longest first,
-// within lateReads: so it costs little while all is well. Elsewhere consumers are shown as if they were not behind. It
-// is right of events that are in the log within half of that time.
+// ShowLate is Show for all consumers by name, for whoever asks only which are paused before events, or
+// behind for longer than a time though they run whenever there are events. It costs a call for each
+// consumer. Events are read only where that may be so, where they wait longest first, within
+// lateReads: so it costs little while all is well. Elsewhere consumers are shown as if they were not
+// behind. It is right of events that are in the log within half of that time. unread is in how many
+// more partitions somebody is behind: those events are not counted; what is parked or stopped there
+// is known. The next runs are left out.
 func (s *Store) ShowLate(ctx context.Context, late time.Duration) (all []Status, unread int, err error) {
-	return s.showAll(ctx, late, lateReads)
-}
-
-// showAll is ShowLate; without a time all that is behind counts.
-func (s *Store) showAll(ctx context.Context, late time.Duration, most int) (all []Status, unread int, err error) {
 	list, err := s.List(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -54,39 +51,48 @@ func (s *Store) showAll(ctx context.Context, late time.Duration, most int) (all 
 		return nil, 0, err
 	}
 
-	at, runs := make([]map[string]cursor, len(list)), make([]int64, len(list))
+	seen := sighted{list, make([]map[string]cursor, len(list))}
 	err = atOnce(ctx, len(list), func(ctx context.Context, i int) (err error) {
-		at[i], err = s.places(ctx, list[i].Name)
-		if err != nil || late > 0 {
-			return err
-		}
-		runs[i], err = s.nextRun(ctx, list[i])
+		seen.at[i], err = s.places(ctx, list[i].Name)
 		return err
 	})
 	if err != nil {
 		return nil, 0, err
 	}
 
-	counts := func(c Consumer) bool { return late == 0 || c.Paused || c.Mode != Scheduled }
-	n, err := s.excerpts(ctx, behindIn(partitions, list, at, counts), late, most)
+	counts := func(c Consumer) bool { return c.Paused || c.Mode != Scheduled }
+	n, err := s.excerpts(ctx, behindIn(partitions, &seen, counts), late, lateReads)
 	if err != nil {
 		return nil, 0, err
 	}
+	all, err = s.statuses(ctx, partitions, &seen, counts, n)
+	return all, len(n.missed), err
+}
 
-	all = make([]Status, len(list))
-	for i := range list {
-		read := n.after
-		if !counts(list[i]) {
-			read = func(context.Context, envelope.Partition, int64) ([]envelope.Event, error) {
+// anyone counts all consumers.
+func anyone(Consumer) bool { return true }
+
+// statuses are those of consumers, by what was read of the events. Those that do not count are shown
+// as if they were not behind.
+func (s *Store) statuses(ctx context.Context, partitions []envelope.Partition, seen *sighted,
+	counts func(Consumer) bool, n *excerpts) (all []Status, err error) {
+	all = make([]Status, len(seen.list))
+	for i, c := range seen.list {
+		missed := false
+		read := func(_ context.Context, p envelope.Partition, seq int64) ([]envelope.Event, error) {
+			if !counts(c) {
 				return nil, nil
 			}
+			facts, known := n.after(p, seq)
+			missed = missed || !known
+			return facts, nil
 		}
-		if all[i], err = s.status(ctx, list[i], partitions, at[i], read); err != nil {
-			return nil, 0, err
+		if all[i], err = s.status(ctx, c, partitions, seen.at[i], read); err != nil {
+			return nil, err
 		}
-		all[i].NextRun = runs[i]
+		all[i].AtLeast = missed
 	}
-	return all, len(n.missed), nil
+	return all, nil
 }
 
 // waits is a partition in which some consumers are behind: they have handled all up to seqs, of which least is the
@@ -99,15 +105,15 @@ type waits struct {
 	first  int64 // when the event after least happened
 }
 
-// behindIn are the partitions in which some consumers are behind, of those that count. at is where each of the list is.
-func behindIn(partitions []envelope.Partition, list []Consumer, at []map[string]cursor,
+// behindIn are the partitions in which some consumers are behind, of those that count.
+func behindIn(partitions []envelope.Partition, seen *sighted,
 	counts func(Consumer) bool) (behind []waits) {
 	for _, p := range partitions {
 		w := waits{Partition: p, least: p.Head}
-		for i, places := range at {
-			if seq := places[p.Name].Seq; seq < p.Head && counts(list[i]) {
+		for i, places := range seen.at {
+			if seq := places[p.Name].Seq; seq < p.Head && counts(seen.list[i]) {
 				w.seqs = append(w.seqs, seq)
-				w.least, w.paused = min(w.least, seq), w.paused || list[i].Paused
+				w.least, w.paused = min(w.least, seq), w.paused || seen.list[i].Paused
 			}
 		}
 		if w.least < p.Head {
@@ -117,7 +123,9 @@ func behindIn(partitions []envelope.Partition, list []Consumer, at []map[string]
 	return behind
 }
 
-// excerpts reads what consumers have still to handle: see showAll.
+// excerpts reads what consumers have still to handle. It costs a call for each partition in which some
+// are behind, within most. Where some are far behind, a hundred next events cost a call. With a time
+// it is as ShowLate says.
 func (s *Store) excerpts(ctx context.Context, behind []waits, late time.Duration, most int) (*excerpts, error) {
 	n := &excerpts{near: map[string][]envelope.Event{}, begins: map[string]int64{},
 		next: map[envelope.Place][]envelope.Event{}, missed: map[string]bool{}, passed: map[string]bool{}}
@@ -198,23 +206,24 @@ func (n *excerpts) read(ctx context.Context, s *Store, behind []waits, most int)
 	return err
 }
 
-// after are the events of a partition after a seq, as far as they were read. A next event that At did not read is
-// missed: Show reads it from the archive.
-func (n *excerpts) after(_ context.Context, p envelope.Partition, seq int64) ([]envelope.Event, error) {
-	if facts, read := n.next[envelope.Place{Partition: p.Name, Seq: seq + 1}]; read || n.passed[p.Name] {
-		return facts, nil
+// after are the events of a partition after a seq, as far as they were read; known is false if they
+// were not. A next event that At did not read is missed: Show reads it from the archive.
+func (n *excerpts) after(p envelope.Partition, seq int64) (facts []envelope.Event, known bool) {
+	facts, read := n.next[envelope.Place{Partition: p.Name, Seq: seq + 1}]
+	if read || n.passed[p.Name] {
+		return facts, true
 	}
 	begins, read := n.begins[p.Name]
 	if !read || seq < begins {
 		n.missed[p.Name] = true
-		return nil, nil
+		return nil, false
 	}
-	facts := n.near[p.Name]
+	facts = n.near[p.Name]
 	i := slices.IndexFunc(facts, func(e envelope.Event) bool { return e.Seq > seq })
 	if i < 0 {
-		return nil, nil
+		return nil, true
 	}
-	return facts[i:], nil
+	return facts[i:], true
 }
 
 func atOnce(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {

@@ -19,6 +19,9 @@ type Status struct {
 	// this was looked at (statusRead); nor do those that are not kept any more.
 	Behind int64 `json:"behind"`
 
+	// AtLeast: events were not counted in some partitions, in which it is behind, too.
+	AtLeast bool `json:"atLeast,omitempty"`
+
 	// LagSeconds is for how long the oldest of these waits. Since is when it happened, in milliseconds since 1970; 0:
 	// there is none.
 	LagSeconds int64 `json:"lagSeconds"`
@@ -31,7 +34,13 @@ type Status struct {
 	Waiting int64 `json:"waiting,omitempty"`
 
 	// NextRun is that of a scheduled consumer, in milliseconds since 1970; 0: it is not known yet.
-	NextRun int64   `json:"nextRun,omitempty"`
+	NextRun int64 `json:"nextRun,omitempty"`
+
+	// Stopped counts the partitions in which it does not go on.
+	Stopped int `json:"stopped,omitempty"`
+
+	// Counted is when this was counted, in milliseconds since 1970; 0: it was not yet.
+	Counted int64   `json:"counted"`
 	Places  []Place `json:"partitions"`
 }
 
@@ -107,8 +116,8 @@ func (s *Store) readAfter(ctx context.Context, p envelope.Partition,
 // status sums up the places of a consumer.
 func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Partition,
 	at map[string]cursor, read eventsAfter) (Status, error) {
-	st := Status{Consumer: c}
 	now := s.Now()
+	st := Status{Consumer: c, Counted: now.UnixMilli()}
 	f, err := filter.Compile(c.Filter)
 	if err != nil {
 		return st, err
@@ -141,6 +150,9 @@ func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Pa
 		}
 		st.Parked += cur.Parked
 		st.Waiting += cur.Pending
+		if cur.Stop != nil {
+			st.Stopped++
+		}
 	}
 	return st, nil
 }
@@ -187,20 +199,6 @@ func (s *Store) owes(ctx context.Context, c Consumer, f *filter.Filter, p envelo
 		events++
 	}
 	return events, since, nil
-}
-
-// lag is for how many seconds the next event of a cursor has been waiting, since it happened; 0 if
-// there is none.
-func (s *Store) lag(ctx context.Context, p envelope.Partition, cur cursor,
-	now time.Time) (int64, error) {
-	if cur.Seq >= p.Head {
-		return 0, nil
-	}
-	facts, err := s.Log.Read(ctx, p.Name, cur.Seq, 1)
-	if err != nil || len(facts) == 0 {
-		return 0, err
-	}
-	return max(0, (now.UnixMilli()-facts[0].Time)/1000), nil
 }
 
 // Passed returns, for each partition, the seq up to which every required consumer has

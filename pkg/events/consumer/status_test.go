@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -115,4 +116,107 @@ func TestShowAll(t *testing.T) {
 		b.add("maps", "a")
 	}
 	same("both are far", 96, 99)
+}
+
+// TestCounted: a list of all has what the last tick has counted, and says when that was; what a person
+// has changed since is as it is, and of a consumer that no tick has seen nothing is said.
+func TestCounted(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c"))
+	b.apply(define("d"))
+	began := b.now
+	for n := range 3 {
+		b.add(fmt.Sprint("maps", n), "a")
+	}
+	b.run("c", "maps0")
+	tick := func(within time.Duration) {
+		t.Helper()
+		if err := b.runtime.Tick(t.Context(), b.now.Add(within)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(what, name string, behind, lag int64, counted time.Time) {
+		t.Helper()
+		all, err := b.store.Counted(t.Context())
+		i := slices.IndexFunc(all, func(st consumer.Status) bool { return st.Name == name })
+		if err != nil || i < 0 || all[i].Behind != behind || all[i].LagSeconds != lag ||
+			!time.UnixMilli(max(0, all[i].Counted)).Equal(counted) {
+			t.Errorf("%s: %s is %+v, %v", what, name, all, err)
+		}
+	}
+	never := time.UnixMilli(0)
+	want("before a tick", "c", 0, 0, never)
+	b.now = b.now.Add(10 * time.Second)
+	tick(time.Minute)
+	first := b.now
+	want("a tick", "c", 2, 10, first)
+	want("a tick", "d", 3, 10, first)
+
+	b.now = b.now.Add(time.Minute)
+	b.add("maps0", "a")
+	if err := b.store.Pause(t.Context(), "c", consumer.By{Actor: "ann", Reason: "so"}); err != nil {
+		t.Fatal(err)
+	}
+	want("no tick since", "c", 2, 10, first)
+	if all, err := b.store.Counted(t.Context()); err != nil || !all[0].Paused {
+		t.Errorf("it is not said that it is paused: %+v, %v", all, err)
+	}
+	for _, p := range b.log.partitions {
+		b.run("d", p.Name)
+	}
+	b.apply(define("e"))
+	want("one that is new", "e", 0, 0, never)
+	tick(time.Minute)
+	want("another tick", "c", 3, 70, b.now)
+	want("another tick", "d", 0, 0, b.now)
+	want("another tick", "e", 4, int64(b.now.Sub(began).Seconds()), b.now)
+
+	second := b.now
+	if err := b.store.Delete(t.Context(), "e", true, consumer.By{Actor: "ann", Reason: "so"}); err != nil {
+		t.Fatal(err)
+	}
+	b.now = b.now.Add(time.Hour)
+	b.apply(define("e"))
+	want("another one of the same name", "e", 0, 0, never)
+	want("another hour", "c", 3, 70, second)
+}
+
+// TestCountedInPart: consumers that a tick had no time for keep their numbers, with their time; and where
+// somebody is behind in very many logs, the numbers are said to be the least.
+func TestCountedInPart(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c"))
+	b.apply(define("d"))
+	b.add("maps", "a")
+	first := b.now
+	if err := b.runtime.Tick(t.Context(), b.now.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 150 {
+		b.add(fmt.Sprint("more-", n), "a")
+	}
+	b.now = b.now.Add(time.Minute)
+	calls, now := 0, b.now
+	until := now.Add(time.Minute)
+	b.store.Now = func() time.Time { // the time is over when one of them was looked at
+		calls++
+		if calls > 4 {
+			return until
+		}
+		return now
+	}
+	if err := b.runtime.Tick(t.Context(), until); err != nil {
+		t.Fatal(err)
+	}
+	b.store.Now = func() time.Time { return b.now }
+	all, err := b.store.Counted(t.Context())
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	if c := all[0]; c.Behind != 100 || !c.AtLeast || c.Counted != until.UnixMilli() {
+		t.Errorf("of 151 logs 100 were read: %+v", c)
+	}
+	if d := all[1]; d.Behind != 1 || d.AtLeast || d.Counted != first.UnixMilli() {
+		t.Errorf("the tick had no time for it: %+v", d)
+	}
 }

@@ -78,12 +78,12 @@ func TestOverviewIsCheap(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	now, err := b.q.InWork(t.Context(), o)
-	if err != nil || len(now.Running) != 100 || len(now.Heads) != 1 {
-		t.Errorf("%d run, first are %+v; %v", len(now.Running), now.Heads, err)
+	if err != nil || len(now.Running) != 100 || len(now.Heads) != 5 {
+		t.Errorf("%d run, %d are first; %v", len(now.Running), len(now.Heads), err)
 	}
 	const want = "Waiting to start: the limit of running jobs (150) is reached. " +
 		"It is the first of 550 waiting jobs."
-	if len(now.Heads) == 1 && now.Heads[0].Why != want {
+	if len(now.Heads) > 0 && now.Heads[0].Why != want {
 		t.Errorf("%q; expected %q", now.Heads[0].Why, want)
 	}
 	if n := calls.Load(); n > 10 {

@@ -19,6 +19,7 @@ type position struct {
 	more    bool        // there are more: only the first were read
 	beyond  bool        // it is behind all that were read
 	before  []candidate // the jobs before it
+	first   []Job       // the rows of the first of them
 }
 
 // position finds a job among the first that wait at its gate. It takes one request, however
@@ -72,14 +73,12 @@ type sight struct {
 	free  ingest.Free
 	swept time.Time // zero = never
 	pos   position
+	seen  *glance // what was read before of the rows that it needs; nil: it reads them
 }
 
 // sight reads it for a job.
 func (q *Queue) sight(ctx context.Context, j *ingest.Job) (in sight, err error) {
 	if in.holds, err = q.active(ctx); err != nil {
-		return in, err
-	}
-	if in.batch, err = q.Batch(ctx, j.Batch); err != nil {
 		return in, err
 	}
 	if in.free, err = q.free(ctx); err != nil {
@@ -88,8 +87,10 @@ func (q *Queue) sight(ctx context.Context, j *ingest.Job) (in sight, err error) 
 	if in.swept, err = q.lastSweep(ctx); err != nil {
 		return in, err
 	}
-	in.pos, err = q.position(ctx, j)
-	return in, err
+	if in.pos, err = q.position(ctx, j); err != nil {
+		return in, err
+	}
+	return in, q.confirm(ctx, j, &in)
 }
 
 // explainWaiting explains what a waiting job lacks, and its place in the queue.
@@ -98,7 +99,11 @@ func (q *Queue) explainWaiting(ctx context.Context, j *ingest.Job) (x explain.Pa
 	if err != nil {
 		return x, err
 	}
-	return q.explainIn(ctx, j, in)
+	x, err = q.explainIn(ctx, j, in)
+	if err == nil && x.Ahead != nil && x.Ahead.Line == explain.ForLock {
+		x.Ahead, err = q.beforeAtLock(ctx, j, x.Ahead.Of)
+	}
+	return x, err
 }
 
 // explainIn is explainWaiting with what was read before.
@@ -106,6 +111,7 @@ func (q *Queue) explainIn(ctx context.Context, j *ingest.Job, in sight) (x expla
 	x = explainPause(j, in.holds)
 	if x.Why != "" {
 		x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
+		x.Ahead = in.beforeAtGate(j, x.Waits)
 		return x, nil
 	}
 	x = q.explainStopped(ctx, in.batch)
@@ -117,7 +123,9 @@ func (q *Queue) explainIn(ctx context.Context, j *ingest.Job, in sight) (x expla
 	x.Why = fmt.Sprintf("%s: %s", waitsTo(j), x.Why)
 	if x.Waits == explain.Limit || x.Waits == explain.Turn || x.Waits == explain.Space {
 		x.Why += " " + in.pos.String()
-		x.Ahead = &explain.Ahead{N: in.pos.ahead, More: in.pos.beyond}
+	}
+	if x.Waits != explain.Lock {
+		x.Ahead = in.beforeAtGate(j, x.Waits)
 	}
 	return x, err
 }
@@ -145,7 +153,7 @@ func (q *Queue) explainStopped(ctx context.Context, row *Batch) (x explain.Part)
 // need no lock and no space yet.
 func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, in sight) (explain.Part, error) {
 	if j.State != ingest.Pending {
-		x, err := q.explainLock(ctx, j)
+		x, err := q.explainLock(ctx, j, in)
 		if err != nil || x.Why != "" {
 			return x, err
 		}
@@ -156,7 +164,7 @@ func (q *Queue) explainLack(ctx context.Context, j *ingest.Job, in sight) (expla
 	}
 
 	if j.State != ingest.Pending {
-		x, err := q.explainSpace(ctx, j, in.free, in.pos)
+		x, err := q.explainSpace(ctx, j, in)
 		if err != nil || x.Why != "" {
 			return x, err
 		}
@@ -177,14 +185,18 @@ func waitsTo(j *ingest.Job) string {
 
 // explainLock names the job that has the object, or is in line for it before this one. Such a
 // job may not be made yet: then it names its batch.
-func (q *Queue) explainLock(ctx context.Context, j *ingest.Job) (x explain.Part, err error) {
-	lock, owner, err := q.blockedBy(ctx, j)
+func (q *Queue) explainLock(ctx context.Context, j *ingest.Job, in sight) (x explain.Part,
+	err error) {
+	lock, owner, err := q.blocks(ctx, j, in.seen)
 	if err != nil || lock == "" {
 		return x, err
 	}
 
 	x.Waits, x.On = explain.Lock, owner
-	_, err = q.Job(ctx, owner)
+	x.Ahead = &explain.Ahead{Line: explain.ForLock, Of: lock}
+	if lock != j.ManifestLine() {
+		_, err = q.jobSeen(ctx, owner, in.seen)
+	}
 	switch {
 	case lock == j.ManifestLine():
 		x.On, _, _ = strings.Cut(owner, "-")
@@ -220,10 +232,11 @@ func (q *Queue) explainSlot(j *ingest.Job, free ingest.Free) (x explain.Part) {
 
 // explainSpace explains why there is no work space for the job, in the order of the gate's
 // checks.
-func (q *Queue) explainSpace(ctx context.Context, j *ingest.Job, free ingest.Free, pos position) (explain.Part, error) {
+func (q *Queue) explainSpace(ctx context.Context, j *ingest.Job, in sight) (explain.Part, error) {
+	free := in.free
 	left := ingest.Number(max(0, free.Space))
 	x := says(explain.Space, "")
-	keeper, reserved, err := q.keeper(ctx, j, free, pos)
+	keeper, reserved, err := q.keeper(ctx, j, in)
 	switch {
 	case j.TooLarge(q.Settings.Space) != "":
 		x = says(explain.Person, sentence(j.TooLarge(q.Settings.Space)), explain.Step{What: "Fail it",
@@ -243,18 +256,19 @@ func (q *Queue) explainSpace(ctx context.Context, j *ingest.Job, free ingest.Fre
 	}
 
 	if err == nil && x.Waits == explain.Space && x.Why != "" && x.On == "" {
-		err = q.explainHolder(ctx, &x, free.Most)
+		err = q.explainHolder(ctx, &x, in)
 	}
 	return x, err
 }
 
 // explainHolder adds which job holds the most space, and until when.
-func (q *Queue) explainHolder(ctx context.Context, x *explain.Part, most ingest.Holder) error {
+func (q *Queue) explainHolder(ctx context.Context, x *explain.Part, in sight) error {
+	most := in.free.Most
 	if most.Job == "" {
 		return nil
 	}
 
-	row, err := q.Job(ctx, most.Job)
+	row, err := q.jobSeen(ctx, most.Job, in.seen)
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
@@ -280,13 +294,14 @@ func (q *Queue) explainHolder(ctx context.Context, x *explain.Part, most ingest.
 
 // keeper returns the job before j for which freed space is reserved, if there is one. Like the
 // gate, it leaves out jobs that wait for a lock.
-func (q *Queue) keeper(ctx context.Context, j *ingest.Job, free ingest.Free,
-	pos position) (keeper candidate, reserved bool, err error) {
+func (q *Queue) keeper(ctx context.Context, j *ingest.Job, in sight) (keeper candidate,
+	reserved bool, err error) {
+	free := in.free
 	if j.State != ingest.Provisioning || j.Parked || free.Patience == 0 {
 		return keeper, false, nil
 	}
 
-	for _, w := range pos.before {
+	for _, w := range in.pos.before {
 		want := ingest.Want{
 			ID:     w.ID,
 			Space:  w.Space,
@@ -297,7 +312,7 @@ func (q *Queue) keeper(ctx context.Context, j *ingest.Job, free ingest.Free,
 		if _, left := ingest.Choose(free, []ingest.Want{want}); !left.Kept {
 			continue
 		}
-		if blocked, err := q.waitsForLock(ctx, w.ID); err != nil || !blocked {
+		if blocked, err := q.waitsForLock(ctx, w.ID, in.seen); err != nil || !blocked {
 			return w, err == nil, err
 		}
 	}

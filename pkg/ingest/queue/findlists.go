@@ -283,13 +283,13 @@ func (p *strand) fill(ctx context.Context, t *table.Table) (n int, err error) {
 // job reports whether a job is wanted. The index only finds it.
 func (f *Find) job(j *ingest.Job) bool {
 	return (f.State == "" || f.State == string(j.State)) &&
-		f.common(j.Collection, j.Submitter, j.Primary, j.LocalIDs, j.Message, j.Created)
+		f.common(j.Collection, j.Depositor(), j.Primary, j.LocalIDs, j.Message, j.Created)
 }
 
 // batch is job for a batch.
 func (f *Find) batch(b *ingest.Batch) bool {
 	return (f.State == "" || f.State == string(b.State)) &&
-		f.common(b.Collection, b.Submitter, b.Primary, b.LocalIDs, b.Message, b.Created)
+		f.common(b.Collection, b.Depositor(), b.Primary, b.LocalIDs, b.Message, b.Created)
 }
 
 func (f *Find) common(collection, submitter, ark string, localIDs []string, message string,

@@ -135,7 +135,7 @@ func (p *pass) mayReserve(ctx context.Context, id string) bool {
 		return false
 	}
 
-	blocked, err := p.q.waitsForLock(ctx, id)
+	blocked, err := p.q.waitsForLock(ctx, id, nil)
 	if err != nil {
 		p.q.Log.Warn("what a job waits for could not be read; it reserves no space now", "job", id, "error", err)
 	}

@@ -121,14 +121,14 @@ func Listed(j *ingest.Job) (rows []table.Row) {
 	}
 	place := placeOf(j.Created, j.ID)
 	rows = listedAt(j.ID, place, names...)
-	return append(rows, listedIn(namedJob, j.ID, place, j.Collection, string(j.State), j.Submitter,
+	return append(rows, listedIn(namedJob, j.ID, place, j.Collection, string(j.State), j.Depositor(),
 		j.Message)...)
 }
 
 // listedBatch are the rows under which a batch is listed.
 func listedBatch(b *ingest.Batch) []table.Row {
 	place := placeOf(b.Created, b.ID)
-	rows := listedIn(namedBatch, b.ID, place, b.Collection, string(b.State), b.Submitter, b.Message)
+	rows := listedIn(namedBatch, b.ID, place, b.Collection, string(b.State), b.Depositor(), b.Message)
 	if b.State == ingest.BatchFailed && b.Unpacked == 0 {
 		rows = append(rows, listedAt(b.ID, place, namedRejected)...)
 	}

@@ -13,7 +13,8 @@ import (
 // Overview is the queue at a glance.
 type Overview struct {
 	// Waiting is how many wait by gate, and on hold. Of more than 100 it is what the scheduler has
-	// counted within the last minutes.
+	// counted within the last minutes. Those that are Deferred are in a Tally only: to find them costs
+	// eight calls.
 	Waiting map[string]int `json:"waiting"`
 	// MoreThan are the places of Waiting where more wait than that.
 	MoreThan      []string `json:"moreThan,omitempty"`
@@ -25,8 +26,8 @@ type Overview struct {
 	LastSweep     string   `json:"lastSweep,omitempty"` // when the scheduler swept last; "" = never
 	Holds         []Hold   `json:"-"`                   // see Queue.Holds
 
-	first  map[string]string // the first job at each gate
-	slots  []string          // the jobs that have one, by id
+	first  map[string][]candidate // the first jobs at each gate
+	slots  []string               // the jobs that have one, by id
 	free   ingest.Free
 	active holds
 	swept  time.Time // zero = never
@@ -59,7 +60,7 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 		o.LastSweep = ingest.Timestamp(o.swept.UnixMilli())
 	}
 
-	o.Waiting, o.first = map[string]int{}, map[string]string{}
+	o.Waiting, o.first = map[string]int{}, map[string][]candidate{}
 	full := []string{}
 	var oldest candidate
 	for _, place := range waitingPlaces {
@@ -72,7 +73,7 @@ func (q *Queue) Overview(ctx context.Context) (Overview, error) {
 		if len(page) == 0 || place == ingest.WorkHeld {
 			continue
 		}
-		o.first[place] = page[0].ID
+		o.first[place] = page[:min(len(page), mostLooked)]
 		oldest = older(oldest, page)
 		if len(page) > glanced { // the oldest need not be among them
 			full = append(full, place)

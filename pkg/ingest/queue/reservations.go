@@ -142,38 +142,38 @@ func (q *Queue) blockedBy(ctx context.Context, j *ingest.Job) (lock, owner strin
 	if !j.AwaitsManifests(q.Now()) {
 		return "", "", nil
 	}
-	owner, err = q.manifestAhead(ctx, j)
-	if err != nil || owner == "" {
-		return "", "", err
-	}
-	return j.ManifestLine(), owner, nil
+	owner, err = q.firstManifest(ctx, j.ManifestLine())
+	lock, owner = manifestBefore(j, owner)
+	return lock, owner, err
 }
 
-// manifestAhead returns the first manifest of the job's depositor that is not read yet, if it was submitted before
-// the job; "" if there is none.
-func (q *Queue) manifestAhead(ctx context.Context, j *ingest.Job) (owner string, err error) {
+// firstManifest returns the first manifest of a line that is not read yet, "" if there is none.
+func (q *Queue) firstManifest(ctx context.Context, line string) (owner string, err error) {
 	var rows []Reservation
-	query := table.Query{PK: LockKey(j.ManifestLine()).PK, Prefix: linePrefix, Limit: 1}
-	if _, err := q.Table.Page(ctx, query, &rows); err != nil {
+	query := table.Query{PK: LockKey(line).PK, Prefix: linePrefix, Limit: 1}
+	if _, err := q.Table.Page(ctx, query, &rows); err != nil || len(rows) == 0 {
 		return "", err
 	}
+	return rows[0].Owner, nil
+}
 
-	for _, row := range rows {
-		if batch, _, _ := strings.Cut(row.Owner, "-"); batch < j.Batch {
-			return row.Owner, nil
-		}
+// manifestBefore returns the line of manifests and its first one, if that was submitted before a
+// job.
+func manifestBefore(j *ingest.Job, first string) (line, owner string) {
+	if batch, _, _ := strings.Cut(first, "-"); first == "" || batch >= j.Batch {
+		return "", ""
 	}
-	return "", nil
+	return j.ManifestLine(), first
 }
 
 // waitsForLock reports whether a job needs a lock that it cannot have now. It costs a read of the
-// job, and one of each of its locks.
-func (q *Queue) waitsForLock(ctx context.Context, id string) (bool, error) {
-	row, err := q.Job(ctx, id)
+// job, and one of each of its locks, unless they are among those that were seen before.
+func (q *Queue) waitsForLock(ctx context.Context, id string, seen *glance) (bool, error) {
+	row, err := q.jobSeen(ctx, id, seen)
 	if err != nil {
 		return false, err
 	}
-	lock, _, err := q.blockedBy(ctx, &row.Job)
+	lock, _, err := q.blocks(ctx, &row.Job, seen)
 	return lock != "", err
 }
 

@@ -9,12 +9,16 @@ import (
 	"archivist/pkg/kernel/table"
 )
 
-// Running is the place of jobs that have a slot, in a Tally. The others are those of the index "work".
-const Running = "running"
+// Running is the place of jobs that have a slot, and Deferred that of jobs that wait until a time
+// that their source asked for. The others are those of the index "work".
+const (
+	Running  = "running"
+	Deferred = "deferred"
+)
 
 // TallyPlaces are the places of a Tally, in the order in which a job comes to them.
-var TallyPlaces = []string{ingest.WorkPending, ingest.WorkProvisioning, ingest.WorkParked, Running, ingest.WorkHeld,
-	ingest.WorkFailed}
+var TallyPlaces = []string{ingest.WorkPending, ingest.WorkProvisioning, ingest.WorkParked, Deferred,
+	Running, ingest.WorkHeld, ingest.WorkFailed}
 
 // Amount is a number of jobs, and the work space that they need or have, in bytes.
 type Amount struct {
@@ -27,6 +31,8 @@ type Amount struct {
 type Tally struct {
 	Of  map[string]map[string]Amount // by collection, then by place
 	Cut []string                     // places of which only the first 1,000 rows were counted
+	// Unreadable are rows that cannot be read, and so are not counted: the doctor names them.
+	Unreadable int
 }
 
 // add adds a job.
@@ -64,12 +70,12 @@ func (q *Queue) Tally(ctx context.Context) (Tally, error) {
 			return t, err
 		}
 		if at.query == ingest.WorkCleanUp {
-			if page, err = q.failed(ctx, page); err != nil {
+			if page, err = q.failed(ctx, page, &t); err != nil {
 				return t, err
 			}
 		}
 		for _, w := range page {
-			if strings.HasPrefix(w.PK, jobKey("").PK) { // batches are in some of these places, too
+			if isJob(w) {
 				t.add(w.Collection, at.place, w.Space)
 			}
 		}
@@ -81,26 +87,42 @@ func (q *Queue) Tally(ctx context.Context) (Tally, error) {
 // failed are the failed jobs among those whose work files are still to be removed: jobs that were
 // deleted are there, too. The index does not have their states, so their rows are read, one
 // request for each hundred.
-func (q *Queue) failed(ctx context.Context, page []candidate) (still []candidate, err error) {
+func (q *Queue) failed(ctx context.Context, page []candidate, t *Tally) ([]candidate, error) {
+	still, unreadable, err := q.those(ctx, page, func(j *Job) bool { return j.State == ingest.Failed })
+	t.Unreadable += unreadable
+	return still, err
+}
+
+// those are the jobs of a page of the index for whose rows something holds, and how many of these
+// rows cannot be read.
+func (q *Queue) those(ctx context.Context, page []candidate, holds func(*Job) bool) (
+	found []candidate, unreadable int, err error) {
 	var keys []table.Key
 	for _, w := range page {
-		if strings.HasPrefix(w.PK, jobKey("").PK) {
+		if isJob(w) {
 			keys = append(keys, w.Key())
 		}
 	}
 	rows, err := q.Table.Many(ctx, keys)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	for _, w := range page {
 		var j Job
-		if raw, there := rows[w.Key()]; !there || raw.Decode(&j) != nil || j.State != ingest.Failed {
-			continue // a row that cannot be read is the doctor's
+		raw, there := rows[w.Key()]
+		switch {
+		case !there: // it was removed meanwhile
+		case raw.Decode(&j) != nil:
+			unreadable++
+		case holds(&j):
+			found = append(found, w)
 		}
-		still = append(still, w)
 	}
-	return still, nil
+	return found, unreadable, nil
 }
+
+// isJob reports whether it is a job: batches and operations are in some places, too.
+func isJob(w candidate) bool { return strings.HasPrefix(w.PK, jobKey("").PK) }
 
 // cutAt notes that there are more rows of a place.
 func (t *Tally) cutAt(more, place string) {
@@ -142,19 +164,30 @@ func (q *Queue) tallyDeferred(ctx context.Context, t *Tally, slots []Reservation
 	}
 	cut := ""
 	for shard := range ingest.DueShards {
-		var page []candidate
-		query := table.Query{Index: "work", PK: ingest.DuePK(shard), Limit: countedMost}
-		more, err := q.Table.Page(ctx, query, &page)
+		page, more, err := q.idleDue(ctx, shard, countedMost, running)
 		if err != nil {
 			return err
 		}
 		for _, w := range page {
-			if strings.HasPrefix(w.PK, jobKey("").PK) && !running[w.ID] {
-				t.add(w.Collection, ingest.WorkParked, w.Space)
-			}
+			t.add(w.Collection, Deferred, w.Space)
 		}
 		cut += more
 	}
-	t.cutAt(cut, ingest.WorkParked)
+	t.cutAt(cut, Deferred)
 	return nil
+}
+
+// idleDue are the jobs without a slot among the first due items of a shard: those that are deferred,
+// and at times one whose slot was given or ended between two reads. more is "" if these are all.
+func (q *Queue) idleDue(ctx context.Context, shard, most int, running map[string]bool) (
+	idle []candidate, more string, err error) {
+	var page []candidate
+	query := table.Query{Index: "work", PK: ingest.DuePK(shard), Limit: most}
+	more, err = q.Table.Page(ctx, query, &page)
+	for _, w := range page {
+		if isJob(w) && !running[w.ID] {
+			idle = append(idle, w)
+		}
+	}
+	return idle, more, err
 }

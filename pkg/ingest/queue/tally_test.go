@@ -61,18 +61,19 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestTallyDeferred: a job that waits because its source asked for it is among those that wait, and one that has a slot
-// is not.
+// TestTallyDeferred: a job that waits because its source asked for it is counted as deferred, and one that has a slot
+// is not. Each job is in one number.
 func TestTallyDeferred(t *testing.T) {
 	b := newBench(t)
 	b.q.Settings.MaxInFlight = 1
 	b.submitJobs(ingest.Job{Collection: "maps", Priority: 5})
 	b.tick()
-	counted := func(parked, running int) {
+	counted := func(deferred, running int) {
 		t.Helper()
 		tally, err := b.q.Tally(t.Context())
 		of := tally.Of["maps"]
-		if err != nil || of[ingest.WorkParked].Jobs != parked || of[queue.Running].Jobs != running {
+		if err != nil || of[queue.Deferred].Jobs != deferred || of[queue.Running].Jobs != running ||
+			of[ingest.WorkParked].Jobs != 0 {
 			t.Errorf("%+v, %v", tally, err)
 		}
 	}
@@ -106,5 +107,32 @@ func TestTallyDeleted(t *testing.T) {
 	}
 	if n := failed(); n != 0 {
 		t.Errorf("%d deleted jobs are counted as failed", n)
+	}
+}
+
+// TestTallyUnreadable: a row that cannot be read is not counted in a place, and not passed over in
+// silence.
+func TestTallyUnreadable(t *testing.T) {
+	b := newBench(t)
+	id := b.failedJob(ingest.Processing)
+	b.quiet()
+	broken := struct {
+		table.Head
+		ID    string `dynamo:"id"`
+		State []int  `dynamo:"job_state"`
+	}{}
+	key := table.Key{PK: "JOB#" + id, SK: "JOB"}
+	if err := b.q.Table.Get(t.Context(), key, &broken.Head); err != nil {
+		t.Fatal(err)
+	}
+	broken.ID, broken.State = id, []int{5}
+	tx := b.q.Table.Begin("damage")
+	tx.Save(&broken)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tally, err := b.q.Tally(t.Context())
+	if err != nil || tally.Unreadable != 1 {
+		t.Errorf("%+v, %v", tally, err)
 	}
 }

@@ -93,7 +93,7 @@ func (q *Queue) Unpack(ctx context.Context, row *Batch, jobs []ingest.Job, expec
 		next = q.seal(next)
 		err = q.putBatch(tx, row, next, nil, origin{
 			event:     "batch.state",
-			actor:     next.Submitter,
+			actor:     next.Actor(),
 			component: "unpack",
 		})
 	} else {
@@ -138,7 +138,7 @@ func (q *Queue) makeJobs(tx *table.Tx, b *ingest.Batch,
 		if first.ID == j.ID {
 			before = first
 		}
-		made, err := q.makeJob(tx, j, before, b.Submitter)
+		made, err := q.makeJob(tx, j, before, b.Actor())
 		if err != nil {
 			return nil, err
 		}

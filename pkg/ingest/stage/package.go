@@ -318,7 +318,7 @@ func (p Packager) inherit(
 func decided(j *ingest.Job) inventory.Decision {
 	return inventory.Decision{
 		Reason: j.Note,
-		By:     j.Submitter,
+		By:     j.Actor(),
 		At:     ingest.Timestamp(j.Stamp),
 		Until:  j.LastDay,
 	}

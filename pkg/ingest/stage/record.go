@@ -33,7 +33,7 @@ func (r Record) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	}
 
 	by := reindex.By{
-		Actor:   j.Submitter,
+		Actor:   j.Actor(),
 		Job:     j.ID,
 		Change:  j.Change(),
 		Known:   known,

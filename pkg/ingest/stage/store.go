@@ -372,7 +372,7 @@ func (s Store) tell(claim *queue.Claim, res ingest.Result) {
 			Type:      inventory.EventRepair,
 			Time:      s.Now().UnixMilli(),
 			Component: "store",
-			Actor:     j.Submitter,
+			Actor:     j.Actor(),
 			Detail: replica.Detail{
 				Repair: j.ID,
 				Keys:   told.Paths,

@@ -110,6 +110,7 @@ func (u Unpack) unpackOne(ctx context.Context, claim *queue.Claim,
 	j := ingest.Job{
 		Collection: b.Collection,
 		Submitter:  b.Submitter,
+		By:         b.By,
 		Mode:       b.Mode,
 		Note:       b.Note,
 		Payload:    b.Payload,
@@ -315,6 +316,7 @@ func jobOf(b *ingest.Batch, r checkm.Row, kind string, priority int) ingest.Job 
 	return ingest.Job{
 		Collection: b.Collection,
 		Submitter:  b.Submitter,
+		By:         b.By,
 		Mode:       b.Mode,
 		Note:       b.Note,
 		Primary:    r.Primary,

@@ -43,6 +43,10 @@ func TestAuthenticator(t *testing.T) {
 		{Authenticator{Tokens: both.Tokens}, "eyJ", "", "no issuer of tokens"},
 		{Authenticator{}, "eyJ", "", "no issuer of tokens"},
 		{Authenticator{Issuer: says("token:1"), Tokens: says("")}, "eyJ", "", "begins with token:"},
+		{Authenticator{Issuer: says("schedule")}, "eyJ", "", "a part of the system"},
+		{Authenticator{Issuer: says("archivist")}, "eyJ", "", "a part of the system"},
+		{Authenticator{Issuer: says("component:fixity-check")}, "eyJ", "", "a part of the system"},
+		{Authenticator{Issuer: says("Schedule")}, "eyJ", "Schedule", ""},
 	} {
 		x, err := c.a.Verify(t.Context(), c.token)
 		if x.Subject != c.subject || errors.Is(err, ErrUnauthenticated) != (c.refused != "") ||

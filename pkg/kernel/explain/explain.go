@@ -92,15 +92,37 @@ type Part struct {
 	On    string // the id of what it waits for, and that can be explained next; "": it is the root
 	Since int64  // it waits
 	Until int64  // it waits at most
-	Ahead *Ahead // how many come before it; nil: it is in no line
+	Ahead *Ahead // the line that it stands in; nil: it is in none
 	Do    []Step // what a person can do about it, most likely first
 	Facts []Fact // without empty values
 }
 
-// Ahead is how many come before a thing.
+// Ahead is how many come before a thing, and, of some lines, who.
 type Ahead struct {
 	N    int
 	More bool // and more: they were not counted
+
+	Line  LineKind // what the line is before; "": who stands in it is not known
+	Of    string   // the name of the gate, or what the lock is of
+	Stop  string   // what keeps it from passing, in a few words without numbers
+	First []Before // the first of those that come before it, in their order
+}
+
+// LineKind is what a line is before.
+type LineKind string
+
+// The kinds of lines.
+const (
+	AtGate  LineKind = "gate" // jobs pass it in their order, as far as what they need is free
+	ForLock LineKind = "lock" // one has what the others wait for
+)
+
+// Before is one that comes before another. One whose ID is "" is nobody's business.
+type Before struct {
+	Kind, ID, State string
+	Collection      string // "": it is not known
+	Since           int64  // it is in its state
+	Has             bool   // it has the lock
 }
 
 // Explanation is what a thing waits for in the end. The Part is that of the thing, but for Since, Until and Do: those

@@ -16,6 +16,7 @@ type Graph struct {
 	Name  string `json:"name"`
 	Nodes []Node `json:"nodes"`
 	Links []Link `json:"links,omitempty"`
+	Says  string `json:"-"` // the description of its picture; "": which node waits for which
 }
 
 // Node is a box with a label.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -92,7 +93,7 @@ func (g Graph) picture(address func(id string) string) string {
 		`viewBox="0 0 %d %d">`+"\n", role, id, id, l.width, l.height, l.width, l.height)
 	fmt.Fprintf(&b, "<title id=\"%s-t\">%s</title>\n<desc id=\"%s-d\">%s</desc>\n", id,
 		escape(g.Name), id,
-		escape(g.said()))
+		escape(cmp.Or(g.Says, g.said())))
 
 	// The order is that of painting: lanes, links, boxes above them, and labels on top.
 	if alone {

@@ -43,6 +43,22 @@ func Printable(s string) string {
 	}, s)
 }
 
+// Visible is a stored text for a page, with its invisible characters made visible: those that turn
+// the direction of what follows around, and controls. Otherwise a name could look like another one.
+// The marks of right-to-left scripts stay.
+func Visible(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		turns := r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
+		if turns || unicode.IsControl(r) && r != '\n' && r != '\t' {
+			fmt.Fprintf(&out, "[U+%04X]", r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
 // obeyed reports whether a terminal would interpret a character instead of showing it, other than
 // a line break or a tab. Marks that change the direction have Unicode's property Bidi_Control;
 // U+2028 and U+2029 are line separators.

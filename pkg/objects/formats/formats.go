@@ -16,6 +16,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -82,6 +83,8 @@ type Count struct {
 	// MediaType is that of PRONOM, or several with commas; "" if it has none, and in a result
 	// that is not Typed.
 	MediaType string `dynamo:"media_type,omitempty" json:"mediaType,omitempty"`
+	// Bytes are those of the files; 0 in a result that is not Sized.
+	Bytes int64 `dynamo:"bytes,omitempty" json:"-"`
 }
 
 // Result sums up the results of a version. A file with several matches is counted for each.
@@ -95,6 +98,11 @@ type Result struct {
 	More       int     `dynamo:"more_formats,omitempty" json:"moreFormats,omitempty"` // that Formats does not list
 	// Typed: the formats have their media types. Results from before these were kept have not.
 	Typed bool `dynamo:"media_types,omitempty" json:"-"`
+	// Sized: the bytes are known. Results from before these were kept have none.
+	Sized        bool  `dynamo:"sized,omitempty" json:"-"`
+	Bytes        int64 `dynamo:"bytes,omitempty" json:"-"`         // of Files
+	UnknownBytes int64 `dynamo:"unknown_bytes,omitempty" json:"-"` // of Unknown
+	MoreBytes    int64 `dynamo:"more_bytes,omitempty" json:"-"`    // of More
 }
 
 // mostFormats is the maximum number of formats that a Result lists. They are kept in a row.
@@ -103,14 +111,16 @@ const mostFormats = 100
 // add counts a file. An unknown one has a single match, so Unknown counts files.
 func (r *Result) add(f File) {
 	r.Files++
+	r.Bytes += f.Size
 	warned := false
 	for _, m := range f.Matches {
 		warned = warned || m.Warning != ""
 		if m.ID == Unknown {
 			r.Unknown++
+			r.UnknownBytes += f.Size
 			continue
 		}
-		r.count(m)
+		r.count(m, f.Size)
 	}
 
 	if warned {
@@ -118,22 +128,25 @@ func (r *Result) add(f File) {
 	}
 }
 
-// count counts a match. Formats beyond the first hundred are only summed up, in More.
-func (r *Result) count(m Match) {
+// count counts a match of a file of a size. Formats beyond the first hundred are only summed up, in
+// More.
+func (r *Result) count(m Match, size int64) {
 	for i := range r.Formats {
 		if r.Formats[i].ID == m.ID {
 			r.Formats[i].Files++
+			r.Formats[i].Bytes += size
 			return
 		}
 	}
 
 	if len(r.Formats) == mostFormats {
 		r.More++
+		r.MoreBytes += size
 		return
 	}
 
-	r.Formats = append(r.Formats, Count{m.ID, strings.TrimSpace(m.Name + " " + m.Version), 1,
-		m.MediaType})
+	r.Formats = append(r.Formats, Count{ID: m.ID, Name: strings.TrimSpace(m.Name + " " + m.Version),
+		Files: 1, MediaType: m.MediaType, Bytes: size})
 }
 
 // record is the row of a version. Pages are the bytes of the list of files at which the pages begin; the
@@ -162,6 +175,31 @@ func (s Store) Result(ctx context.Context, ark string, n int) (Result, error) {
 	return r.Result, err
 }
 
+// Sized is Result with bytes. Of a result from before bytes were kept, it sums up the stored
+// pages, at most so many of them: then Files may be fewer than the version has. A page that is
+// gone, or is no JSON, is a NotFound, as a result that is not complete.
+func (s Store) Sized(ctx context.Context, ark string, n, most int) (Result, error) {
+	r, err := s.record(ctx, ark, n)
+	if err != nil || r.Sized {
+		return r.Result, err
+	}
+
+	sum := Result{Version: n, Signatures: r.Signatures, Typed: true, Sized: true}
+	for number := range min(most, len(r.Pages)) {
+		p, _, err := s.page(ctx, ark, &r, number)
+		if errors.As(err, new(*json.SyntaxError)) {
+			err = fault.New(fault.NotFound, "%w", err)
+		}
+		if err != nil {
+			return sum, err
+		}
+		for _, f := range p.Files {
+			sum.add(f)
+		}
+	}
+	return sum, nil
+}
+
 // record reads the row of a version. One that is not complete counts as none.
 func (s Store) record(ctx context.Context, ark string, n int) (r record, err error) {
 	err = s.Table.Get(ctx, key(ark, n), &r)
@@ -187,13 +225,18 @@ func (s Store) Page(ctx context.Context, ark string, n, number int) (p Page, nex
 			ark, n,
 			len(r.Pages), number)
 	}
+	return s.page(ctx, ark, &r, number)
+}
 
+// page reads a page that a row names.
+func (s Store) page(ctx context.Context, ark string, r *record, number int) (p Page, next int,
+	err error) {
 	to := r.From
 	if number+1 < len(r.Pages) {
 		to, next = r.Pages[number+1], number+1
 	}
 
-	text, _, err := s.Derived.Read(ctx, pageKey(ark, n, r.Signatures, r.Pages[number], to))
+	text, _, err := s.Derived.Read(ctx, pageKey(ark, r.Version, r.Signatures, r.Pages[number], to))
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}

@@ -53,7 +53,7 @@ func (m *Maker) Version(ctx context.Context, ark string, n int, until time.Time)
 	// The new pages have other keys, so those that somebody still reads are not overwritten.
 	if r.Signatures != m.Signatures {
 		r.From, r.Pages, r.Done, r.Result = 0, nil, false,
-			Result{Version: n, Signatures: m.Signatures, Typed: true}
+			Result{Version: n, Signatures: m.Signatures, Typed: true, Sized: true}
 	}
 
 	if r.Done {

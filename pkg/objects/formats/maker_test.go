@@ -76,8 +76,10 @@ func soon(seconds int64) time.Time { return time.Unix(seconds, 0) }
 func (w *world) check(files int) {
 	w.Helper()
 	m := w.maker(w.table(through))
+	tiffs := int64(4*files + len("tiff, but odd"))
 	want := Result{Version: 1, Signatures: "V1", Files: files + 2, Unknown: 1, Warnings: 2, Typed: true,
-		Formats: []Count{{"fmt/353", "TIFF 6", files + 1, ""}}}
+		Formats: []Count{{ID: "fmt/353", Name: "TIFF 6", Files: files + 1, Bytes: tiffs}},
+		Sized:   true, Bytes: tiffs + 1, UnknownBytes: 1}
 	got, err := m.Result(w.Context(), ark, 1)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		w.Errorf("got %+v, %v; want %+v", got, err, want)

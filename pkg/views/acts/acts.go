@@ -22,6 +22,7 @@ import (
 
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
@@ -75,10 +76,6 @@ type row struct {
 	Reason string `dynamo:"reason,omitempty"`
 }
 
-// machines are the actors that are parts of the system.
-var machines = []string{"system", "archivist", "schedule", "revision-queue", "object-archives",
-	"pending-work", "curation"}
-
 // ofPeople are types of subjects, and types of events, that only people change, also without a
 // reason.
 var ofPeople = []string{"Collection", "Queue", "Token", "Consumer", "Component", "ResearchProject", "Archive",
@@ -92,18 +89,23 @@ var ownID = regexp.MustCompile(`^[0-9A-Z]{26}$`)
 const cancels = "cancel"
 
 // Of is the act that an event tells of; is is false if it is none: nobody did it, or it is a part
-// of a larger act. The jobs of an operation are in the list of the operation, which is the act.
+// of a larger act. The jobs of an operation are in the list of the operation, which is the act. A
+// preview is none: it changes nothing. What was previewed is an act once it is done.
 func Of(e envelope.Event) (a Act, is bool) {
 	who := e.Context.Actor
-	if who == "" || slices.Contains(machines, who) || strings.HasPrefix(who, "component:") {
+	if who == "" || access.Machine(who) {
 		return a, false
 	}
 
-	var said struct{ Reason, Why, Request, Action string }
+	var said struct {
+		Reason, Why, Request, Action string
+		DryRun                       bool
+	}
 	var after struct{ Correction string }
 	_ = json.Unmarshal(e.Detail, &said) // a detail of another form says none of these
 	_ = json.Unmarshal(e.After, &after)
-	if ownID.MatchString(said.Request) || e.Type == "operation.started" && said.Action == cancels {
+	if said.DryRun || ownID.MatchString(said.Request) ||
+		e.Type == "operation.started" && said.Action == cancels {
 		return a, false
 	}
 

@@ -155,6 +155,41 @@ const MostPartitions = 300
 // partitions of the log than were read. It is a query of the index, which may lag, and one request for each hundred
 // partitions.
 func (s Store) Hours(ctx context.Context, now time.Time, hours int) (out []Hour, cut bool, err error) {
+	rows, cut, err := s.partitions(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+
+	at := map[string]Counts{}
+	for _, r := range rows {
+		for name, counts := range r.Hours {
+			if at[name] == nil {
+				at[name] = Counts{}
+			}
+			at[name].add(counts)
+		}
+	}
+	for i := range hours {
+		begin := now.UTC().Truncate(time.Hour).Add(time.Duration(i+1-hours) * time.Hour)
+		out = append(out, Hour{begin, at[begin.Format(hourForm)]})
+	}
+	return out, cut, nil
+}
+
+// All adds up what was counted of all collections; cut is true if there are more partitions of
+// the log than were read. It costs what Hours costs.
+func (s Store) All(ctx context.Context) (sum Counts, cut bool, err error) {
+	rows, cut, err := s.partitions(ctx)
+	sum = Counts{}
+	for _, r := range rows {
+		sum.add(r.Counts)
+	}
+	return sum, cut, err
+}
+
+// partitions reads the rows of the partitions of the log of all collections, at most
+// MostPartitions; cut is true if there are more.
+func (s Store) partitions(ctx context.Context) (all []Row, cut bool, err error) {
 	var listing []Row
 	more, err := s.Table.Page(ctx, table.Query{Index: "list", PK: listed, Limit: MostPartitions}, &listing)
 	if err != nil {
@@ -171,22 +206,12 @@ func (s Store) Hours(ctx context.Context, now time.Time, hours int) (out []Hour,
 		return nil, false, err
 	}
 
-	at := map[string]Counts{}
 	for _, raw := range rows {
 		var r Row
 		if err := raw.Decode(&r); err != nil {
 			return nil, false, err
 		}
-		for name, counts := range r.Hours {
-			if at[name] == nil {
-				at[name] = Counts{}
-			}
-			at[name].add(counts)
-		}
+		all = append(all, r)
 	}
-	for i := range hours {
-		begin := now.UTC().Truncate(time.Hour).Add(time.Duration(i+1-hours) * time.Hour)
-		out = append(out, Hour{begin, at[begin.Format(hourForm)]})
-	}
-	return out, more != "", nil
+	return all, more != "", nil
 }
