@@ -110,10 +110,7 @@ func TestDeposit(t *testing.T) {
 	v.press(kb.Enter)
 	picked()
 	v.waits(`document.getElementById("chosen").textContent.startsWith("200 files")`)
-	// As after another sign-in, the form of the page is of no session any more.
-	if _, err := chromedp.Call(v.ctx, network.ClearBrowserCookies, cdp.Empty{}); err != nil {
-		t.Fatal(err)
-	}
+	v.signsInAgain(w.open(t, 1280, "light"))
 	v.tabTo(`at.id === "send"`)
 	v.press(kb.Enter)
 	v.waits(`!document.getElementById("ready").hidden`)
@@ -132,6 +129,21 @@ func TestDeposit(t *testing.T) {
 		}
 	}
 	v.fine("the deposit")
+}
+
+// signsInAgain gives a browser the session of another one, as after another sign-in: the form of its page is not of
+// that.
+func (v *window) signsInAgain(other *window) {
+	v.Helper()
+	got, err := chromedp.Call(other.ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{v.at}})
+	for i := 0; err == nil && i < len(got.Cookies); i++ {
+		c := got.Cookies[i]
+		_, err = chromedp.Call(v.ctx, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value,
+			URL: v.at, Path: c.Path, HTTPOnly: &c.HTTPOnly})
+	}
+	if err != nil {
+		v.Fatal(err)
+	}
 }
 
 // filesOf are the digests of the files that were deposited of an object, by their paths.
