@@ -199,7 +199,7 @@ func (w *world) research(ctx context.Context) error {
 		Researcher: researcher, Analysis: "correlation@1", Episode: work.Episode.Key, Clip: work.Clips[0].Key,
 		Sequence: 1, Final: true, Count: 1,
 		Waveform: &v1.ResearchWaveform{Length: 180_000_000_000, Peaks: peaks()},
-		Hits: []v1.ResearchHit{{Offset: 75_500_000_000, Length: 2_000_000_000, Score: 0.9}}}); err != nil {
+		Hits:     []v1.ResearchHit{{Offset: 75_500_000_000, Length: 2_000_000_000, Score: 0.9}}}); err != nil {
 		return err
 	}
 	return until(ctx, "the pair is researched", func() (bool, error) {
