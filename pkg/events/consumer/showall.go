@@ -52,7 +52,7 @@ func (s *Store) ShowLate(ctx context.Context, late time.Duration) (all []Status,
 	}
 
 	seen := sighted{list, make([]map[string]cursor, len(list))}
-	err = atOnce(ctx, len(list), func(ctx context.Context, i int) (err error) {
+	err = atOnce(ctx, allAtOnce, len(list), func(ctx context.Context, i int) (err error) {
 		seen.at[i], err = s.places(ctx, list[i].Name)
 		return err
 	})
@@ -135,7 +135,11 @@ func (s *Store) excerpts(ctx context.Context, behind []waits, late time.Duration
 			return nil, err
 		}
 	}
-	return n, n.read(ctx, s, behind, most)
+	each := allAtOnce
+	if late == 0 { // nobody waits for the tick
+		each = 1
+	}
+	return n, n.read(ctx, s, behind, most, each)
 }
 
 // long are the partitions in which events may wait for longer than a time, or for a consumer that is paused: where the
@@ -164,8 +168,8 @@ func (n *excerpts) long(ctx context.Context, s *Store, all []waits, than time.Du
 }
 
 // read reads the events that consumers have still to handle, as far as Show looks at them, in so many partitions: of
-// those that are far behind the next event, else all.
-func (n *excerpts) read(ctx context.Context, s *Store, behind []waits, most int) error {
+// those that are far behind the next event, else all. each is how many are read at once.
+func (n *excerpts) read(ctx context.Context, s *Store, behind []waits, most, each int) error {
 	type part struct {
 		envelope.Partition
 		after int64
@@ -196,7 +200,7 @@ func (n *excerpts) read(ctx context.Context, s *Store, behind []waits, most int)
 		n.next[p] = []envelope.Event{e}
 	}
 	facts := make([][]envelope.Event, len(parts))
-	err = atOnce(ctx, len(parts), func(ctx context.Context, i int) (err error) {
+	err = atOnce(ctx, each, len(parts), func(ctx context.Context, i int) (err error) {
 		facts[i], err = s.readAfter(ctx, parts[i].Partition, parts[i].after)
 		return err
 	})
@@ -226,9 +230,18 @@ func (n *excerpts) after(p envelope.Partition, seq int64) (facts []envelope.Even
 	return facts[i:], true
 }
 
-func atOnce(ctx context.Context, n int, f func(ctx context.Context, i int) error) error {
+// atOnce calls f for each number below n, several at once; if that is one, in their order, up to the first error.
+func atOnce(ctx context.Context, several, n int, f func(ctx context.Context, i int) error) error {
+	if several == 1 {
+		for i := range n {
+			if err := f(ctx, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(allAtOnce)
+	g.SetLimit(several)
 	for i := range n {
 		g.Go(func() error { return f(ctx, i) })
 	}
