@@ -105,10 +105,12 @@ func (a *actor) decide(in component.Work) (res component.Result, err error) {
 	return res, nil
 }
 
-// live reports whether a worker is at work, and its lease is not over.
+// live reports whether a worker is at work, and its lease is not over by any clock: by two clocks it ends at times that
+// differ by twice the skew at most. What a worker has done that believes longer in its lease is not stored: see stores.
 func (wk *work) live(c *checker) bool {
 	claim := c.claims[wk.Claim]
-	return !wk.ended && (wk.task || !wk.a.Dead()) && !claim.gone && wk.a.Now().UnixMilli() < claim.until
+	latest := wk.a.Now().Add(2 * c.w.s.skew).UnixMilli()
+	return !wk.ended && (wk.task || !wk.a.Dead()) && !claim.gone && latest < claim.until
 }
 
 // claimed is a claim, by its id.
