@@ -71,6 +71,20 @@ func TestOwnCollections(t *testing.T) {
 	}
 }
 
+// TestWhoStored: the event of an object names who has submitted it by the token, too.
+func TestWhoStored(t *testing.T) {
+	w := begin(t, false)
+	w.adminOf(w.as("duo"))
+	in := w.file("sample", "here.txt", "content")
+	in.Submitter = `otto ("Otto, an operator")`
+	job := w.submit(in, v1.Completed)
+	w.adminOf(w.as("alma"))
+	all, err := call2[v1.List[v1.Event]](w, v1.ObjectPath(job.Identifiers.Primary)+"/events")
+	if err != nil || len(all.Items) == 0 || !strings.HasPrefix(all.Items[0].Actor, "duo") {
+		t.Errorf("%+v, %v", all.Items, err)
+	}
+}
+
 // TestSweepsChangeNothing: a page that is open is not sent again because the scheduler has swept,
 // which it does each minute.
 func TestSweepsChangeNothing(t *testing.T) {
