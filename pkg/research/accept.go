@@ -110,6 +110,10 @@ func (s *Store) Accept(ctx context.Context, a Acceptance) (Work, error) {
 				return err
 			}
 
+			r.Recording, err = c.recordingNow()
+			if err != nil {
+				return err
+			}
 			r.Accepted, r.Researcher, r.Token = c.now, a.Researcher, a.Token
 			w.Lease = r.Lease
 			err = c.remember(a)

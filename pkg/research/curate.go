@@ -28,7 +28,7 @@ func (s *Store) Curate(ctx context.Context, r Curated, by By) (key string, err e
 			return nil
 		}
 		if r.Kind == Episode && known && recordingOf(m) != recording {
-			c.episode.Moved = c.now
+			c.episode.Moves++
 		}
 
 		if r.Kind == Clip && !known && c.project.Numbers >= MaxClips {

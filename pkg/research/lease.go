@@ -27,6 +27,7 @@ type Lease struct {
 	Published int64 `dynamo:"published_ms,omitempty"` // 0: perhaps the message was not sent
 
 	Accepted   int64  `dynamo:"accepted_ms,omitempty"`
+	Recording  int64  `dynamo:"recording_no,omitempty"` // of the episode just before; 0: not known
 	Researcher string `dynamo:"researcher,omitempty"`
 	Token      string `dynamo:"accept_token,omitempty"` // of the acceptance, made by the researcher
 

@@ -99,7 +99,7 @@ type episodeRow struct {
 	Leased     []leasedPairs `dynamo:"held,omitempty"`         // by leases that have not ended
 	Place      string        `dynamo:"place_in"`               // sort key in the line; "": away
 	Further    string        `dynamo:"further_in,omitempty"`   // likewise, beside a place at "closed"
-	Moved      int64         `dynamo:"moved_ms,omitempty"`     // when it got this recording
+	Moves      int64         `dynamo:"moves_n,omitempty"`      // how often it got another recording
 
 	Tally
 

@@ -39,13 +39,34 @@ func waveKey(project, episode string) table.Key {
 // recordingOf names the recording of an episode.
 func recordingOf(m *Media) string { return m.URL + " " + m.SHA256 }
 
+// recording numbers the recordings that the episode has had, from 1: an address that comes back has
+// another number.
+func (e *episodeRow) recording() int64 { return e.Moves + 1 }
+
+// recordingNow is the number of the recording that the episode of the lease has. It is read before the
+// recording is that the researcher is told of: if the number is still the same when it reports, it was
+// the same all the time.
+func (c *change) recordingNow() (int64, error) {
+	l := &c.lease.Lease
+	all, err := c.s.read(c.ctx, episodeKey(l.Project, l.Episode))
+	if err != nil {
+		return 0, err
+	}
+	e, err := all.episode(l.Project, l.Episode)
+	if err != nil {
+		return 0, err
+	}
+	return e.recording(), nil
+}
+
 // hear takes over how the episode sounds, from who has accepted its lease: nobody else has read the
-// recording. Who has accepted it before the episode had this recording can have read another one.
+// recording. If the episode has got another recording since then, nobody knows which one was read. That
+// is decided by numbers: the times of two machines do not say what was first.
 func (c *change) hear(r *Report, w *Waveform) error {
 	k := waveKey(r.Project, r.Episode)
 	row := &waveRow{Head: newHead(k)}
 	err := c.rows.decode(k, row)
-	if err != nil || !c.own(r) || c.lease.Accepted < c.episode.Moved {
+	if err != nil || !c.own(r) || c.lease.Recording != c.episode.recording() {
 		return err
 	}
 

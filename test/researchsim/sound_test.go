@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table/tabletest"
@@ -42,19 +43,25 @@ func soundOf(url string) *research.Waveform {
 }
 
 // sounds adds to the first result of a work item how its recording sounds: the one that the researcher
-// was told of, which may be another one by now. Before that it sends one of too many parts, which is
-// refused.
+// was told of, which may be another one by now: of some work items, a curator moves it at this time.
+// Before others it sends a waveform of too many parts, which is refused.
 func (a *actor) sounds(ctx context.Context, wk *work, r *research.Report) {
 	if !a.w.s.sound || r.Sequence != 1 || hashed(wk.Lease.ID)%4 == 0 {
 		return
 	}
-	if hashed(wk.Lease.ID)%4 == 1 {
+	switch hashed(wk.Lease.ID) % 4 {
+	case 1:
 		long := *r
 		long.Waveform = &research.Waveform{Length: 1, Peaks: bytes.Repeat([]byte{1}, 1001)}
 		if _, err := a.store.Record(ctx, long); !fault.Is(err, fault.Invalid) {
 			a.w.check.fail("a waveform of 1,001 parts: %v", err)
 		}
 		a.w.Met("waveform: too long")
+	case 2:
+		if e := a.w.check.episodes[wk.Episode.Key]; e != nil && !a.w.Calm {
+			a.curateOne(ctx, research.Curated{Project: songs, Kind: research.Episode, Source: e.media.Source,
+				ID: e.media.ID, URL: "https://media.example.org/" + wk.Lease.ID, Curated: time.Now().UnixMilli()})
+		}
 	}
 	r.Waveform = soundOf(wk.Episode.URL)
 	if e := a.w.check.episodes[wk.Episode.Key]; e != nil && e.media.URL != wk.Episode.URL {
@@ -119,5 +126,5 @@ func (a *actor) shown(ctx context.Context) error {
 
 // unmoved shows episodes as if they had had one recording only.
 func unmoved(_ *actor, row tabletest.Item) {
-	delete(row, "moved_ms")
+	delete(row, "moves_n")
 }
