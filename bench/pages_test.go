@@ -145,7 +145,8 @@ func (l *listed) happens(events int) {
 const opens = 32
 
 // openBoth opens a page of two deployments, one after the other, again and again: so what else the machine does slows
-// both alike. The least time is the one that it has slowed least. Then it asks of each whether it has changed, as the page does.
+// both alike. The least time is the one that it has slowed least. Then it asks of each whether it has changed, as the
+// page does.
 func openBoth(a, b pageWorld, ofA, ofB string) (x, y opened) {
 	for _, w := range []pageWorld{a, b} {
 		w.Helper()
@@ -277,8 +278,8 @@ func TestPages(t *testing.T) {
 	runtime.ReadMemStats(&memory)
 	t.Logf("%d jobs, %d objects, %d more events in %s; %d MB of memory", *pageJobs, *pageObjects, *pageEvents,
 		time.Since(began).Round(time.Second), memory.HeapAlloc>>20)
-	t.Logf("| page | ms of %d jobs: least, median, most | calls | read units | ms of all | ratio of the least | calls | "+
-		"read units | KB | asks in an hour | US$ of an hour |", *pageSmall)
+	t.Logf("| page | ms of %d jobs: least, median, most | calls | read units | ms of all | ratio of the least | "+
+		"calls | read units | KB | asks in an hour | US$ of an hour |", *pageSmall)
 	of := thePages(c2, f2)
 	for i, path := range thePages(c1, f1) {
 		a, b := openBoth(small, large, path, of[i])

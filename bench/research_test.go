@@ -415,7 +415,7 @@ func TestResearchCost(t *testing.T) {
 	for _, c := range []struct {
 		maxClips      int
 		writes, reads float64 // at most
-	}{{100, 14_200, 7300}, {5, 18_000, 10_400}} {
+	}{{100, 14_200, 7300}, {5, 18_000, 10_600}} {
 		const episodes, clips = 4, 100
 		count := &meter{DynamoDBAPI: tabletest.New()}
 		s := newSongs(t, tabletest.Table(count), c.maxClips, clips)

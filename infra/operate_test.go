@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"archivist/pkg/api/status"
 	"archivist/pkg/app/boot"
 	"archivist/pkg/ingest"
 )
@@ -99,6 +100,21 @@ func TestAlarmsReachSomebody(t *testing.T) {
 		if reached == 0 {
 			t.Errorf("%s tells nobody", id)
 		}
+	}
+}
+
+// TestAlarmsLeadSomewhere: the status knows of each alarm what shows more, and of no other.
+func TestAlarmsLeadSomewhere(t *testing.T) {
+	s := researched()
+	s.Revisions = true
+	alarms := of(synth(t, s), "AWS::CloudWatch::Alarm")
+	for id := range alarms {
+		if _, known := status.CommandOf("Archivist-" + id + "-1ABCDEFGHIJKL"); !known {
+			t.Errorf("the status does not know the alarm %s: add it to ofAlarms in pkg/api/status", id)
+		}
+	}
+	if len(alarms) != status.KnownAlarms {
+		t.Errorf("%d alarms, and the status knows %d", len(alarms), status.KnownAlarms)
 	}
 }
 

@@ -98,7 +98,9 @@ var golden = map[string]commandLine{
 	"research-differences":     {"research differences jingles", "episode,clip"},
 	"research-decide": {"research decide jingles " + episode1 + " " + clip1 + " --lease " + operation1 +
 		" --reason echo", "due,why"},
-	"research-reviews": {"research reviews jingles", "episode,waiting"},
+	"research-matrix":     {"research matrix jingles", "rows,cursor"},
+	"research-matrix-csv": {"research matrix jingles --all --csv", ""},
+	"research-reviews":    {"research reviews jingles", "episode,waiting"},
 	"research-review": {"research review jingles " + episode1 + " " + clip1 + " --accept --lease " + operation1 +
 		" --hit 1 --reason heard", "waitsFor,why"},
 	"research-revoke":          {"research revoke jingles " + operation1 + " --reason hangs", "id,why"},
@@ -133,6 +135,7 @@ var golden = map[string]commandLine{
 	"archive-task-list":           {"archive task list maps --state running", "id,state"},
 	"archive-task-show":           {"archive task show maps/12/index", "id,attempts"},
 	"archive-task-logs":           {"archive task logs maps/11/index", ""},
+	"archive-task-logs-last":      {"archive task logs maps/11/index --last", ""},
 	"archive-task-outputs":        {"archive task outputs maps/11/index", "path,size"},
 	"archive-task-output":         {"archive task output maps/11/index build/maps.pdf", ""},
 	"archive-task-run":            {"archive task run maps index --reason damaged", "id,trigger"},

@@ -51,22 +51,57 @@ func (a *API) activity(ctx context.Context, _ *struct{}) (v1.Activity, error) {
 	return out, nil
 }
 
-// jobCounts counts the jobs that have not ended well. It is bounded, whatever waits.
-func (a *API) jobCounts(ctx context.Context, _ *struct{}) (v1.JobCounts, error) {
+// JobCountsInput is of what jobs are counted.
+type JobCountsInput struct {
+	Collection string `query:"collection"`
+	Batches    bool   `query:"batches"`
+}
+
+// mostBatches is how many batches are told apart.
+const mostBatches = 100
+
+// jobCounts counts the jobs that have not ended well, a depositor's in the own collections only. It
+// is bounded, whatever waits.
+func (a *API) jobCounts(ctx context.Context, in *JobCountsInput) (v1.JobCounts, error) {
+	mine := limits(ctx)
+	if in.Collection != "" {
+		if mine != nil && !slices.Contains(mine, in.Collection) {
+			return v1.JobCounts{}, errElsewhere
+		}
+		mine = []string{in.Collection}
+	}
 	t, err := a.Queue.Tally(ctx)
 	out := v1.JobCounts{Collections: []v1.CollectionJobs{}, Cut: t.Cut, Unreadable: t.Unreadable}
+	if mine != nil {
+		t.Only(mine)
+		out.Unreadable = 0 // whose they are is not known
+	}
 	for _, place := range queue.TallyPlaces {
 		out.All = append(out.All, v1.PlaceJobs{Place: place})
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.Of)) {
-		one := v1.CollectionJobs{Collection: name}
-		for i, place := range queue.TallyPlaces {
-			n := t.Of[name][place]
-			one.Places = append(one.Places, v1.PlaceJobs{Place: place, Jobs: n.Jobs, Bytes: n.Bytes})
-			out.All[i].Jobs += n.Jobs
-			out.All[i].Bytes = ingest.AddSizes(out.All[i].Bytes, n.Bytes)
+		one := v1.CollectionJobs{Collection: name, Places: amountsAt(t.Of[name])}
+		for i, at := range one.Places {
+			out.All[i].Jobs += at.Jobs
+			out.All[i].Bytes = ingest.AddSizes(out.All[i].Bytes, at.Bytes)
 		}
 		out.Collections = append(out.Collections, one)
 	}
+	if in.Batches {
+		for _, id := range t.Largest(mostBatches) {
+			out.Batches = append(out.Batches, v1.BatchJobs{Batch: id, Collection: t.Home[id],
+				Places: amountsAt(t.In[id])})
+		}
+		out.OtherBatches = len(t.In) - len(out.Batches)
+	}
 	return out, err
+}
+
+// amountsAt are the amounts at all places.
+func amountsAt(sums map[string]queue.Amount) (out []v1.PlaceJobs) {
+	for _, place := range queue.TallyPlaces {
+		n := sums[place]
+		out = append(out, v1.PlaceJobs{Place: place, Jobs: n.Jobs, Bytes: n.Bytes})
+	}
+	return out
 }

@@ -134,7 +134,9 @@ var archiveOperations = map[string]about{
 			Text: "12 sheets indexed\n"}}, Next: "000001"},
 		description: "What the programs of an attempt have written, by default of the newest. To follow it, pass " +
 			"`next` " +
-			"of each response as `from` of the next request until `ended`." + onTasks},
+			"of each response as `from` of the next request until `ended`. The newest comes first with " +
+			"`before=end`: some 64 KiB, of at most 50 stored parts; `first`, passed as `before`, leads to what " +
+			"precedes." + onTasks},
 	"actOnRevision": {tag: "Archives", role: operator, refusals: []problemType{notFound, conflict,
 		changed},
 		request: v1.RevisionAction{Action: "rerun-failed", Reason: "The disk was full."},
@@ -161,12 +163,14 @@ var archiveOperations = map[string]about{
 
 // archiveParameters describe the parameters of the routes of archives.
 var archiveParameters = map[string]parameter{
-	"archive":                  {"The name of the archive.", "maps"},
-	"revision":                 {"The number of the revision.", ""},
-	"task":                     {"The name of the task.", "index"},
-	"attempt":                  {"The number of the attempt. Omit it for the newest.", ""},
-	"Archivist-Run":            {"The token of the run that makes the request.", ""},
-	"getTaskLog from":          {"What the page before has as next.", "000001"},
+	"archive":         {"The name of the archive.", "maps"},
+	"revision":        {"The number of the revision.", ""},
+	"task":            {"The name of the task.", "index"},
+	"attempt":         {"The number of the attempt. Omit it for the newest.", ""},
+	"Archivist-Run":   {"The token of the run that makes the request.", ""},
+	"getTaskLog from": {"What the page before has as next.", "000001"},
+	"getTaskLog before": {"What ends the page: `end`, or the first of another page. Not with from.",
+		"000002"},
 	"getTaskOutput path":       {"The path of the file.", "build/maps.pdf"},
 	"listTasks task":           {"Only tasks of this name.", "index"},
 	"listTasks revision":       {"Only those of this revision.", ""},

@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -271,6 +272,54 @@ func TestNoRevisionQueue(t *testing.T) {
 		resp, text := ask(t, "GET", srv.URL+path, "")
 		if resp.StatusCode != http.StatusConflict || !strings.Contains(text, "revisionQueue") {
 			t.Errorf("%s: %d %s", path, resp.StatusCode, text)
+		}
+	}
+}
+
+// TestNewestOutput: the newest output is found among any number of parts, in few calls, and what precedes it page by
+// page to the begin; each part is in one page.
+func TestNewestOutput(t *testing.T) {
+	for _, n := range []int{0, 1, 51, 1000, 1001, 2600} {
+		c, a, started := revisions(t)
+		if _, err := c.PutArchive(t.Context(), "maps", mapsArchive); err != nil {
+			t.Fatal(err)
+		}
+		notice := v1.RevisionNotice{Revision: 1, Transaction: commitHash}
+		if _, err := c.NotifyRevision(t.Context(), "maps", notice, ""); err != nil {
+			t.Fatal(err)
+		}
+		passOnce(t, a)
+		in, _, _, err := a.Revisions.Begin(t.Context(), started["maps/1/index"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := in.Prefix() + runner.LogFolder
+		for i := range n {
+			part, _ := json.Marshal(runner.Part{Stream: "stdout", Text: fmt.Sprintln(i + 1)})
+			err := a.Work.Put(t.Context(), fmt.Sprintf("%s%06d", folder, i+1), part, bucket.Condition{})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := n
+		for before := ""; ; {
+			log, err := c.TaskLogBefore(t.Context(), "maps/1/index", 0, before)
+			if err != nil || len(log.Parts) != min(left, 50) || log.Next != fmt.Sprintf("%06d", left) {
+				t.Fatalf("of %d parts, before %q: %d, %+v, %v", n, before, len(log.Parts), log.Next, err)
+			}
+			for i, p := range log.Parts {
+				if want := left - len(log.Parts) + i + 1; p.Text != fmt.Sprintln(want) {
+					t.Fatalf("of %d parts, before %q: %q, want %d", n, before, p.Text, want)
+				}
+			}
+			left -= len(log.Parts)
+			before = log.First
+			if before == "" {
+				break
+			}
+		}
+		if left != 0 {
+			t.Errorf("of %d parts, %d were not shown", n, left)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (a *API) oneBatch(ctx context.Context, in *IDInput) (v1.Batch, error) {
 		return wire, err
 	}
 
-	wire.MailProblems, err = a.mailProblems(ctx, b)
+	err = a.mails(ctx, b, &wire)
 	own := ingest.Target{Kind: ingest.TargetBatch, ID: in.ID}
 	if err == nil && wire.Hold == nil && !v1.Ended(wire.State) {
 		wire.Hold, err = a.active(ctx, ingest.Target{Kind: ingest.TargetCollection, ID: b.Collection}, own)
@@ -141,6 +141,8 @@ func wireBatch(b *queue.Batch, c ingest.Counts) v1.Batch {
 		Warnings:          b.AllWarnings(),
 		Report:            reportPath(b),
 		Reports:           b.LastReport(),
+		Bytes:             c.Bytes,
+		Callbacks:         callbackCounts(c),
 		Counts: v1.Counts{
 			Expected:   b.Expected,
 			Processing: c.Processing,

@@ -75,6 +75,7 @@ func (a *API) consumers(h huma.API) {
 	put(a, h, path+"/{name}", "putConsumer", "Create or change a consumer", a.putConsumer)
 	post(a, h, path+"/{name}/actions", "actOnConsumer", "Act on a consumer", a.actOnConsumer)
 	post(a, h, "/v1/filters", "tryFilter", "Try a filter on the past log", a.tryFilter)
+	get(a, h, "/v1/filters", "getFilterWords", "Get the words of filters", a.filterWords)
 }
 
 // listConsumers lists all consumers with what was last counted of them; there are few enough for one page.

@@ -20,11 +20,11 @@ import (
 // document.
 //
 //go:embed v1/types.go v1/jobs.go v1/details.go v1/actions.go v1/operations.go v1/search.go
-//go:embed v1/events.go v1/verify.go
+//go:embed v1/events.go v1/verify.go v1/filterwords.go
 //go:embed v1/records.go v1/premis.go v1/preservation.go v1/corrections.go v1/collections.go
 //go:embed v1/consumers.go v1/eventaction.go v1/replays.go v1/components.go v1/runs.go v1/items.go
 //go:embed v1/research.go v1/researchers.go v1/researchfeeds.go v1/archives.go v1/tasks.go v1/explain.go v1/callers.go
-//go:embed v1/uploads.go v1/check.go
+//go:embed v1/uploads.go v1/check.go v1/notices.go
 //go:embed v1/signin.go v1/status.go v1/settings.go v1/reindexruns.go v1/activity.go
 //go:embed v1/jobcounts.go v1/tokens.go v1/formats.go
 var sources embed.FS

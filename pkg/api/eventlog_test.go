@@ -59,21 +59,21 @@ func TestLogEvents(t *testing.T) {
 		"collection":  {Collection: "maps"},
 		"with filter": {Collection: "maps", Filter: "Collection+Modify_Metadata{property=title}:Collection+create"},
 	} {
-		all, after, err := c.LogEvents(t.Context(), f)
-		got := versions(all)
+		all, err := c.LogEvents(t.Context(), f)
+		got := versions(all.Items)
 		if f.Collection != "" {
 			slices.Reverse(got)
 		}
 		if err != nil || !slices.Equal(got, upTo(n)) {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
-		if f.Partition != "" && after != n {
-			t.Errorf("the partition was read up to %d", after)
+		if f.Partition != "" && all.After != n {
+			t.Errorf("the partition was read up to %d", all.After)
 		}
 	}
-	if all, _, err := c.LogEvents(t.Context(), v1.EventFilter{Collection: "maps", Limit: 3}); err != nil ||
-		!slices.Equal(versions(all), []int64{n, n - 1, n - 2}) {
-		t.Errorf("the newest: %v, %v", versions(all), err)
+	if all, err := c.LogEvents(t.Context(), v1.EventFilter{Collection: "maps", Limit: 3}); err != nil ||
+		!slices.Equal(versions(all.Items), []int64{n, n - 1, n - 2}) {
+		t.Errorf("the newest: %v, %v", versions(all.Items), err)
 	}
 }
 
@@ -83,14 +83,15 @@ func TestFollowPartition(t *testing.T) {
 	c, q := serve(t, through)
 	placed(t, q, "maps", 3)
 	none := v1.EventFilter{Partition: "maps", Filter: "Object+*"}
-	all, after, err := c.LogEvents(t.Context(), none)
-	if err != nil || len(all) != 0 || after != 3 {
-		t.Fatalf("%v, after %d, %v", all, after, err)
+	all, err := c.LogEvents(t.Context(), none)
+	if err != nil || len(all.Items) != 0 || all.After != 3 {
+		t.Fatalf("%+v, %v", all, err)
 	}
 	placed(t, q, "maps", 1)
-	all, after, err = c.LogEvents(t.Context(), v1.EventFilter{Partition: "maps", After: after})
-	if err != nil || !slices.Equal(versions(all), []int64{4}) || after != 4 || all[0].Seq != 4 {
-		t.Errorf("%v, after %d, %v", all, after, err)
+	all, err = c.LogEvents(t.Context(), v1.EventFilter{Partition: "maps", After: all.After})
+	if err != nil || !slices.Equal(versions(all.Items), []int64{4}) || all.After != 4 ||
+		all.Items[0].Seq != 4 {
+		t.Errorf("%+v, %v", all, err)
 	}
 }
 
@@ -123,12 +124,12 @@ func TestBadEventQuery(t *testing.T) {
 		"expected TYPE:ID": {Subject: "Job:"},
 		"column 8":         {Collection: "maps", Filter: "Object+nothing"},
 	} {
-		_, _, err := c.LogEvents(t.Context(), f)
+		_, err := c.LogEvents(t.Context(), f)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, expected %q", f, err, says)
 		}
 	}
-	if _, _, err := c.LogEvents(t.Context(), v1.EventFilter{Partition: "none"}); !fault.Is(err, fault.NotFound) {
+	if _, err := c.LogEvents(t.Context(), v1.EventFilter{Partition: "none"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a missing partition: %v", err)
 	}
 }
@@ -155,16 +156,17 @@ func TestPresentedEvents(t *testing.T) {
 		"File+Disseminate":              "",
 		"File+Create{id=" + ark + "2*}": "",
 	} {
-		all, _, err := c.LogEvents(t.Context(), v1.EventFilter{Partition: "maps", Filter: filter})
+		all, err := c.LogEvents(t.Context(), v1.EventFilter{Partition: "maps", Filter: filter})
 		var types []string
-		for _, e := range all {
+		for _, e := range all.Items {
 			types = append(types, e.Type)
 		}
 		if got := strings.Join(types, " "); got != want || err != nil {
 			t.Errorf("%q: %s, %v; expected %s", filter, got, err, want)
 		}
 	}
-	all, _, err := c.LogEvents(t.Context(), v1.EventFilter{Subject: "Object:" + ark, Filter: "Collection+Add"})
+	page, err := c.LogEvents(t.Context(), v1.EventFilter{Subject: "Object:" + ark, Filter: "Collection+Add"})
+	all := page.Items
 	if err != nil || len(all) != 1 || all[0].Subject.ID != "maps" || all[0].Objects[0].ID != ark {
 		t.Errorf("by subject: %+v, %v", all, err)
 	}
@@ -181,8 +183,8 @@ func TestRaiseEpoch(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
-	list, _, err := c.LogEvents(t.Context(), v1.EventFilter{Subject: "Queue:log"})
-	if err != nil || len(list) != 1 || list[0].Type != v1.EventEpochRaised {
+	list, err := c.LogEvents(t.Context(), v1.EventFilter{Subject: "Queue:log"})
+	if err != nil || len(list.Items) != 1 || list.Items[0].Type != v1.EventEpochRaised {
 		t.Errorf("%+v, %v", list, err)
 	}
 	for _, in := range []v1.EventLogAction{{Action: "raise-epoch"}, {Action: "lower-epoch", Reason: "restored"}} {

@@ -42,6 +42,9 @@ var batchExample = v1.Batch{
 	Note:    "Scans of 2026",
 	Created: "2026-11-22T09:30:00Z", Report: "/v1/batches/" + batchID + "/report", Reports: 1,
 	Counts: v1.Counts{Expected: 1, Completed: 1},
+	Bytes:  3145728, Callbacks: &v1.CallbackCounts{Delivered: 1},
+	Mails: []v1.Notice{{Kind: "report", To: "maps@example.org", State: v1.NoticeFailed, At: timeExample, Tries: 2,
+		Problem: "Email address is not verified.", NextTry: "2026-11-22T09:35:00Z"}},
 	MailProblems: []v1.MailProblem{{Mail: "report", To: "maps@example.org",
 		Problem: "Email address is not verified.",
 		Tries:   2, NextTry: "2026-11-22T09:35:00Z",
@@ -58,6 +61,8 @@ var jobExample = v1.Job{
 	SpaceNeeded: 3145728, Version: 1, InventoryDigest: sha512Example,
 	Identifiers: v1.Identifiers{Primary: arkExample, Local: []string{"map-1851"}},
 	Progress:    v1.Progress{Files: 3, Bytes: 3145728},
+	Callbacks: []v1.Notice{{Kind: "callback", To: "https://hooks.example.org", NamedBy: "profile",
+		State: v1.NoticeDelivered, At: timeExample, Tries: 1}},
 }
 
 var objectExample = v1.Object{
@@ -215,7 +220,7 @@ func interrupted(o v1.Operation) v1.Operation {
 
 // listed returns a batch in the form that lists have.
 func listed(b v1.Batch) v1.Batch {
-	b.MailProblems = nil
+	b.MailProblems, b.Mails = nil, nil
 	return b
 }
 

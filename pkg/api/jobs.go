@@ -203,6 +203,7 @@ func wireJob(j queue.Job) v1.Job {
 		InventoryDigest:     j.Inventory,
 		Warnings:            j.Warnings(),
 		Message:             j.Message,
+		Callbacks:           callbacksOf(&j.Job),
 		Progress:            progressOf(j),
 	}
 }

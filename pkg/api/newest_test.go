@@ -15,6 +15,7 @@ import (
 	"archivist/pkg/events/eventlog"
 	"archivist/pkg/ingest/collection"
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
 // TestNewestOfSplitLog: the newest events of a log that was split are those after the split, whatever the clocks of
@@ -239,5 +240,36 @@ func TestPagesOfAll(t *testing.T) {
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("the cursor %q: %v", bad, err)
 		}
+	}
+}
+
+// TestEndOfAll: where more logs than a page reads go on in the archive only, the list ends and says why; where all
+// is read to the first event, it says nothing.
+func TestEndOfAll(t *testing.T) {
+	c, q := serve(t, through)
+	const logs = 25
+	for n := range logs {
+		placed(t, q, fmt.Sprint("maps-", n), 1)
+	}
+	if all, err := c.LogEvents(t.Context(), v1.EventFilter{}); err != nil || len(all.Items) != logs ||
+		all.Incomplete != "" {
+		t.Errorf("%d events; %q, %v", len(all.Items), all.Incomplete, err)
+	}
+
+	tx := q.Table.Begin(q.NewID())
+	for n := range logs { // as if they were in the archive
+		var row table.Head
+		at := table.Key{PK: fmt.Sprint("LOG#maps-", n), SK: fmt.Sprintf("SEQ#%012d", 1)}
+		if err := q.Table.Get(t.Context(), at, &row); err != nil {
+			t.Fatal(err)
+		}
+		tx.Remove(&row)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := c.LogEvents(t.Context(), v1.EventFilter{})
+	if err != nil || len(all.Items) != 0 || !strings.HasPrefix(all.Incomplete, "25 logs go on in the archive only") {
+		t.Errorf("%d events; %q, %v", len(all.Items), all.Incomplete, err)
 	}
 }

@@ -6,11 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/terminal"
 )
 
 // The bounds of the newest events of all logs, of which there can be thousands.
@@ -52,8 +54,12 @@ func (a *API) newestOfAll(ctx context.Context, cursor string, picks selection) (
 	}
 
 	out.Others = all.others
-	if looked > 0 { // else all of these logs begin with what is in the archive: one after another can be read
-		out.Cursor = all.cursor()
+	rest := all.cursor()
+	switch {
+	case looked > 0:
+		out.Cursor = rest
+	case rest != "": // nothing can be said of the newest of these, and the next page would read the same
+		out.Incomplete = all.tooMany()
 	}
 	out.Items, err = a.whole(ctx, found, picks)
 	return out, err
@@ -207,6 +213,19 @@ func (a *API) ahead(ctx context.Context, all []*merge) error {
 		slices.Reverse(p.left)
 	}
 	return err
+}
+
+// tooMany says why the list ends where too much would have to be read to find the first event of a
+// page: of each log that was read, this was the first read.
+func (l *logs) tooMany() string {
+	n := l.reads
+	for _, m := range l.all {
+		if m.reads() {
+			n++
+		}
+	}
+	return fmt.Sprintf("%s go on in the archive only, and a page reads %d of these; the list of each "+
+		"collection goes on", terminal.Count(n, "log"), mostSought)
 }
 
 // next is the newest event that was not returned yet. more is false at the end, and where too much would have to be

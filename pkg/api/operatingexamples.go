@@ -13,10 +13,11 @@ var operatingOperations = map[string]about{
 		description: "By hour: jobs that were completed and that failed, bytes that were stored, " +
 			"the longest wait at a gate, slots and work space in use. Of an hour before this was " +
 			"kept, nothing is known."},
-	"getJobCounts": {tag: "Jobs", role: viewer, answer: jobCountsExample,
+	"getJobCounts": {tag: "Jobs", role: viewer, scope: inHandler, answer: jobCountsExample,
 		description: "How many jobs wait, run, are on hold and have failed, by collection, with " +
 			"the work space that they need or have. At most 1,000 jobs of each place are " +
-			"counted; `cut` has the places that have more."},
+			"counted; `cut` has the places that have more. With `batches` also by batch: those that " +
+			"have the most. A depositor gets the jobs of the own collections."},
 	"getSettings": {tag: "Operation", role: operator, answer: settingsExample,
 		description: "The release of the software, and all settings of the deployment with their " +
 			"values, units, defaults and meanings. No secret is among them. What the API cannot " +
@@ -61,6 +62,7 @@ var settingsExample = v1.Settings{Version: "v1.4.0", Go: "go1.26.0", Items: []v1
 var jobCountsExample = v1.JobCounts{
 	Collections: []v1.CollectionJobs{{Collection: "maps", Places: placesExample}},
 	All:         placesExample,
+	Batches:     []v1.BatchJobs{{Batch: batchID, Collection: "maps", Places: placesExample}},
 }
 
 var placesExample = []v1.PlaceJobs{{Place: "pending", Jobs: 343, Bytes: 73 << 30}, {Place: "provisioning"},

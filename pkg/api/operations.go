@@ -288,9 +288,9 @@ var operations = map[string]about{
 		description: "Of `subject`, `partition` and `collection` at most one is given. The events of a subject and " +
 			"of a partition are in order, the oldest first; those of a collection are the newest first. Without " +
 			"any of them, the list has the newest first of the 100 collections that got an event last when it " +
-			"began; `others` is how many more there are. Its pages have no gap and nothing twice, whatever is " +
-			"added meanwhile; one is short if its events are of very many collections. Events " +
-			"appear in the log within a few seconds.\n\nTo follow a partition, pass `after` of each response to " +
+			"began; `others` is how many more there are. Its pages have no gap and nothing twice; one is short " +
+			"if its events are of very many collections. Where these go on in the archive only, it ends: " +
+			"`incomplete` says so.\n\nTo follow a partition, pass `after` of each response to " +
 			"the next request. The filter is applied before the paging: a page may be empty."},
 	"listActs": {tag: "Events", role: viewer,
 		answer: v1.ActPage{Items: []v1.Act{actExample}, Cursor: cursorExample},

@@ -54,6 +54,7 @@ var parameters = map[string]parameter{
 	"listJobs limit":    {"How many jobs a page has at most.", ""},
 	"listBatches limit": {"How many batches a page has at most.", ""},
 	"attention":         {"Only the lines that need a person. It costs less.", ""},
+	"batches":           {"Count by batch, too: those that have the most jobs.", ""},
 	"listFiles limit":   {"How many of the depositor's files a page has at most.", ""},
 	"listChanges limit": {"How many files a page has at most.", ""},
 	"by":                {"Which list: by title, by date, by creator or by collection.", "title"},

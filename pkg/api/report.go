@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	v1 "archivist/pkg/api/v1"
-	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/notify"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/workspace"
@@ -84,27 +82,4 @@ func reportPath(b *queue.Batch) string {
 		return ""
 	}
 	return notify.ReportPath(b.Batch.ID)
-}
-
-// mailProblems are the mails about a batch that did not reach a recipient. It is nil if there are none.
-// NextTry is "" for a mail that is given up.
-func (a *API) mailProblems(ctx context.Context, b *queue.Batch) ([]v1.MailProblem, error) {
-	problems, err := a.Queue.MailProblems(ctx, b)
-	var out []v1.MailProblem
-	for _, p := range problems {
-		wire := v1.MailProblem{
-			Mail:    string(p.Kind),
-			To:      p.To,
-			Problem: p.Problem,
-			Tries:   p.Tries,
-			Text:    p.String(),
-		}
-
-		if p.NextTry > 0 {
-			wire.NextTry = ingest.Timestamp(p.NextTry)
-		}
-
-		out = append(out, wire)
-	}
-	return out, err
 }

@@ -190,6 +190,7 @@ func wireDifference(d research.Difference) v1.ResearchDifference {
 		Clip:    d.Clip,
 		Since:   timestamp(d.Since),
 		Results: each(d.Results, wireResult),
+		Damage:  d.Damage,
 	}
 }
 

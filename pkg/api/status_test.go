@@ -48,7 +48,14 @@ func TestStatusOfAlarms(t *testing.T) {
 	raised = []status.Alarm{{Name: "Archivist-Stuck", Text: "An item is stuck", Since: time.Unix(1700000000, 0)},
 		{Name: "Archivist-Crashes"}}
 	if s, got := read(); !s.Attention || got.State != v1.SectionAttention || len(got.Lines) != 2 || got.Cut == "" ||
-		got.Lines[0].Text != "Archivist-Stuck: An item is stuck" || got.Lines[0].Since != "2023-11-14T22:13:20Z" {
+		got.Lines[0].Text != "Archivist-Stuck: An item is stuck" ||
+		got.Lines[0].Command != "archivist queue show" || got.Lines[0].Since != "2023-11-14T22:13:20Z" {
+		t.Errorf("%+v", got)
+	}
+	raised = []status.Alarm{{Name: "my-archive-FailedJobs1A2B3C4D-XYZ12"},
+		{Name: "my-archive-Refused"}, {Name: "my-archive-OfAnotherRelease1A2B3C4D-XYZ12"}}
+	if _, got := read(); got.Lines[0].Command != "archivist job list --state failed" ||
+		got.Lines[1].Command != "" || got.Lines[2].Command != "" {
 		t.Errorf("%+v", got)
 	}
 	problem = errors.New("no permission")

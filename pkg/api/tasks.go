@@ -1,12 +1,10 @@
 package api
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -43,12 +41,6 @@ type TasksInput struct {
 type AttemptInput struct {
 	TaskInput
 	Attempt int `query:"attempt" minimum:"0"`
-}
-
-// LogInput names a page of the output of an attempt.
-type LogInput struct {
-	AttemptInput
-	From string `query:"from" maxLength:"20" pattern:"^[0-9]*$"`
 }
 
 // OutputInput names a file that an attempt has left.
@@ -252,75 +244,6 @@ func (a *API) attempt(ctx context.Context,
 	}
 	return t, ok, fault.New(fault.NotFound, "attempt: the task %s has no attempt %d", in.ID,
 		in.Attempt)
-}
-
-// logPage bounds the bytes of a page of output. A gateway takes 6 MiB.
-const logPage = 1 << 20
-
-// taskLog is a page of what an attempt has written: stored parts, whose names are numbers of six
-// digits, so that they sort as they were written. Next is the last part of the page, from which the
-// following request goes on. The attempt is read before its parts are listed: if it had ended by then,
-// no part is missing, and Ended may be said.
-func (a *API) taskLog(ctx context.Context, in *LogInput) (out v1.TaskLog, err error) {
-	out.Parts = []v1.TaskLogPart{}
-	t, ok, err := a.attempt(ctx, in.AttemptInput)
-	if err != nil || !ok {
-		return out, err
-	}
-
-	out.Attempt, out.Next = t.Number, in.From
-	folder := t.Prefix(in.ID) + runner.LogFolder
-	after := ""
-	if in.From != "" {
-		after = folder + in.From
-	}
-
-	page, more, err := a.Work.ListAfter(ctx, folder, after)
-	if err != nil {
-		return out, err
-	}
-
-	size, n := 0, 0
-	for _, part := range page {
-		if size >= logPage {
-			break
-		}
-
-		data, _, err := a.Work.Read(ctx, part.Key)
-		if err != nil {
-			return out, err
-		}
-
-		size, n = size+len(data), n+1
-		out.Parts, err = logParts(out.Parts, data)
-		if err != nil {
-			return out, err
-		}
-
-		out.Next = strings.TrimPrefix(part.Key, folder)
-	}
-
-	out.Ended = t.Ended > 0 && n == len(page) && more == ""
-	return out, nil
-}
-
-// logParts adds what a stored part says. A stored part is a sequence of JSON values; Time has
-// nanoseconds.
-func logParts(to []v1.TaskLogPart, data []byte) ([]v1.TaskLogPart, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	for d.More() {
-		var p runner.Part
-		err := d.Decode(&p)
-		if err != nil {
-			return to, err
-		}
-		to = append(to, v1.TaskLogPart{
-			Time:   p.Time.UTC().Format(time.RFC3339Nano),
-			Stream: p.Stream,
-			Text:   p.Text,
-		})
-	}
-	return to, nil
 }
 
 // taskOutputs lists the files that an attempt has left, none for a task that has no attempt yet. The

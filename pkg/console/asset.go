@@ -23,7 +23,7 @@ var served, named = readAssets()
 // readAssets reads the assets that browsers load.
 func readAssets() (content map[string][]byte, names map[string]string) {
 	content, names = map[string][]byte{}, map[string]string{}
-	for _, name := range []string{"console.css", "console.js", "submit.js", "digest.js",
+	for _, name := range []string{"console.css", "console.js", "filter.js", "submit.js", "digest.js",
 		"htmx-2.0.11.js", "icon.svg"} {
 		data, err := files.ReadFile("assets/" + name)
 		if err != nil {

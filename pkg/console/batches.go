@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
@@ -135,7 +136,58 @@ type batch struct {
 	Offers []offer
 	Events []v1.Event
 	Older  string // the address of more events
+	// Earlier are the numbers of earlier reports that have a link, the newer ones first; AnyReport:
+	// there are more.
+	Earlier   []int
+	AnyReport bool
+	// Notices are what became of mails and of callbacks of the first jobs, those that need a person
+	// first. Unshown is how many more callbacks these jobs have.
+	Notices []notice
+	Unshown int
 }
+
+// notice is what became of a mail, or of a callback of a job.
+type notice struct {
+	v1.Notice
+	Job string
+}
+
+// Limits of the page of a batch.
+const (
+	mostEarlier = 10 // links to earlier reports
+	mostNotices = 20 // callbacks
+)
+
+// reports finds the reports that the page leads to beside the newest.
+func (b *batch) reports() {
+	for n := b.Reports - 1; n > 0; n-- {
+		if len(b.Earlier) == mostEarlier && n > 1 {
+			b.AnyReport = true
+			n = 1 // the first is always among them
+		}
+		b.Earlier = append(b.Earlier, n)
+	}
+}
+
+// notices sets what became of mails, and of callbacks of jobs.
+func (b *batch) notices(jobs []v1.Job) {
+	var calls []notice
+	for _, j := range jobs {
+		for _, c := range j.Callbacks {
+			calls = append(calls, notice{c, j.ID})
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b notice) int { return urgency[a.State] - urgency[b.State] })
+	b.Unshown = max(0, len(calls)-mostNotices)
+	for _, m := range b.Mails {
+		b.Notices = append(b.Notices, notice{Notice: m})
+	}
+	b.Notices = append(b.Notices, calls[:len(calls)-b.Unshown]...)
+}
+
+// urgency is the order of callbacks by their state: first what needs a person.
+var urgency = map[string]int{v1.NoticeFailed: 0, v1.NoticeGivenUp: 1, v1.NoticeWaits: 2,
+	v1.NoticeDelivered: 3}
 
 // showBatch shows a batch with its progress, its first jobs, its events, and what can be done.
 func (c *Console) showBatch(v *visit) (view, error) {
@@ -152,6 +204,8 @@ func (c *Console) showBatch(v *visit) (view, error) {
 	b := batch{Batch: one, Ended: n.Completed + n.Failed + n.Deleted,
 		Jobs: jobs.Items[:min(len(jobs.Items), jobsOfBatch)], Offers: offers("batch", id, one.Actions)}
 	b.More = n.Expected > len(b.Jobs)
+	b.notices(jobs.Items)
+	b.reports()
 	b.rate(v)
 	b.Events, b.Older, err = v.eventsOf(id)
 	return view{Title: "Batch " + id, Body: b, Moving: working(one.State),

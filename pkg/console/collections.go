@@ -66,6 +66,9 @@ type collection struct {
 	Was    string // what the profile was when the form was made
 	Wrong  map[string]string
 	Other  string
+	// Differ is how many fields of a form that was sent differ from the profile, which somebody else
+	// has changed meanwhile; 0 = nobody has.
+	Differ int
 	Counts v1.Statistics
 	Charts []chart
 	Days   []v1.DayCounts // the newest first, those with counts
@@ -173,6 +176,24 @@ func (p *collection) charts(now time.Time) {
 	}
 }
 
+// overtaken notes in a form what somebody else has changed since it was opened, and returns why it
+// is refused. The form that is shown then is one of the profile as it is: sent again, it overwrites.
+func (c *Console) overtaken(v *visit, p *collection) error {
+	now := *p
+	if err := c.profiled(v, &now, nil); err != nil {
+		return err
+	}
+	says := "the profile was changed by somebody else since you opened it, and "
+	p.Differ = compared(p.Fields, now.Fields)
+	if p.Differ == 0 {
+		return fault.New(fault.Stale, "%s", says+"has all that you have written: there is nothing "+
+			"to save")
+	}
+	return fault.New(fault.Stale, "%s", says+"nothing was saved; what is stored now stands beside "+
+		"each field that differs: compare, change what you wrote where theirs is right, and save, "+
+		"which overwrites theirs")
+}
+
 // saveProfile replaces the profile of a collection by that of the form. What is refused is said at its field.
 func (c *Console) saveProfile(v *visit, key string) error {
 	name := v.PostForm.Get("collection")
@@ -185,9 +206,7 @@ func (c *Console) saveProfile(v *visit, key string) error {
 	}
 	switch {
 	case v.PostForm.Get("was") != p.Was:
-		err = fault.New(fault.Stale, "the profile was changed by somebody else since you opened "+
-			"it; compare it, and "+
-			"send yours again")
+		err = c.overtaken(v, &p)
 	default:
 		var in map[string]any
 		in, err = profileFrom(p.Fields, v.PostForm)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/net/html"
+
 	v1 "archivist/pkg/api/v1"
 )
 
@@ -83,5 +85,57 @@ func TestProfile(t *testing.T) {
 	if resp, page := b.post("profile", form); resp.StatusCode != 409 || !strings.Contains(page, "by somebody else") ||
 		!strings.Contains(page, `value="Other"`) {
 		t.Errorf("an old form: %d\n%s", resp.StatusCode, page)
+	}
+}
+
+// TestProfileOvertaken: of a profile that somebody else has changed meanwhile, what is stored now
+// stands beside each field that differs, and only there; what was written stays, and is saved when
+// it is sent again.
+func TestProfileOvertaken(t *testing.T) {
+	w := begin(t, true)
+	mails := []string{"a@example.org", "b@example.org"}
+	_, err := w.api.PutCollection(t.Context(), "sample", v1.Profile{Title: "Maps",
+		Notification: mails})
+	w.must(err)
+	b := w.browser()
+	_, page := b.get("collections/sample")
+	form := formAt(t, page, "profile")
+	form.Set("title", "Mine")
+	form.Set("notification", "a@example.org\r\nb@example.org")
+	_, err = w.api.PutCollection(t.Context(), "sample", v1.Profile{Title: evil, RequireDigest: true,
+		Notification: mails})
+	w.must(err)
+
+	resp, page := b.post("profile", form)
+	harmless(t, "overtaken", page)
+	beside := map[string]string{}
+	for n := range parsed(t, page).Descendants() {
+		if attr(n, "class") != "differs" {
+			continue
+		}
+		says := ""
+		for c := range n.Descendants() {
+			if c.Type == html.TextNode {
+				says += c.Data
+			}
+		}
+		for f := range n.Parent.Descendants() {
+			if name := attr(f, "name"); name != "" {
+				beside[name] = says
+				if !strings.Contains(attr(f, "aria-describedby"), attr(n, "id")) {
+					t.Errorf("%s is not described by what is stored", name)
+				}
+			}
+		}
+	}
+	if resp.StatusCode != 409 || len(beside) != 2 || !strings.Contains(beside["title"], "<evil-tag") ||
+		beside["requireDigest"] != "Stored now: yes" || !strings.Contains(page, `value="Mine"`) ||
+		!strings.Contains(page, "2 fields differ") {
+		t.Fatalf("%d %q\n%s", resp.StatusCode, beside, page)
+	}
+	resp, page = b.post("profile", formAt(t, page, "profile"))
+	one, err := w.api.Collection(t.Context(), "sample")
+	if err != nil || one.Profile.Title != "Mine" || one.Profile.RequireDigest {
+		t.Errorf("%d %+v, %v\n%s", resp.StatusCode, one.Profile, err, page)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -86,6 +87,7 @@ var pages = []struct {
 var downloads = map[string]func(*Console, *visit) error{
 	"batches/{id}/report":             (*Console).report,
 	"formats.csv":                     (*Console).formatsCSV,
+	"filter.json":                     (*Console).filterWords,
 	"objects/{naan}/{name}/content":   (*Console).content,
 	"objects/{naan}/{name}/thumbnail": (*Console).thumbnail,
 	"objects/{naan}/{name}/manifest":  (*Console).manifest,
@@ -128,6 +130,18 @@ func Paths() (all []string) {
 	for _, p := range pages {
 		all = append(all, p.path)
 	}
+	return all
+}
+
+// Files are the paths of all that answers with a file, or leads to one in the storage, as Paths are.
+func Files() (all []string) {
+	for path := range downloads {
+		all = append(all, path)
+	}
+	for path := range histories {
+		all = append(all, path+historyFile)
+	}
+	slices.Sort(all)
 	return all
 }
 

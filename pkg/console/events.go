@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "archivist/pkg/api/v1"
@@ -17,11 +18,14 @@ type events struct {
 	Log         string   // that is shown; "" = the newest of all
 	Subject     string   // whose events are shown instead, oldest first
 	Filter      string
-	Wrong       string // why the filter was not accepted
+	Wrong       string // why the filter, or the subject, was not accepted
+	OfSubject   bool   // it was the subject
 	Examples    []string
+	Words       v1.FilterWords // that a filter is made of
 	Items       []v1.LogEvent
 	First, Next string
 	Others      int               // logs that are not in a list of all
+	Incomplete  string            // why a list of all ends before the first event
 	Looked      string            // until when it was looked, if the page is short
 	logOf       map[string]string // the logs by their partitions
 }
@@ -34,9 +38,9 @@ var examplesOfFilters = []string{"All+All{outcome=failure}", "Job+All{type=job.s
 	"Version+Create", "File+Disseminate", "Operation+All", "Upload+All", "Token+All",
 	"Consumer+All", "Component+All", "ComponentItem+All", "Archive|Revision|Task+All",
 	"Episode|Clip+All", "ResearchProject|ResearchLease+All",
-	`All+All{id="ID"}`, `All+All{parent="NAME"}`, `All+All{component=ingest}`,
+	`All+All{id="ID"}`, `All+All{parent="NAME"}`, `All+All{component=download}`,
 	`All+All{actor="NAME"}`,
-	"All+All{!component=ingest}"}
+	"All+All{!component=download}"}
 
 // fresh is how old the newest event is while more are expected within seconds.
 const fresh = time.Minute
@@ -49,6 +53,10 @@ func (c *Console) showEvents(v *visit) (view, error) {
 	if err := e.logs(v); err != nil {
 		return view{}, err
 	}
+	var err error
+	if e.Words, err = v.api.FilterWords(v.Context()); err != nil {
+		return view{}, err
+	}
 	if e.Subject != "" {
 		e.Log = ""
 	}
@@ -58,11 +66,12 @@ func (c *Console) showEvents(v *visit) (view, error) {
 		"collection", e.Log,
 		"filter", e.Filter, "cursor", v.field("cursor")), nil, "")
 	status := http.StatusOK
-	if fault.Is(err, fault.Invalid) && e.Filter != "" {
+	if fault.Is(err, fault.Invalid) && (e.Filter != "" || e.Subject != "") {
 		e.Wrong, err = plain(err.Error()), nil
+		e.OfSubject = strings.HasPrefix(e.Wrong, "subject:")
 		status = http.StatusUnprocessableEntity
 	}
-	e.Items, e.Others = page.Items, page.Others
+	e.Items, e.Others, e.Incomplete = page.Items, page.Others, page.Incomplete
 	e.complete()
 	if v.field("cursor") != "" {
 		e.First = "?" + query("subject", e.Subject, "collection", e.Log, "filter", e.Filter)
@@ -96,11 +105,9 @@ func (e *events) logs(v *visit) error {
 	all, err := v.api.LogPartitions(v.Context())
 	e.logOf = map[string]string{}
 	for _, p := range all {
-		e.Logs = append(e.Logs, p.Log)
 		e.logOf[p.Name] = p.Log
 	}
-	slices.Sort(e.Logs)
-	e.Logs = slices.Compact(e.Logs)
+	e.Logs = logsOf(all)
 	return err
 }
 

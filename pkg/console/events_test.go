@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // outside registers a consumer whose function fails as long as fails is set, and waits until it has parked an event.
@@ -107,7 +110,7 @@ func TestEventPages(t *testing.T) {
 	w.parked(1)
 	w.until("the first page leads to who has parked events", func() bool {
 		_, text = b.get("")
-		return strings.Contains(text, `href="./consumers/outside"`)
+		return strings.Contains(text, `href="./consumers/outside#parked"`)
 	})
 
 	w.until("the list has counted what is parked", func() bool {
@@ -139,6 +142,44 @@ func TestEventPages(t *testing.T) {
 	}
 	if _, err := w.api.Consumer(t.Context(), "outside"); err == nil {
 		t.Error("it is not deleted")
+	}
+}
+
+// TestEndOfEvents: a list of all that ends before the first event says so; the log of one collection goes on.
+func TestEndOfEvents(t *testing.T) {
+	w := begin(t, true)
+	const logs = 25
+	for n := range logs {
+		_, err := w.api.PutCollection(t.Context(), fmt.Sprint("maps-", n), v1.Profile{Title: "Maps"})
+		w.must(err)
+	}
+	tb := tabletest.Table(w.Table())
+	rows := make([]table.Head, logs)
+	w.until("all events have their places", func() bool {
+		for n := range rows {
+			at := table.Key{PK: fmt.Sprint("LOG#maps-", n), SK: fmt.Sprintf("SEQ#%012d", 1)}
+			if tb.Get(t.Context(), at, &rows[n]) != nil {
+				return false
+			}
+		}
+		return true
+	})
+	b := w.browser()
+	if _, page := b.get("events"); strings.Contains(page, `id="incomplete"`) ||
+		!strings.Contains(page, "This is the end of the list") {
+		t.Errorf("a list to the first event:\n%s", page)
+	}
+	tx := tb.Begin("the archive only")
+	for n := range rows {
+		tx.Remove(&rows[n])
+	}
+	w.must(tx.Commit(t.Context()))
+	if _, page := b.get("events"); !strings.Contains(page, `id="incomplete"`) ||
+		!strings.Contains(page, "in the archive only") {
+		t.Errorf("a list that ends early:\n%s", page)
+	}
+	if _, file := b.get("events/history.json"); !strings.Contains(file, `"incomplete": "25 logs go on`) {
+		t.Errorf("a file that ends early:\n%s", file)
 	}
 }
 

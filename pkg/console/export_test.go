@@ -83,3 +83,34 @@ func InTemplates() (all []string, err error) {
 	})
 	return all, err
 }
+
+// Sentence and Brief are what templates make of texts.
+var Sentence, Brief = sentence, brief
+
+// UnmarkedSentences are uses in templates of a message, a reason or the like by a function that
+// leaves its times as they are.
+func UnmarkedSentences() (all []string, err error) {
+	unmarked := regexp.MustCompile(`\{\{(?:shown|cut) [$.A-Za-z]*\.(?:Reason|Message|Why|WhyNot|` +
+		`Unread|Problem|Warning|Waiting|Summary|Other)\}\}`)
+	err = fs.WalkDir(files, "templates", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := files.ReadFile(path)
+		for _, use := range unmarked.FindAllString(string(text), -1) {
+			all = append(all, path+": "+use)
+		}
+		return err
+	})
+	return all, err
+}
+
+// PageOfCommand is the page that shows what a command of the status shows.
+var PageOfCommand = pageOfCommand
+
+// LaterOutput is where a page of output with what the API has from a part on leads to.
+func LaterOutput(log v1.TaskLog, from string) string {
+	var t task
+	t.page(log, from, 0, func(name, value string) string { return name + "=" + value })
+	return t.Later
+}

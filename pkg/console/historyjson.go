@@ -42,6 +42,9 @@ type history struct {
 	// Cursor and More say that there are more events, and how to get them.
 	Cursor string `json:"cursor,omitempty"`
 	More   string `json:"more,omitempty"`
+	// Incomplete and Others say what a list of all logs does not have.
+	Incomplete string `json:"incomplete,omitempty"`
+	Others     int    `json:"others,omitempty"`
 }
 
 // historyJSON answers with the events of a page as a file. It begins where the page does, and is
@@ -56,6 +59,7 @@ func (c *Console) historyJSON(v *visit, after string) error {
 			return err
 		}
 		out.Items = append(out.Items, one.Items...)
+		out.Incomplete, out.Others = one.Incomplete, one.Others
 		q.Set("cursor", one.Cursor)
 		if one.Cursor == "" {
 			break

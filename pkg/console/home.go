@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,28 +115,6 @@ func (h *home) whole(v *visit) {
 	h.add(err, "the last 24 hours", nil)
 }
 
-// pageOfSection are the pages that show more of a section of the status, below /console/.
-var pageOfSection = map[string]string{"failures": "jobs?" + query("state", v1.Failed), "waiting": "queue",
-	"holds": "queue", "running": "queue", "events": "consumers", "preservation": "components",
-	"components": "components", "archives": "archives", "research": "research"}
-
-// partOfPage is the part of the page of a research project that has what a command lists.
-var partOfPage = map[string]string{"differences": "#differ", "reviews": "#reviews"}
-
-// pageOfLine is the page that shows more of a line of the status, below /console/: that of the thing that its command
-// shows, else that of its section; "" if there is none.
-func pageOfLine(section, command string) string {
-	list := pageOfSection[section]
-	if _, text, one := strings.Cut(command, " --message "); one && section == "failures" {
-		return list + "&" + query("message", strings.Trim(text, "'"))
-	}
-	words := strings.Fields(command)
-	if len(words) >= 4 && (words[1]+"s" == list || words[1] == list) {
-		return list + "/" + url.PathEscape(words[3]) + partOfPage[words[2]]
-	}
-	return list
-}
-
 // section adds what needs a person in a section of the status.
 func (h *home) section(s v1.StatusSection) {
 	if s.State == v1.SectionUnavailable {
@@ -148,7 +125,7 @@ func (h *home) section(s v1.StatusSection) {
 			continue
 		}
 		n := need{What: line.Text, Since: line.Since, Tone: "bad",
-			To:      pageOfLine(s.Name, line.Command),
+			To:      cmp.Or(pageOfCommand(line.Command), pageOfCommand(s.Command)),
 			Command: cmp.Or(line.Command, s.Command)}
 		switch {
 		case s.Name == "research": // a decision is due, and nothing is wrong

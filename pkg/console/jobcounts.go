@@ -7,8 +7,10 @@ import (
 	"archivist/pkg/kernel/terminal"
 )
 
-// jobCounts is the page of jobs by collection and place.
+// jobCounts is the page of jobs by collection, or by batch, and place.
 type jobCounts struct {
+	By     bool   // by batch
+	Others int    // batches that are left out
 	Of     string // only this collection; "" = all
 	Places []countedPlace
 	Rows   []countedJobs
@@ -25,9 +27,10 @@ type countedPlace struct {
 	jobCell
 }
 
-// countedJobs is a row: of a collection, or of all.
+// countedJobs is a row: of a collection, of a batch, or of all.
 type countedJobs struct {
 	Collection string
+	Batch      string // "" = all of the collection
 	Cells      []jobCell
 }
 
@@ -46,9 +49,9 @@ var statesAt = map[string]string{"pending": v1.Pending, "provisioning": v1.Provi
 
 // showJobCounts shows how many jobs are where, with the work space that they need.
 func (c *Console) showJobCounts(v *visit) (view, error) {
-	n, err := v.api.JobCounts(v.Context())
-	p := jobCounts{Of: v.field("collection"), Cut: len(n.Cut) > 0, Unreadable: n.Unreadable}
-	n = only(n, p.Of)
+	p := jobCounts{Of: v.field("collection"), By: v.field("by") == "batch"}
+	n, err := v.api.JobCounts(v.Context(), p.Of, p.By)
+	p.Cut, p.Unreadable, p.Others = len(n.Cut) > 0, n.Unreadable, n.OtherBatches
 	p.All = countedOf(p.Of, n.All)
 	jobs := 0
 	for i, at := range n.All {
@@ -63,28 +66,19 @@ func (c *Console) showJobCounts(v *visit) (view, error) {
 		jobs += at.Jobs
 	}
 	for _, one := range n.Collections {
-		p.Rows = append(p.Rows, countedOf(one.Collection, one.Places))
-	}
-	return view{Title: "Jobs by collection and state", Body: p, Command: "archivist job counts",
-		Said: terminal.Count(jobs, "job") + "."}, err
-}
-
-// only are the counts of one collection, which has none if no job of it is counted; "" = all.
-func only(n v1.JobCounts, collection string) v1.JobCounts {
-	if collection == "" {
-		return n
-	}
-	all := make([]v1.PlaceJobs, len(n.All))
-	for i, at := range n.All {
-		all[i].Place = at.Place
-	}
-	out := v1.JobCounts{All: all, Cut: n.Cut}
-	for _, one := range n.Collections {
-		if one.Collection == collection {
-			out.Collections, out.All = append(out.Collections, one), one.Places
+		if !p.By {
+			p.Rows = append(p.Rows, countedOf(one.Collection, one.Places))
 		}
 	}
-	return out
+	for _, one := range n.Batches {
+		p.Rows = append(p.Rows, countedIn(one))
+	}
+	title, options := "Jobs by collection and state", option("-c", p.Of)
+	if p.By {
+		title, options = "Jobs by batch and state", options+" --batches"
+	}
+	return view{Title: title, Body: p, Command: joined("archivist job counts", options),
+		Said: terminal.Count(jobs, "job") + "."}, err
 }
 
 // countedOf is a row, with links to the lists.
@@ -94,6 +88,19 @@ func countedOf(collection string, places []v1.PlaceJobs) countedJobs {
 		cell := jobCell{PlaceJobs: at}
 		if state := statesAt[at.Place]; state != "" {
 			cell.To = "jobs?" + query("collection", collection, "state", state)
+		}
+		row.Cells = append(row.Cells, cell)
+	}
+	return row
+}
+
+// countedIn is a row of a batch. The list of its jobs has a state, if it is one in which jobs rest.
+func countedIn(b v1.BatchJobs) countedJobs {
+	row := countedJobs{Collection: b.Collection, Batch: b.Batch}
+	for _, at := range b.Places {
+		cell := jobCell{PlaceJobs: at}
+		if state := statesAt[at.Place]; state != "" {
+			cell.To = "jobs?" + query("batch", b.Batch, "state", state)
 		}
 		row.Cells = append(row.Cells, cell)
 	}

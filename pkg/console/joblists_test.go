@@ -100,3 +100,46 @@ func TestCountsOfJobs(t *testing.T) {
 		}
 	}
 }
+
+// TestCountsByBatch: jobs are counted by batch, too, each with a link to just these; a depositor
+// gets the counts of the own collections, and of no others.
+func TestCountsByBatch(t *testing.T) {
+	w := begin(t, false)
+	w.adminOf(w.as("alma"))
+	_, err := call(w, "/v1/queue/actions", v1.Action{Action: "pause", Reason: "So that jobs wait"})
+	w.must(err)
+	mine := w.submit(w.file("letters", "a.txt", "a"), v1.Pending)
+	many := w.submit(w.many(3), v1.Pending)
+	count := func(path string, by *browser) (batches []string, page string) {
+		t.Helper()
+		resp, page := by.get(path)
+		if resp.StatusCode != 200 {
+			t.Fatalf("%s: %d", path, resp.StatusCode)
+		}
+		links := regexp.MustCompile(`jobs\?batch=(\w+)&amp;state=Pending">(\d)<`)
+		for _, one := range links.FindAllStringSubmatch(page, -1) {
+			batches = append(batches, one[1]+" "+one[2])
+		}
+		return batches, page
+	}
+	all := []string{many.Batch + " 3", mine.Batch + " 1"}
+	w.until("all wait", func() bool {
+		n, err := w.api.JobCounts(t.Context(), "", true)
+		return err == nil && len(n.Batches) == 2 && n.All[0].Jobs == 4
+	})
+	if got, page := count("job-counts?by=batch", w.as("vera")); !slices.Equal(got, all) ||
+		!strings.Contains(page, "archivist job counts --batches") {
+		t.Errorf("counted %q:\n%s", got, page)
+	}
+	if got, _ := count("job-counts?by=batch&collection=letters", w.as("vera")); !slices.Equal(got, all[1:]) {
+		t.Errorf("of a collection: %q", got)
+	}
+	lena := w.as("lena")
+	if got, page := count("job-counts?by=batch", lena); !slices.Equal(got, all[1:]) ||
+		strings.Contains(page, many.Collection) {
+		t.Errorf("a depositor: %q\n%s", got, page)
+	}
+	if resp, _ := lena.get("job-counts?collection=" + many.Collection); resp.StatusCode != 404 {
+		t.Errorf("another collection: %d", resp.StatusCode)
+	}
+}

@@ -17,12 +17,13 @@ import (
 type matrix struct {
 	Project              string
 	Clips                []v1.ResearchMedia // in the order of columns
+	columns              []int              // where they are in the order of the API
 	From, To, Total      int                // the numbers of these clips, from 1, of all that are live
 	Rows                 []matrixRow
 	Picture              *heat // nil: the table alone shows all at a glance
 	Legend               []cell
-	More                 bool // some places that wait for a person are not marked
-	First, Next          string
+	More                 bool   // some places that wait for a person are not marked
+	First, Before, Next  string // the addresses of other episodes
 	BeforeClips, OnClips string // the addresses of other columns
 }
 
@@ -91,7 +92,8 @@ func (c *Console) showMatrix(v *visit) (view, error) {
 	}
 
 	m := matrix{Project: name, Clips: part.Clips, From: part.Clip + 1, To: part.Clip + len(part.Clips),
-		Total: part.Total, Picture: heatOf(part), Legend: legend, More: part.More, Next: v.more("from", part.Cursor)}
+		Total: part.Total, Legend: legend, More: part.More}
+	m.Before, m.Next = v.beside("from", part.Cursor)
 	if v.field("from") != "" {
 		m.First = "?" + query("clip", v.field("clip"))
 	}
@@ -101,29 +103,64 @@ func (c *Console) showMatrix(v *visit) (view, error) {
 	if m.To < m.Total {
 		m.OnClips = v.more("clip", strconv.Itoa(m.To+1))
 	}
+	m.columns = ordered(&part)
 	m.rows(part)
+	m.Picture = heatOf(part)
+	clip := ""
+	if first > 0 {
+		clip = strconv.Itoa(first + 1)
+	}
 	return view{Title: "Episodes and clips of " + name, Body: m,
-		Command: "archivist research status " + quoted(name)}, nil
+		Command: joined("archivist research matrix "+quoted(name), option("--clip", clip),
+			option("--cursor", v.field("from")))}, nil
 }
 
 // clipsBeside is how many clips the API names at once.
 const clipsBeside = 40
 
-// rows adds the rows. Rows and columns that nothing else orders are in the order of their titles.
-func (m *matrix) rows(part v1.ResearchMatrix) {
-	columns := inOrder(part.Clips)
-	m.Clips = nil
-	for _, i := range columns {
-		m.Clips = append(m.Clips, part.Clips[i])
+// Number is the number of a clip that is shown, from 1, of all that are live: that of the API and of the command.
+func (m matrix) Number(column int) int { return m.From + m.columns[column] }
+
+// ordered puts the rows of a part in the order of their titles, and the columns of the clips that it names, where
+// nothing else orders them: the table and the picture are in the same order. It returns where each column was.
+func ordered(part *v1.ResearchMatrix) (columns []int) {
+	columns, from := inOrder(part.Clips), part.Clip-part.Begin
+	clips := slices.Clone(part.Clips)
+	for n, i := range columns {
+		part.Clips[n] = clips[i]
 	}
 	var episodes []v1.ResearchMedia
 	for _, r := range part.Rows {
 		episodes = append(episodes, r.Episode)
 	}
-	for _, n := range inOrder(episodes) {
-		r := part.Rows[n]
+	rows := slices.Clone(part.Rows)
+	for n, i := range inOrder(episodes) {
+		part.Rows[n] = columnsOf(rows[i], columns, from)
+	}
+	return columns
+}
+
+// columnsOf is a row with its pairs in the order of columns, of which the first is at a place.
+func columnsOf(r v1.ResearchMatrixRow, columns []int, from int) v1.ResearchMatrixRow {
+	pairs, unreviewed := []byte(r.Pairs), slices.Clone(r.Unreviewed)
+	if from+len(columns) > len(pairs) {
+		return r
+	}
+	for n, i := range columns {
+		pairs[from+n] = r.Pairs[from+i]
+		if at := slices.Index(r.Unreviewed, from+i); at >= 0 {
+			unreviewed[at] = from + n
+		}
+	}
+	r.Pairs, r.Unreviewed = string(pairs), unreviewed
+	return r
+}
+
+// rows adds the rows of a part.
+func (m *matrix) rows(part v1.ResearchMatrix) {
+	for _, r := range part.Rows {
 		row := matrixRow{ResearchMedia: r.Episode}
-		for _, i := range columns {
+		for i := range part.Clips {
 			if at := part.Clip - part.Begin + i; at < len(r.Pairs) {
 				row.Cells = append(row.Cells, cellOf(r.Pairs[at], slices.Contains(r.Unreviewed, at)))
 			}

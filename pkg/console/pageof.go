@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	v1 "archivist/pkg/api/v1"
@@ -31,6 +32,52 @@ func (v *visit) more(name, cursor string) string {
 	}
 	q := v.URL.Query()
 	q.Set(name, cursor)
+	return "?" + q.Encode()
+}
+
+// mostBack is how many pages back a list leads, one by one: the address has their cursors.
+const mostBack = 8
+
+// cutOff stands in an address for the pages before those.
+const cutOff = "-"
+
+// beside are the addresses of the page before and of the next one, "" if there is none. The API knows
+// only what follows; so the address has the cursors of the pages between the first and this one, the
+// newest last.
+func (v *visit) beside(name, next string) (before, behind string) {
+	var at []string
+	if back := v.field("back"); back != "" {
+		at = strings.Split(back, ",")
+	}
+	from := v.field(name)
+	if from != "" {
+		last, rest := "", at
+		if n := len(at); n > 0 {
+			last, rest = at[n-1], at[:n-1]
+		}
+		if last != cutOff {
+			before = v.with(name, last, "back", strings.Join(rest, ","))
+		}
+		at = append(slices.Clone(at), from)
+	}
+	if len(at) > mostBack {
+		at = append([]string{cutOff}, at[len(at)-mostBack:]...)
+	}
+	if next != "" {
+		behind = v.with(name, next, "back", strings.Join(at, ","))
+	}
+	return before, behind
+}
+
+// with is the address of this page with other values, "" removes one.
+func (v *visit) with(pairs ...string) string {
+	q := v.URL.Query()
+	for i := 0; i+1 < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+		if pairs[i+1] == "" {
+			q.Del(pairs[i])
+		}
+	}
 	return "?" + q.Encode()
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -219,5 +220,34 @@ func TestTitles(t *testing.T) {
 		if compareTitles(pair[0], pair[1]) >= 0 || compareTitles(pair[1], pair[0]) <= 0 {
 			t.Errorf("%q is not before %q", pair[0], pair[1])
 		}
+	}
+}
+
+// TestEarlierReports: the page of a batch leads to the newest reports and to the first, and to the
+// others by a form.
+func TestEarlierReports(t *testing.T) {
+	for n, want := range map[int]string{0: "[] false", 1: "[] false", 2: "[1] false",
+		12: "[11 10 9 8 7 6 5 4 3 2 1] false", 13: "[12 11 10 9 8 7 6 5 4 3 1] true"} {
+		b := batch{Batch: v1.Batch{Reports: n}}
+		b.reports()
+		if got := fmt.Sprint(b.Earlier, b.AnyReport); got != want {
+			t.Errorf("%d reports: %s", n, got)
+		}
+	}
+}
+
+// TestNoticesInOrder: callbacks that need a person come first, and what is left out is counted.
+func TestNoticesInOrder(t *testing.T) {
+	jobs := make([]v1.Job, 12)
+	for i := range jobs {
+		jobs[i] = v1.Job{ID: fmt.Sprint(i), Callbacks: []v1.Notice{{State: v1.NoticeDelivered},
+			{State: v1.NoticeGivenUp}}}
+	}
+	jobs[9].Callbacks[1].State = v1.NoticeFailed
+	b := batch{Batch: v1.Batch{Mails: []v1.Notice{{Kind: "report"}}}}
+	b.notices(jobs)
+	if len(b.Notices) != 21 || b.Unshown != 4 || b.Notices[0].Kind != "report" || b.Notices[1].Job != "9" ||
+		b.Notices[2].Job != "0" || b.Notices[13].State != v1.NoticeDelivered {
+		t.Errorf("%d more than %+v", b.Unshown, b.Notices)
 	}
 }

@@ -31,11 +31,20 @@ var (
 	}
 )
 
+// ofPages is the advice on errors of pages that were opened: no form was sent.
+var ofPages = map[fault.Kind]string{
+	fault.Invalid:  "Check the address, or search for what you look for.",
+	fault.Conflict: "If you need it, ask those who run the archive.",
+}
+
 // fail answers with the page of an error. What has no kind is a defect: its text is for the log only.
 func (c *Console) fail(v *visit, err error) {
 	kind := fault.Of(err)
 	t := trouble{Status: fault.At(err).Status, What: plain(err.Error()), Do: advice[kind]}
 	heading := titles[kind]
+	if v.Method != http.MethodPost {
+		t.Do = cmp.Or(ofPages[kind], t.Do)
+	}
 	if kind != fault.NotFound {
 		t.Thing = v.thing()
 	}

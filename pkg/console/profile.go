@@ -63,6 +63,9 @@ type profileField struct {
 	Min    string
 	Max    string
 	Value  string
+	// Differs: somebody else has changed the profile meanwhile, and it has Stored here, not Value.
+	Differs bool
+	Stored  string
 }
 
 // profiled adds the form of the profile: with what was sent, or with the profile as it is.
@@ -88,6 +91,25 @@ func (c *Console) profiled(v *visit, p *collection, sent url.Values) error {
 		p.Fields[i].Value = sent.Get(p.Fields[i].Name)
 	}
 	return nil
+}
+
+// compared notes in the fields of a form that was sent what the profile has now, where that
+// differs, and returns how many these are.
+func compared(sent, now []profileField) (differ int) {
+	for i := range sent {
+		f := &sent[i]
+		f.Stored = now[i].Value
+		f.Differs = linesAs(f.Value) != linesAs(f.Stored)
+		if f.Differs {
+			differ++
+		}
+	}
+	return differ
+}
+
+// linesAs is a text with the ends of its lines as they are stored, not as forms send them.
+func linesAs(text string) string {
+	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
 // formFields are the fields of a value with a schema, the simple ones first.

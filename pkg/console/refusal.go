@@ -79,6 +79,8 @@ var schemaSays = []struct {
 }{
 	{regexp.MustCompile(`expected length <= (\d+)`),
 		"it is too long: at most $1 characters are possible"},
+	{regexp.MustCompile(`expected length >= 1\b`), "it is empty; write something"},
+	{regexp.MustCompile(`found "";`), "it is empty;"},
 	{regexp.MustCompile(`expected length >= (\d+)`),
 		"it is too short: at least $1 characters are needed"},
 	{regexp.MustCompile(`expected value to be one of "([^"]*)"`), "expected one of $1"},

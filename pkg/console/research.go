@@ -124,8 +124,10 @@ func (p *project) present(v *visit, name string) error {
 // differ adds the pairs whose results differ, with what a person can decide.
 func (p *project) differ(v *visit, name string) {
 	for _, d := range p.Status.Differences {
-		row := differenceRow{ResearchDifference: d, Another: v.deedAt("project", "another",
-			[]string{name}, "episode", d.Episode, "clip", d.Clip)}
+		row := differenceRow{ResearchDifference: d}
+		if d.Damage == "" { // else nobody can decide, before it is restored
+			row.Another = v.deedAt("project", "another", []string{name}, "episode", d.Episode, "clip", d.Clip)
+		}
 		for _, r := range d.Results {
 			row.Take = append(row.Take, resultRow{r, v.deedAt("project", "decide", []string{name},
 				"episode", d.Episode, "clip", d.Clip, "lease", r.Lease)})

@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -157,8 +158,15 @@ func TestMatrixPage(t *testing.T) {
 		next = html.UnescapeString(more[1])
 	}
 	_, page := b.get(at)
+	w.numbered(page)
 	rest := regexp.MustCompile(`<a href="([^"]*)" rel="next">`).FindStringSubmatch(page)
 	_, last := b.get(at + html.UnescapeString(rest[1]))
+	back := regexp.MustCompile(`<a href="([^"]*)" rel="prev">`).FindStringSubmatch(last)
+	if back == nil || strings.Contains(page, `rel="prev"`) {
+		t.Errorf("the second page leads back by %q; the first is:\n%s", back, page)
+	} else if _, again := b.get(at + html.UnescapeString(back[1])); again != page {
+		t.Errorf("the page before the last:\n%s", again)
+	}
 	if len(seen) != 90 || strings.Count(last, "<tr><th scope=\"row\">") != 10 {
 		t.Errorf("%d clips; on the last page:\n%s", len(seen), last)
 	}
@@ -166,6 +174,25 @@ func TestMatrixPage(t *testing.T) {
 		t.Errorf("no number: %d", resp.StatusCode)
 	}
 	w.light(map[string]int{at: 10, at + "?clip=41": 10})
+}
+
+// numbered: the columns of a page are in another order than the API's, and have its numbers.
+func (w *world) numbered(page string) {
+	w.Helper()
+	part, err := w.api.ResearchMatrix(w.Context(), "jingles", "", 0)
+	w.must(err)
+	columns := regexp.MustCompile(`clips/([a-z2-7]{24})"><b>(\d+)</b>`).FindAllStringSubmatch(page, -1)
+	moved := false
+	for i, c := range columns {
+		n, err := strconv.Atoi(c[2])
+		if err != nil || n < 1 || n > len(part.Clips) || part.Clips[n-1].Key != c[1] {
+			w.Errorf("column %d has the number %s", i, c[2])
+		}
+		moved = moved || n != i+1
+	}
+	if len(columns) != len(part.Clips) || !moved {
+		w.Errorf("%d columns of %d clips, in another order: %t", len(columns), len(part.Clips), moved)
+	}
 }
 
 // TestWaveformPage: a recording of which a researcher has said how it sounds is drawn, to its end,

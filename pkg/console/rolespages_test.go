@@ -54,11 +54,12 @@ func (w *world) everything() (all []onePage) {
 	w.line()
 	runs, err := w.api.Runs(w.Context(), "first", 1)
 	w.must(err)
-	w.book(hostileTasks)
+	w.book(strings.Replace(hostileTasks, `x"'}`, `x"; echo x > left.txt', outputs: [left.txt]}`, 1))
 	episode, clip := w.found()
 	for _, job := range []v1.Job{failed, done, foreign} {
 		w.reported(job)
 	}
+	w.packaged(done, foreign)
 	_, err = call(w, "/v1/queue/actions", v1.Action{Action: "pause", Reason: "So that a job waits"})
 	w.must(err)
 	waits := w.submit(w.file("sample", "waits.txt", "waits"), v1.Pending)
@@ -72,7 +73,7 @@ func (w *world) everything() (all []onePage) {
 		return strings.Contains(p.path, "{") || slices.Contains([]string{"deed", "event", "task", "item"}, p.path)
 	})
 	const objects, jingles = "objects/{naan}/{name}", "research/{project}"
-	return append(all, onePage{"batches/{id}", "failed", "batches/" + failed.Batch},
+	all = append(all, onePage{"batches/{id}", "failed", "batches/" + failed.Batch},
 		onePage{"batches/{id}", "of letters", "batches/" + foreign.Batch},
 		onePage{"batches/{id}", "waits", "batches/" + waits.Batch},
 		onePage{"jobs/{id}", "failed", "jobs/" + failed.ID}, onePage{"jobs/{id}", "done", "jobs/" + done.ID},
@@ -96,6 +97,51 @@ func (w *world) everything() (all []onePage) {
 		onePage{"task", "", "task?id=book/1/break"},
 		onePage{"event", "", "event?subject=Job:" + done.ID + "&version=1"},
 		onePage{"consumers/{name}", "", "consumers/outside"}, onePage{"replays/{id}", "", "replays/" + replay.ID})
+	_, err = w.api.MakeZip(w.Context(), foreign.Identifiers.Primary, 1) // of the other object it can be made
+	w.must(err)
+	return append(all, filesOf(all, "research/jingles/episodes/"+episode)...)
+}
+
+// packaged waits for the manifests of the objects of jobs.
+func (w *world) packaged(jobs ...v1.Job) {
+	w.Helper()
+	b := w.administers().still()
+	for _, job := range jobs {
+		w.until("the manifest is made", func() bool {
+			resp, _ := b.get(objectOf(job) + "/manifest")
+			return resp.StatusCode == http.StatusFound
+		})
+	}
+}
+
+// filesOf are addresses of what answers with a file: beside the pages that have them, and of a recording.
+func filesOf(pages []onePage, recording string) (all []onePage) {
+	known := console.Files()
+	of := []string{"version=1&path=producer/here.txt", "version=1&path=producer/letter.txt"}
+	queries := map[string][]string{"content": of, "thumbnail": of, "zip": {"version=1", "version=1"},
+		"manifest": {"", ""}, "premis": {"", ""}}
+	for _, p := range pages {
+		path, query, _ := strings.Cut(p.path, "?")
+		add := func(after, query string) {
+			if slices.Contains(known, p.pattern+after) {
+				all = append(all, onePage{p.pattern + after, p.what, strings.TrimSuffix(path+after+"?"+query, "?")})
+			}
+		}
+		add("/history.json", query)
+		if strings.HasPrefix(p.pattern, "batches/") {
+			add("/report", "")
+		}
+		for _, what := range slices.Sorted(maps.Keys(queries)) {
+			if p.pattern == "objects/{naan}/{name}" {
+				add("/"+what, queries[what][0])
+				queries[what] = queries[what][1:]
+			}
+		}
+	}
+	return append(all, onePage{"formats.csv", "", "formats.csv"}, onePage{"filter.json", "", "filter.json"},
+		onePage{"task/output", "", "task/output?id=book/1/write&attempt=1&path=left.txt"},
+		onePage{"research/{project}/offsets", "", "research/jingles/offsets"},
+		onePage{"research/{project}/episodes/{key}/labels", "", recording + "/labels?format=csv"})
 }
 
 // examined is an examination of the doctor that has ended.
@@ -190,7 +236,12 @@ func chosen(option *html.Node) string {
 // shows is what a page shows a user: the status, and the forms that it offers.
 func (w *world) shows(user string, p onePage) (status int, forms map[string]url.Values) {
 	w.Helper()
-	resp, page := w.signed(user).get(p.path)
+	b := w.signed(user)
+	if slices.Contains(console.Files(), p.pattern) { // what it leads to is of the storage
+		resp, _ := b.still().get(p.path)
+		return resp.StatusCode, nil
+	}
+	resp, page := b.get(p.path)
 	if resp.StatusCode != http.StatusOK {
 		return resp.StatusCode, nil
 	}
@@ -226,9 +277,9 @@ func row(role string, status int, forms map[string]url.Values) string {
 		strings.Join(slices.Sorted(maps.Keys(forms)), "; ")))
 }
 
-// TestRolesPages: each role gets of each page, and is offered there, what a table says; no page leads to one that its
-// user may not get. What an administrator is offered, and another role is not, is refused, and changes nothing; what a
-// role is offered is not refused for the role.
+// TestRolesPages: each role gets of each page and file, and is offered there, what a table says; no page leads to one
+// that its user may not get. What an administrator is offered, and another role is not, is refused,
+// and changes nothing; what a role is offered is not refused for the role.
 func TestRolesPages(t *testing.T) {
 	w := beginWith(t, false, func(s *inprocess.Settings) {
 		revisionQueue(s)
@@ -236,7 +287,7 @@ func TestRolesPages(t *testing.T) {
 	})
 	w.adminOf(w.as("alma"))
 	pages := w.everything()
-	for _, p := range console.Paths() {
+	for _, p := range append(console.Paths(), console.Files()...) {
 		if !slices.ContainsFunc(pages, func(o onePage) bool { return o.pattern == p }) {
 			t.Errorf("%s is not opened: give it an address, and let something happen that it shows", p)
 		}

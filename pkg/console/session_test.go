@@ -212,7 +212,7 @@ func TestConfirmed(t *testing.T) {
 			t.Errorf("%s without a confirmation: %s, %v\n%s", path, now.State, err, page)
 		}
 	}
-	if _, page := b.get(""); !strings.Contains(page, "jobs?state=Failed&amp;message=") {
+	if _, page := b.get(""); !strings.Contains(page, "jobs?message=Not&#43;Found.") {
 		t.Errorf("the first page does not lead to the jobs with this cause:\n%s", page)
 	}
 	form.Set("confirm", "yes")

@@ -20,7 +20,10 @@ type task struct {
 	Shown  int // the attempt whose output is shown; 0 = none has begun
 	Output []v1.TaskLogPart
 	Begin  string // the address of the begin of the output, if it is not shown
-	Later  string // that of what comes after the part that is shown
+	Before string // that of what comes before the part that is shown
+	Later  string // that of what comes after it
+	Newest string // that of the end, if it is not shown
+	Tail   bool   // the end is shown, and followed
 	Files  []taskFile
 	More   string // that of more files
 	Deeds  []deedOffer
@@ -83,7 +86,7 @@ func (c *Console) showTask(v *visit) (view, error) {
 		Said:    "The task is " + one.State + ". " + one.Reason}, err
 }
 
-// mostOfLog is how many characters of the output are on a page. The rest is on the next one.
+// mostOfLog is how many characters of the output are on a page that begins at a place.
 const mostOfLog = 60_000
 
 // attempt adds the output of an attempt and the files that it has left: of the last one, or of that in the address.
@@ -95,16 +98,8 @@ func (t *task) attempt(v *visit) error {
 		}
 		t.Shown = n
 	}
-	from := v.field("from")
-	part, skip, _ := strings.Cut(from, ".")
-	log, err := v.api.TaskLog(v.Context(), t.ID, t.Shown, part)
-	if err != nil {
+	if err := t.output(v); err != nil {
 		return err
-	}
-	n, _ := strconv.Atoi(skip)
-	t.page(log, part, min(max(n, 0), len(log.Parts)), v)
-	if from != "" {
-		t.Begin = "?" + query("id", t.ID, "attempt", v.field("attempt"))
 	}
 	files, err := pageOf[v1.TaskOutput](v, "/v1/task/outputs", v.field("files"), "id", t.ID,
 		"attempt",
@@ -118,8 +113,49 @@ func (t *task) attempt(v *visit) error {
 	return err
 }
 
+// begin is the part of the output before the first one.
+const begin = "000000"
+
+// output adds a part of the output: its end, or what is from a part of it on, or before one.
+func (t *task) output(v *visit) error {
+	from, before := v.field("from"), v.field("until")
+	// The attempt is named: a place in its output means another one in that of the next attempt.
+	at := func(name, value string) string {
+		return "?" + query("id", t.ID, "attempt", strconv.Itoa(t.Shown), name, value)
+	}
+	if from != "" || before != "" {
+		t.Newest = at("", "")
+	}
+	if from != "" {
+		part, skip, _ := strings.Cut(from, ".")
+		log, err := v.api.TaskLog(v.Context(), t.ID, t.Shown, part)
+		if err != nil {
+			return err
+		}
+		n, _ := strconv.Atoi(skip)
+		t.page(log, part, min(max(n, 0), len(log.Parts)), at)
+		if from != begin {
+			t.Begin = at("from", begin)
+		}
+		return nil
+	}
+
+	log, err := v.api.TaskLogBefore(v.Context(), t.ID, t.Shown, before)
+	if err != nil {
+		return err
+	}
+	t.Output, t.Tail = log.Parts, before == ""
+	if log.First != "" {
+		t.Begin, t.Before = at("from", begin), at("until", log.First)
+	}
+	if before != "" {
+		t.Later = at("from", log.Next)
+	}
+	return nil
+}
+
 // page takes a part of the output that a page has place for, from the nth line of an answer on.
-func (t *task) page(log v1.TaskLog, from string, n int, v *visit) {
+func (t *task) page(log v1.TaskLog, from string, n int, at func(name, value string) string) {
 	size, i := 0, n
 	for i < len(log.Parts) && size < mostOfLog {
 		size += len(log.Parts[i].Text) + 1
@@ -128,9 +164,9 @@ func (t *task) page(log v1.TaskLog, from string, n int, v *visit) {
 	t.Output = log.Parts[n:i]
 	switch {
 	case i < len(log.Parts):
-		t.Later = v.more("from", from+"."+strconv.Itoa(i))
-	case !log.Ended && size >= mostOfLog/2:
-		t.Later = v.more("from", log.Next)
+		t.Later = at("from", from+"."+strconv.Itoa(i))
+	case !log.Ended && size > 0: // an answer ends anywhere: what it has says not whether more follows
+		t.Later = at("from", log.Next)
 	}
 }
 

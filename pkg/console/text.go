@@ -16,7 +16,8 @@ import (
 
 // functions are what templates can call.
 var functions = template.FuncMap{
-	"shown": shown, "cut": cut, "size": terminal.Size, "number": number[int64], "clock": clock,
+	"shown": shown, "cut": cut, "sentence": sentence, "brief": brief,
+	"size": terminal.Size, "number": number[int64], "clock": clock,
 	"count": number[int], "counted": counted, "utc": utc, "at": at, "tone": tone, "seconds": seconds,
 	"path": url.PathEscape, "detail": detail, "pairs": pairs,
 	"marks": marks, "objectPage": pageOfObject, "percent": percent,

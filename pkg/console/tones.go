@@ -6,8 +6,8 @@ import "strings"
 var tones = func() map[string]string {
 	out := map[string]string{}
 	for class, states := range map[string]string{
-		"good": "succeeded committed active live researched ended done confirmed",
-		"bad":  "failed invalid stopped differs deleted failing gone",
+		"good": "succeeded committed active live researched ended done confirmed delivered",
+		"bad":  "failed given-up invalid stopped differs deleted failing gone",
 		"warn": "paused cancelled Cancelled superseded skipped set-aside deferred blocked manual parked interrupted",
 		"rest": "awaiting ready retry-wait before later closed withdrawn waits open looking",
 	} {

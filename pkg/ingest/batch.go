@@ -200,6 +200,18 @@ type Counts struct {
 	Deleted    int64 `dynamo:"n_deleted" json:"deleted"`
 	// Stopped is how many of the failed jobs a person has stopped: they do not count for StopAfter.
 	Stopped int64 `dynamo:"n_stopped,omitempty" json:"stopped,omitempty"`
+	Amounts
+}
+
+// Amounts are sums over the jobs of a batch that have ended.
+type Amounts struct {
+	// Bytes is the size of what the completed jobs have deposited.
+	Bytes int64 `dynamo:"n_bytes,omitempty" json:"bytes,omitempty"`
+	// Called is how many callbacks were delivered, CallFailed how many a requeue sends again, and
+	// Uncalled how many are given up.
+	Called     int64 `dynamo:"n_called,omitempty" json:"called,omitempty"`
+	CallFailed int64 `dynamo:"n_call_failed,omitempty" json:"callFailed,omitempty"`
+	Uncalled   int64 `dynamo:"n_uncalled,omitempty" json:"uncalled,omitempty"`
 }
 
 // FailedByThemselves is the number of failed jobs that no person has stopped.

@@ -169,6 +169,9 @@ type Job struct {
 
 	// Uncalled is why a callback was not delivered although the job could go on, "" if there is no such one.
 	Uncalled string `dynamo:"uncalled,omitempty"`
+	// Calls are what became of its callbacks, since they were sent for the first time. A job of an
+	// earlier version has none.
+	Calls []Called `dynamo:"calls,omitempty"`
 
 	Healed *Healed `dynamo:"healed,omitempty"` // nil: no stored file was damaged
 
@@ -436,6 +439,12 @@ func (j *Job) Uncleaned() bool { return (j.State == Failed || j.State == Deleted
 
 // JobID is the id of a batch's job: the batch's id and the row's number.
 func JobID(batch string, row int) string { return fmt.Sprintf("%s-%05d", batch, row) }
+
+// BatchOf is the id of a job's batch.
+func BatchOf(job string) string {
+	batch, _, _ := strings.Cut(job, "-")
+	return batch
+}
 
 // SubmittedAfter reports whether job a belongs to a later submission than job b, or to a
 // later row of the same submission: batch ids rise with time. It is false if either is not

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -48,7 +49,8 @@ type Mail struct {
 	Exec   int64      `dynamo:"exec_no"` // of the batch when the mail became due
 	Owed   int64      `dynamo:"owed_ms"`
 	Tries  int        `dynamo:"tries"`
-	Due    int64      `dynamo:"due_ms"` // of the next try
+	Tried  int64      `dynamo:"tried_ms,omitempty"` // when the last try began
+	Due    int64      `dynamo:"due_ms"`             // of the next try
 	Ended  bool       `dynamo:"ended,omitempty"`
 	To     []Delivery `dynamo:"deliveries,omitempty"`
 	// Problem is why the last try could not send to any recipient.
@@ -61,6 +63,10 @@ type Delivery struct {
 	Sent    bool   `dynamo:"sent,omitempty" json:"sent"`
 	GivenUp bool   `dynamo:"given_up,omitempty" json:"-"` // it is not tried again
 	Problem string `dynamo:"problem,omitempty" json:"problem,omitempty"`
+	// At is when it was sent, or the last try ended, and Tries how many there were; 0 if an earlier
+	// version has noted it.
+	At    int64 `dynamo:"at_ms,omitempty" json:"-"`
+	Tries int   `dynamo:"tries,omitempty" json:"-"`
 }
 
 // MailResult is the result of a mail: the number of recipients that it was sent to, and
@@ -71,6 +77,8 @@ type MailResult struct {
 	Tries  int        `dynamo:"tries" json:"tries"`
 	Sent   int        `dynamo:"sent" json:"sent"`
 	Failed []Delivery `dynamo:"failed,omitempty" json:"failed,omitempty"`
+	// To are those of Sent; an earlier version has noted their number only.
+	To []Delivery `dynamo:"sent_to,omitempty" json:"-"`
 }
 
 // mailWaits are the waits between the tries of a mail. They take about a day in all, so
@@ -98,8 +106,17 @@ func (m *Mail) WorkKey() (place, rank string) {
 // same time.
 func (m Mail) Take(now time.Time) Mail {
 	m.Tries++
-	m.Due = now.Add(mailWaits[min(m.Tries, len(mailWaits))-1]).UnixMilli()
+	m.Tried, m.Due = now.UnixMilli(), now.Add(mailWaits[min(m.Tries, len(mailWaits))-1]).UnixMilli()
 	return m
+}
+
+// TriedAt is when the last try began, 0 if there was none. An earlier version has not noted it:
+// then it is when the mail came to be.
+func (m *Mail) TriedAt() int64 {
+	if m.Tries == 0 {
+		return 0
+	}
+	return cmp.Or(m.Tried, m.Owed)
 }
 
 // Overtaken reports whether the mail says what is no longer so: its batch was queued, or had not ended, and has
@@ -136,9 +153,9 @@ func (m Mail) Keep(to []string) Mail {
 	return m
 }
 
-// Note is the mail after a try for a recipient: problem is empty if it was sent. A refused
-// mail is tried less often, because the next try is likely to be refused too.
-func (m Mail) Note(to, problem string, refused bool) Mail {
+// Note is the mail after a try for a recipient that ended at now: problem is empty if it was sent.
+// A refused mail is tried less often, because the next try is likely to be refused too.
+func (m Mail) Note(to, problem string, refused bool, now time.Time) Mail {
 	m.To = slices.Clone(m.To)
 	if m.delivery(to) == nil {
 		m.To = append(m.To, Delivery{To: to})
@@ -150,6 +167,8 @@ func (m Mail) Note(to, problem string, refused bool) Mail {
 		Sent:    problem == "",
 		GivenUp: problem != "" && last,
 		Problem: problem,
+		At:      now.UnixMilli(),
+		Tries:   m.Tries,
 	}
 	return m
 }
@@ -161,6 +180,7 @@ func (m *Mail) Result(now time.Time) MailResult {
 	for _, d := range m.To {
 		if d.Sent {
 			r.Sent++
+			r.To = append(r.To, d)
 		} else {
 			r.Failed = append(r.Failed, d)
 		}

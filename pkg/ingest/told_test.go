@@ -40,7 +40,7 @@ func TestTriesOfMail(t *testing.T) {
 		for len(m.Left([]string{"a@example.org"})) > 0 && tries < 100 {
 			m = m.Take(time.UnixMilli(0))
 			tries++
-			m = m.Note("a@example.org", "it does not work", refused)
+			m = m.Note("a@example.org", "it does not work", refused, time.Unix(0, 0))
 		}
 		if tries != want {
 			t.Errorf("refused %v: given up after %d tries, expected %d", refused, tries, want)

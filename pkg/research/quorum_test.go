@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
 // compared is a bench whose project compares the results of some researchers.
@@ -153,6 +154,42 @@ func TestDifferences(t *testing.T) {
 	}
 	if err := decide(Decision{Lease: right.Lease.ID}); !fault.Is(err, fault.Conflict) {
 		t.Error(err)
+	}
+}
+
+// TestDifferencesOfDamage: pairs that cannot be read are named, and the others are listed.
+func TestDifferencesOfDamage(t *testing.T) {
+	b := compared(t, 2, 1)
+	e := b.curate(Episode, "e", 0, 0)
+	clips := []string{b.curate(Clip, "c", 0, 0), b.curate(Clip, "d", 0, 0), b.curate(Clip, "f", 0, 0)}
+	for range clips {
+		b.finds("one", at(10)...)
+	}
+	for range clips {
+		b.finds("two", at(40)...)
+	}
+	p, err := b.projectRow(t.Context(), songs)
+	b.must(err)
+	var rows []resultRow
+	_, err = b.Table.Page(t.Context(), table.Query{PK: resultsPK(songs, e),
+		Prefix: p.def.Analysis.String() + "#" + clips[0] + "#"}, &rows)
+	b.must(err)
+	b.must(b.Table.Rows.Update("pk", rows[0].PK).Range("sk", rows[0].SK).Set("report_json", "{").Run(t.Context()))
+	k := pairKey(songs, e, clips[1])
+	b.must(b.Table.Rows.Update("pk", k.PK).Range("sk", k.SK).Set("since_ms", "then").Run(t.Context()))
+
+	st, err := b.Status(t.Context(), songs)
+	b.must(err)
+	says := map[string]string{clips[0]: "unexpected end of JSON", clips[1]: "cannot be read", clips[2]: ""}
+	for _, d := range st.Differing {
+		if d.Episode != e || !strings.Contains(d.Damage, says[d.Clip]) ||
+			(says[d.Clip] == "") != (len(d.Results) == 2 && d.Damage == "") {
+			t.Errorf("%+v", d)
+		}
+		delete(says, d.Clip)
+	}
+	if len(says) > 0 {
+		t.Errorf("not listed: %v", says)
 	}
 }
 

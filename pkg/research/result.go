@@ -50,7 +50,7 @@ func (r *resultRow) result() (Result, error) {
 	out := Result{At: r.At}
 	err := json.Unmarshal([]byte(r.Text), &out.Report)
 	if err != nil {
-		return out, fmt.Errorf("result %s: %w", r.Key(), err)
+		return out, table.Damage(fmt.Errorf("result %s: %w", r.Key(), err))
 	}
 	return out, nil
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
 
@@ -16,13 +15,18 @@ type Difference struct {
 	Episode, Clip string // keys
 	Since         int64  // milliseconds since 1970
 	Results       []Result
+
+	// Why they cannot be shown: damage, which the doctor finds, too. Then there are no results.
+	Damage string
 }
 
-// differencesPage is the most that a page of Differences has: each costs a query.
+// differencesPage is the most that a page of Differences has: each costs a query, and all together
+// one request for their rows.
 const differencesPage = 50
 
-// Differences lists the pairs that a person has to decide on, by episode and clip. The index finds candidates; their
-// rows decide. It returns a NotFound if there is no such project.
+// Differences lists the pairs that a person has to decide on, by episode and clip. The index finds
+// candidates; their rows decide. One that cannot be read is named, and the others are listed. It
+// returns a NotFound if there is no such project.
 func (s *Store) Differences(ctx context.Context, project, cursor string) (all []Difference, next string, err error) {
 	row, err := s.projectRow(ctx, project)
 	if err != nil {
@@ -36,23 +40,47 @@ func (s *Store) Differences(ctx context.Context, project, cursor string) (all []
 		return nil, "", err
 	}
 
+	var at []table.Key
 	for _, h := range heads {
-		var d pairRow
-		err := s.Table.Get(ctx, h.Key(), &d)
-		if fault.Is(err, fault.NotFound) || err == nil && !d.lists(row) {
-			continue // the index lags, or it is of an earlier analysis
-		}
-		if err != nil {
-			return nil, "", err
-		}
+		at = append(at, h.Key())
+	}
+	rows, err := s.read(ctx, at...)
+	if err != nil {
+		return nil, "", err
+	}
 
-		said, err := s.opinions(ctx, row, d.Episode, d.Clip)
+	for _, h := range heads {
+		d, there, err := s.difference(ctx, row, rows, h)
+		if table.Damaged(err) {
+			d.Damage, err = err.Error(), nil
+		}
 		if err != nil {
 			return nil, "", err
 		}
-		all = append(all, Difference{d.Episode, d.Clip, d.Since, sorted(said)})
+		if there {
+			all = append(all, d)
+		}
 	}
 	return all, next, nil
+}
+
+// difference is a pair of the index with its results. It is not there if the index lags, or if it is
+// of an earlier analysis. Also with an error it has the names of the two.
+func (s *Store) difference(ctx context.Context, row *projectRow, rows rowSet,
+	h table.Head) (d Difference, there bool, err error) {
+	d.Episode, d.Clip, _ = strings.Cut(h.ListSK, "/")
+	var p pairRow
+	if err := rows.decode(h.Key(), &p); err != nil {
+		return d, true, err
+	}
+	if !p.lists(row) {
+		return d, false, nil
+	}
+
+	d.Since = p.Since
+	said, err := s.opinions(ctx, row, d.Episode, d.Clip)
+	d.Results = sorted(said)
+	return d, true, err
 }
 
 // compareKeys orders keys, so that those that are named more than once are beside each other.

@@ -21,7 +21,7 @@ type Matrix struct {
 	Total int     // clips that are live
 
 	Rows []MatrixRow
-	More bool   // more pairs have places that wait for a person than were read
+	More bool   // not all pairs with places that wait for a person are known
 	Next string // the cursor of the next episodes; "" if there are none
 }
 
@@ -50,13 +50,14 @@ const (
 	matrixEpisodes = 50
 	matrixNames    = 40
 	matrixPairs    = 400
+	matrixLooks    = 300
 	matrixReviews  = 1000
 )
 
 // Matrix returns a part of the pairs: the next episodes in the order of List, 50 at most, with a
 // block of up to 400 clips in the order of research, and the names of 40 of these from clip on. It
-// costs as many calls as List, and two. It returns a NotFound if there is no such project, and an
-// Invalid for a cursor of another list.
+// costs as many calls as List, and two; in a project with a review up to four more. It returns a
+// NotFound if there is no such project, and an Invalid for a cursor of another list.
 //
 // A cursor is the state at hand, how many entries of its page were shown, and the cursor of that
 // page.
@@ -215,14 +216,71 @@ func (e *episodeRow) placesShown(clip uint32) byte {
 	return byte('0' + n)
 }
 
-// matrixReviews adds which pairs of the rows have places that wait for a person. The index of
-// these may lag.
+// cellAt is a pair of a part of the matrix: the numbers of its row and of its character.
+type cellAt struct{ row, pair int }
+
+// matrixReviews adds which pairs of the rows have places that wait for a person. Of the pairs with
+// places, the rows of some say that; the index of what waits says it of others, and may lag.
 func (s *Store) matrixReviews(ctx context.Context, row *projectRow, clips []string,
 	out *Matrix) error {
 	if !row.def.Review || len(out.Rows) == 0 {
 		return nil
 	}
 
+	asked := out.withPlaces()
+	known := asked[:min(len(asked), matrixLooks)]
+	key := func(c cellAt) table.Key { return pairKey(row.Name, out.Rows[c.row].Key, clips[c.pair]) }
+	var at []table.Key
+	for _, c := range known {
+		at = append(at, key(c))
+	}
+	rows, err := s.read(ctx, at...)
+	if err != nil {
+		return err
+	}
+	for _, c := range known {
+		var p pairRow
+		if err := rows.decode(key(c), &p); err != nil && !table.Damaged(err) {
+			return err
+		}
+		if p.Generation == row.Generation && p.waiting() > 0 {
+			out.Rows[c.row].Unreviewed = append(out.Rows[c.row].Unreviewed, c.pair)
+		}
+	}
+
+	err = s.matrixIndexed(ctx, row, clips, asked[len(known):], out)
+	for i := range out.Rows {
+		slices.Sort(out.Rows[i].Unreviewed)
+	}
+	return err
+}
+
+// withPlaces are the pairs in which places were found: first those of the clips that are named.
+func (m *Matrix) withPlaces() (all []cellAt) {
+	named, to := m.Clip-m.Begin, m.Clip-m.Begin+len(m.Clips)
+	for _, first := range []bool{true, false} {
+		for i, r := range m.Rows {
+			for n := range len(r.Pairs) {
+				if is := n >= named && n < to; is == first && found(r.Pairs[n]) {
+					all = append(all, cellAt{i, n})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// found reports whether a character of a row says, or does not exclude, that places were found.
+func found(cell byte) bool {
+	return cell > '0' && cell <= '9' || cell == cellMore || cell == cellUnknown
+}
+
+// matrixIndexed says of pairs, if there are any, whether they wait for a person by the index.
+func (s *Store) matrixIndexed(ctx context.Context, row *projectRow, clips []string, asked []cellAt,
+	out *Matrix) error {
+	if len(asked) == 0 {
+		return nil
+	}
 	var heads []table.Head
 	next, err := s.Table.Page(ctx, table.Query{Index: "list", PK: reviewsPK(row.Name, row.Generation),
 		Limit: matrixReviews}, &heads)
@@ -231,16 +289,14 @@ func (s *Store) matrixReviews(ctx context.Context, row *projectRow, clips []stri
 	}
 
 	out.More = next != ""
-	waiting := map[string]bool{}
+	waits := map[string]bool{}
 	for _, h := range heads {
-		waiting[h.ListSK] = true
+		waits[h.ListSK] = true
 	}
-	for i := range out.Rows {
-		r := &out.Rows[i]
-		for n, clip := range clips {
-			if waiting[r.Key+"/"+clip] {
-				r.Unreviewed = append(r.Unreviewed, n)
-			}
+	for _, c := range asked {
+		r := &out.Rows[c.row]
+		if waits[r.Key+"/"+clips[c.pair]] {
+			r.Unreviewed = append(r.Unreviewed, c.pair)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"archivist/pkg/kernel/fault"
+	"archivist/pkg/kernel/table"
 )
 
 // matrixOf are the rows of the matrix of the bench: its episodes by id, with what their cells say.
@@ -79,6 +80,37 @@ func TestMatrixOfPersons(t *testing.T) {
 	b.cells("e 2 [0]")
 	b.must(b.review("ann", Review{Lease: w.Lease.ID, Accept: true}))
 	b.cells("e 2 []")
+}
+
+// TestMatrixOfManyReviews: what waits for a person is known of the pairs that are shown, also if very many others
+// wait that come before them.
+func TestMatrixOfManyReviews(t *testing.T) {
+	b, _ := reviewing(t, 1, at(1, 2)...)
+	p, err := b.projectRow(t.Context(), songs)
+	b.must(err)
+	for part := range 11 {
+		tx := b.Table.Begin(b.NewID())
+		for n := range 100 {
+			k := pairKey(songs, "0", fmt.Sprint(part*100+n))
+			tx.Insert(&pairRow{Head: table.Head{PK: k.PK, SK: k.SK, ListPK: reviewsPK(songs, p.Generation),
+				ListSK: fmt.Sprintf("0/%04d", part*100+n)}})
+		}
+		b.must(tx.Commit(t.Context()))
+	}
+	m, rows := b.matrixOf("", 0)
+	if m.More || !slices.Equal(rows, []string{"e 2 [0]"}) {
+		t.Errorf("%q, more: %v", rows, m.More)
+	}
+}
+
+// TestMatrixAsked: what is asked of is bounded, and begins with the clips that are named.
+func TestMatrixAsked(t *testing.T) {
+	m := Matrix{Clips: make([]Known, 2), Clip: 402, Begin: 400,
+		Rows: []MatrixRow{{Pairs: "1.3x0"}, {Pairs: "+dw9q"}}}
+	want := []cellAt{{0, 2}, {0, 3}, {1, 3}, {0, 0}, {1, 0}}
+	if is := m.withPlaces(); !slices.Equal(is, want) {
+		t.Errorf("%v, want %v", is, want)
+	}
 }
 
 // TestMatrixPages: each episode is in one row, and each clip in one column, whatever page is read,

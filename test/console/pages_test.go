@@ -179,17 +179,23 @@ func TestPages(t *testing.T) {
 			v := w.open(t, width, "light")
 			for _, path := range addresses {
 				v.goTo(path)
-				for _, scheme := range []string{"light", "dark"} {
-					if err := browser.Prefer(v.ctx, "prefers-color-scheme", scheme); err != nil {
-						t.Fatal(err)
-					}
-					v.judge(path, scheme, width, string(axe))
-				}
-				v.fits(path, widths[width])
-				v.do(chromedp.EmulateViewport(width, 900))
+				v.judged(path, width, string(axe))
 			}
 		})
 	}
+}
+
+// judged judges the page that is open, light and dark.
+func (v *window) judged(what string, width int64, axe string) {
+	v.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		if err := browser.Prefer(v.ctx, "prefers-color-scheme", scheme); err != nil {
+			v.Fatal(err)
+		}
+		v.judge(what, scheme, width, axe)
+	}
+	v.fits(what, widths[width])
+	v.do(chromedp.EmulateViewport(width, 900))
 }
 
 // contrast asks only for what another scheme of colours changes. axe-core is in the page already.

@@ -2,11 +2,16 @@ package console_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/lambda"
@@ -73,6 +78,15 @@ func (w *world) line(ctx context.Context) error {
 			return err
 		}
 	}
+	return w.fails(ctx, item)
+}
+
+// fails makes an item that fails at the second component.
+func (w *world) fails(ctx context.Context, item string) error {
+	before, err := w.api.Component(ctx, "second")
+	if err != nil {
+		return err
+	}
 	in := v1.ItemRequest{ID: item, Reason: first(200), ItemShape: v1.ItemShape{Types: []string{"delivery"}}}
 	if _, err := w.api.CreateItem(ctx, in, ""); err != nil {
 		return err
@@ -83,7 +97,7 @@ func (w *world) line(ctx context.Context) error {
 	}
 	return until(ctx, "the item has failed", func() (bool, error) {
 		is, err := w.api.Component(ctx, "second")
-		return is.Counts.Failed == 1 && is.Counts.Running == 0 && is.Filling == nil, err
+		return is.Counts.Failed == before.Counts.Failed+1 && is.Counts.Running == 0 && is.Filling == nil, err
 	})
 }
 
@@ -158,8 +172,36 @@ func (w *world) manifestOf(name string, files map[string]string) (string, error)
 		rows = append(rows, checkm.Row{URL: w.files.URL + "/" + name + "/" + file, Name: file, Size: int64(len(text))})
 	}
 	var b strings.Builder
-	err := checkm.Write(&b, "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest", rows)
+	err := checkm.Write(&b, objectManifest, rows)
 	return b.String(), err
+}
+
+// objectManifest is the profile of manifests of one object.
+const objectManifest = "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest"
+
+// faults are the files of a manifest, of which the source does not give three until it is mended.
+var faults = map[string]string{"good.txt": "This one is good\n", "absent.txt": "It is not there\n",
+	"closed.txt": "It may not be read\n", "gone.txt": "It is gone\n"}
+
+// faulty are the rows of that manifest.
+func (w *world) faulty() (rows []checkm.Row) {
+	for _, name := range slices.Sorted(maps.Keys(faults)) {
+		sum := sha256.Sum256([]byte(faults[name]))
+		rows = append(rows, checkm.Row{URL: w.files.URL + "/faults/" + name, Name: name,
+			Size: int64(len(faults[name])), Algorithm: "sha256", Digest: hex.EncodeToString(sum[:])})
+	}
+	return rows
+}
+
+// serveFault answers with one of its files.
+func (w *world) serveFault(rw http.ResponseWriter, name string) {
+	refused := map[string]int{"absent.txt": http.StatusNotFound, "closed.txt": http.StatusForbidden,
+		"gone.txt": http.StatusGone}[name]
+	if refused > 0 && !w.mended.Load() {
+		http.Error(rw, "no", refused)
+		return
+	}
+	fmt.Fprint(rw, faults[name])
 }
 
 // research makes a project in which a clip was found in an episode, at 75.5 s.

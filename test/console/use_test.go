@@ -123,39 +123,34 @@ func (v *window) tabTo(expression string) {
 	v.Helper()
 	for range 200 {
 		v.press(kb.Tab)
-		if ask[bool](v, "(at => Boolean(at) && "+expression+")(document.activeElement)") {
+		if ask[bool](v, "(at => Boolean(at && "+expression+"))(document.activeElement)") {
 			return
 		}
 	}
 	v.Fatalf("no element with the focus is %s", expression)
 }
 
-// fill opens a form of "What you can do" by the keyboard alone, by the title of it, fills it in by names and values,
-// and sends it.
+// fill opens a form of "What you can do", by the title of it, fills it in by names and values, and sends it.
 func (v *window) fill(title string, fields ...string) {
 	v.Helper()
-	v.tabTo(fmt.Sprintf(`at.matches("summary") && at.textContent === %q`, title))
-	v.press(kb.Enter)
+	v.presses(fmt.Sprintf(`at.matches("summary") && at.textContent === %q`, title))
 	for i := 0; i+1 < len(fields); i += 2 {
-		v.tabTo(fmt.Sprintf("at.name === %q", fields[i]))
-		v.press(fields[i+1])
+		v.writes(fmt.Sprintf(`at.name === %q && at.closest("details[name=act][open]")`, fields[i]), fields[i+1])
 	}
-	v.tabTo(`at.matches("details[name=act][open] button")`)
-	v.press(kb.Enter)
+	v.presses(`at.matches("details[name=act][open] button")`)
 }
 
-// keyed does the same, and comes to the page that says what it would do.
-func (v *window) keyed(title string, fields ...string) {
+// previews does the same, and comes to the page that says what it would do.
+func (v *window) previews(title string, fields ...string) {
 	v.Helper()
 	v.fill(title, fields...)
 	v.waits(fmt.Sprintf(`document.querySelector("h1").textContent === %q && %s`, title+"?", loaded))
 }
 
-// does presses the button that does it, by the keyboard alone.
+// does presses the button that does it.
 func (v *window) does() {
 	v.Helper()
-	v.tabTo(`at.matches("button") && at.value === "do"`)
-	v.press(kb.Enter)
+	v.presses(`at.matches("button") && at.value === "do"`)
 }
 
 // TestKeyboard: a person who has no mouse finds a job, acts on it, deletes it after having confirmed that, and moves
@@ -163,11 +158,11 @@ func (v *window) does() {
 func TestKeyboard(t *testing.T) {
 	w := of(t)
 	v := w.open(t, 1280, "dark")
-	v.finds(w.failed.ID)
-	v.keyed("Set the priority", "reason", "It is urgent", "priority", "3")
+	v.finds("jobs", w.failed.ID)
+	v.previews("Set the priority", "reason", "It is urgent", "priority", "3")
 	v.does()
 	v.did("Its priority was set.")
-	v.keyed("Delete", "reason", "It was submitted twice")
+	v.previews("Delete", "reason", "It was submitted twice")
 	v.tabTo(`at.name === "confirm"`)
 	v.press(" ")
 	v.does()
@@ -178,8 +173,7 @@ func TestKeyboard(t *testing.T) {
 	}
 
 	for key, page := range map[string]string{"b": "Batches", "j": "Jobs", "q": "Queue", "h": "Home"} {
-		v.press("g", key)
-		v.waits(fmt.Sprintf(`document.querySelector("h1").textContent === %q && document.readyState === "complete"`, page))
+		v.goes(key, page)
 	}
 	v.press("?")
 	v.waits(`document.querySelector("#keys").open`)

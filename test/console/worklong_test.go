@@ -18,56 +18,48 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
-	"github.com/chromedp/chromedp/kb"
 
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest/upload"
 	"archivist/pkg/kernel/table"
 )
 
-// TestHold: a person without a mouse holds a collection, and its jobs wait; released, they go on.
+// TestHold: a person holds a collection, and its jobs wait; released, they go on.
 func TestHold(t *testing.T) {
 	w := of(t)
-	if err := w.pause(t.Context(), "resume"); err != nil {
-		t.Fatal(err)
-	}
-	v := w.open(t, 1280, "light")
-	v.press("g", "c")
-	v.waits(`document.querySelector("h1").textContent === "Collections" && ` + loaded)
-	v.tabTo(`at.matches("main a") && at.textContent === "maps"`)
-	v.press(kb.Enter)
-	v.waits(`location.pathname.endsWith("/collections/maps") && ` + loaded)
-	v.keyed("Hold", "reason", "The rights are not clear")
-	v.does()
-	v.did("It is on hold.")
-	accepted, err := w.api.Submit(t.Context(), v1.BatchRequest{Collection: "maps",
-		Payload: v1.Payload{URL: w.files.URL + "/held.txt", Type: "file"}}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := until(t.Context(), "the batch is held", func() (bool, error) {
-		b, err := w.api.Batch(t.Context(), accepted.ID)
-		return b.State == v1.Held, err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	v.keyed("Release", "reason", "They are")
-	v.does()
-	v.did("It was released.")
-	v.bulk("They are clear", "1 of 1")
-	v.goTo("batches/" + accepted.ID)
-	v.waits(`document.querySelector("#live .lead .state").textContent === "Completed"`)
-	v.fine("the hold")
+	byHands(t, func(v *window) {
+		v.goes("c", "Collections")
+		v.presses(`at.matches("main a") && at.textContent === "maps"`)
+		v.waits(`location.pathname.endsWith("/collections/maps") && ` + loaded)
+		v.previews("Hold", "reason", "The rights are not clear")
+		v.does()
+		v.did("It is on hold.")
+		accepted, err := w.api.Submit(v.Context(), v1.BatchRequest{Collection: "maps",
+			Payload: v1.Payload{URL: w.files.URL + "/held.txt", Type: "file"}}, "")
+		if err != nil {
+			v.Fatal(err)
+		}
+		if err := until(v.Context(), "the batch is held", func() (bool, error) {
+			b, err := w.api.Batch(v.Context(), accepted.ID)
+			return b.State == v1.Held, err
+		}); err != nil {
+			v.Fatal(err)
+		}
+		v.previews("Release", "reason", "They are")
+		v.does()
+		v.did("It was released.")
+		v.bulk("They are clear", "1 of 1")
+		v.finds("batches", accepted.ID)
+		v.waits(`document.querySelector("#live .lead .state").textContent === "Completed"`)
+	})
 }
 
-// bulk fills in the form of an action on many jobs by the keyboard alone, sees how many it would be done with, does it,
-// and follows it to its end.
+// bulk fills in the form of an action on many jobs, sees how many it would be done with, does it, and follows it to its
+// end.
 func (v *window) bulk(reason, all string) {
 	v.Helper()
-	v.tabTo(`at.name === "reason"`)
-	v.press(reason)
-	v.tabTo(`at.value === "preview"`)
-	v.press(kb.Enter)
+	v.writes(`at.name === "reason"`, reason)
+	v.presses(`at.value === "preview"`)
 	const lead = `document.querySelector("#live .lead")?.textContent`
 	v.waits(fmt.Sprintf(`%s.includes(%q) && Boolean(document.querySelector("button[value=do]")) && %s`, lead,
 		all+" would be done", loaded))
@@ -113,47 +105,41 @@ func TestFollow(t *testing.T) {
 	v.fine("the revision")
 }
 
-// TestRepair: without a mouse, what the doctor finds is repaired after it was confirmed, and then all agrees again.
+// TestRepair: what the doctor finds is repaired after it was confirmed, and then all agrees again.
 func TestRepair(t *testing.T) {
 	w := of(t)
-	up, err := w.api.OpenUpload(t.Context(), v1.UploadRequest{Collection: "maps", Files: 1, Bytes: 1}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	damaged := table.Item{"pk": &types.AttributeValueMemberS{Value: "UPLOADS#maps"},
-		"sk": &types.AttributeValueMemberS{Value: "UPLOAD#" + up.ID}}
-	if _, err := w.System().Table().DeleteItem(t.Context(), &dynamodb.DeleteItemInput{Key: damaged,
-		ConditionExpression: aws.String("attribute_exists(pk)")}); err != nil {
-		t.Fatal(err)
-	}
+	byHands(t, func(v *window) {
+		up, err := w.api.OpenUpload(v.Context(), v1.UploadRequest{Collection: "maps", Files: 1, Bytes: 1}, "")
+		if err != nil {
+			v.Fatal(err)
+		}
+		damaged := table.Item{"pk": &types.AttributeValueMemberS{Value: "UPLOADS#maps"},
+			"sk": &types.AttributeValueMemberS{Value: "UPLOAD#" + up.ID}}
+		if _, err := w.System().Table().DeleteItem(v.Context(), &dynamodb.DeleteItemInput{Key: damaged,
+			ConditionExpression: aws.String("attribute_exists(pk)")}); err != nil {
+			v.Fatal(err)
+		}
 
-	v := w.open(t, 1280, "light")
-	doctor := func() {
-		t.Helper()
-		v.press("g", "d")
-		v.waits(`document.querySelector("h1").textContent === "Doctor" && ` + loaded)
-	}
-	doctor()
-	v.fill("Check everything", "reason", "A look")
-	v.examined("found")
-	finding := fmt.Sprintf(`[...document.querySelectorAll("#live tbody tr")].find(r =>
-		r.textContent.includes(%q))`, up.ID)
-	if says := ask[string](v, finding+"?.textContent || ''"); !strings.Contains(says, "doctor --repair") {
-		t.Fatalf("the finding is %q", says)
-	}
-	v.keyed("Check, and repair what can be repaired without loss", "reason", "A row was lost")
-	v.tabTo(`at.name === "sure"`)
-	v.press(" ")
-	v.does()
-	v.examined("repaired")
-	if says := ask[string](v, finding+"?.textContent || ''"); !strings.Contains(says, "done") {
-		t.Errorf("the finding is %q", says)
-	}
-	doctor()
-	v.fill("Check everything", "reason", "Another look")
-	v.examined("nothing found")
-	v.waits(`document.querySelector("p.none.good")?.textContent === "All agree."`)
-	v.fine("the repair")
+		v.goes("d", "Doctor")
+		v.fill("Check everything", "reason", "A look")
+		v.examined("found")
+		finding := fmt.Sprintf(`[...document.querySelectorAll("#live tbody tr")].find(r =>
+			r.textContent.includes(%q))`, up.ID)
+		if says := ask[string](v, finding+"?.textContent || ''"); !strings.Contains(says, "doctor --repair") {
+			v.Fatalf("the finding is %q", says)
+		}
+		v.previews("Check, and repair what can be repaired without loss", "reason", "A row was lost")
+		v.presses(`at.name === "sure"`, " ")
+		v.does()
+		v.examined("repaired")
+		if says := ask[string](v, finding+"?.textContent || ''"); !strings.Contains(says, "done") {
+			v.Errorf("the finding is %q", says)
+		}
+		v.goes("d", "Doctor")
+		v.fill("Check everything", "reason", "Another look")
+		v.examined("nothing found")
+		v.waits(`document.querySelector("p.none.good")?.textContent === "All agree."`)
+	})
 }
 
 // examined waits until an examination has ended, of whose page the first line says something.
@@ -402,39 +388,34 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestMany: a person without a mouse requeues a thousand failed jobs, after having seen what that would do.
+// TestMany: a person requeues a thousand failed jobs, after having seen what that would do.
 func TestMany(t *testing.T) {
 	w := of(t)
-	if err := w.pause(t.Context(), "resume"); err != nil {
-		t.Fatal(err)
-	}
 	accepted, err := w.api.Submit(t.Context(), v1.BatchRequest{Collection: "maps",
 		Payload: v1.Payload{URL: w.files.URL + "/many.checkm", Type: "single-file-batch-manifest"}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := until(t.Context(), "all have failed", func() (bool, error) {
-		b, err := w.api.Batch(t.Context(), accepted.ID)
-		return b.Counts.Failed == many && v1.Ended(b.State), err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.pause(t.Context(), "pause"); err != nil { // so that they wait, and can be counted
-		t.Fatal(err)
-	}
-	v := w.open(t, 1280, "dark")
-	v.press("/", accepted.ID, kb.Enter)
-	v.waits(fmt.Sprintf(`location.pathname.endsWith("/batches/%s") && %s`, accepted.ID, loaded))
-	v.tabTo(`at.textContent === "Requeue all failed jobs"`)
-	v.press(kb.Enter)
-	v.waits(`location.pathname.endsWith("/operations/new") && ` + loaded)
-	v.bulk("The source is back", "1,000 of 1,000")
-	op, err := w.api.Operation(t.Context(), ask[string](v, `location.pathname.split("/").pop()`))
-	if err != nil || op.DryRun || op.Counts.Done != many || op.Counts.Refused != 0 {
-		t.Errorf("%+v, %v", op, err)
-	}
-	if b, err := w.api.Batch(t.Context(), accepted.ID); err != nil || b.Counts.Failed != 0 {
-		t.Errorf("%+v, %v", b.Counts, err)
-	}
-	v.fine("the operation")
+	byHands(t, func(v *window) { // the second time they have failed again
+		if err := until(v.Context(), "all have failed", func() (bool, error) {
+			b, err := w.api.Batch(v.Context(), accepted.ID)
+			return b.Counts.Failed == many && v1.Ended(b.State), err
+		}); err != nil {
+			v.Fatal(err)
+		}
+		if err := w.pause(v.Context(), "pause"); err != nil { // so that they wait, and can be counted
+			v.Fatal(err)
+		}
+		v.finds("batches", accepted.ID)
+		v.presses(`at.textContent === "Requeue all failed jobs"`)
+		v.waits(`location.pathname.endsWith("/operations/new") && ` + loaded)
+		v.bulk("The source is back", "1,000 of 1,000")
+		op, err := w.api.Operation(v.Context(), ask[string](v, `location.pathname.split("/").pop()`))
+		if err != nil || op.DryRun || op.Counts.Done != many || op.Counts.Refused != 0 {
+			v.Errorf("%+v, %v", op, err)
+		}
+		if b, err := w.api.Batch(v.Context(), accepted.ID); err != nil || b.Counts.Failed != 0 {
+			v.Errorf("%+v, %v", b.Counts, err)
+		}
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,6 +52,7 @@ type world struct {
 	far    *httptest.Server // another host, to which that of a recording leads
 	broken string           // while there is this file, the function outside fails
 	goes   string           // as long as this file is not there, a task of the archive live waits
+	mended atomic.Bool      // the source of faults.checkm is corrected
 	// Of one job each.
 	failed, pending, done v1.Job
 }
@@ -113,11 +115,16 @@ func begin(ctx context.Context) (w *world, err error) {
 	if w.Demo, err = demo.Start(ctx, demo.Options{Issuer: true, Functions: functions}); err != nil {
 		return nil, err
 	}
-	w.api = &v1.Client{URL: w.APIURL, HTTP: http.DefaultClient,
-		Bearer: func(context.Context) (string, error) { return w.Issuer.Machine("the-demo") }}
+	w.api = w.administrator()
 	w.far = httptest.NewServer(http.HandlerFunc(sound))
 	w.files = httptest.NewServer(http.HandlerFunc(w.serve))
 	return w, w.happen(ctx)
+}
+
+// administrator is a client of the API that may do everything.
+func (w *world) administrator() *v1.Client {
+	return &v1.Client{URL: w.APIURL, HTTP: http.DefaultClient,
+		Bearer: func(context.Context) (string, error) { return w.Issuer.Machine("the-demo") }}
 }
 
 func (w *world) end() {
@@ -175,6 +182,10 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 		name := strings.TrimSuffix(r.URL.Path[1:], ".checkm")
 		text, _ := w.manifestOf(name, map[string]map[string]string{"book": book, "live": w.live()}[name])
 		fmt.Fprint(rw, text)
+	case r.URL.Path == "/faults.checkm":
+		_ = checkm.Write(rw, objectManifest, w.faulty())
+	case strings.HasPrefix(r.URL.Path, "/faults/"):
+		w.serveFault(rw, strings.TrimPrefix(r.URL.Path, "/faults/"))
 	case strings.HasPrefix(r.URL.Path, "/book/"):
 		fmt.Fprint(rw, book[strings.TrimPrefix(r.URL.Path, "/book/")])
 	case strings.HasPrefix(r.URL.Path, "/live/"):
@@ -301,14 +312,21 @@ type window struct {
 	ctx   context.Context
 	wrong func() []string
 	at    string // the address of the console, with a slash
+	mouse bool   // a person clicks, and uses no shortcut
 }
 
 // open opens one, in which the administrator signs in.
 func (w *world) open(t *testing.T, width int64, scheme string) *window {
 	t.Helper()
+	return w.openAs(t, "alma", width, scheme)
+}
+
+// openAs opens one, in which another user of the issuer signs in.
+func (w *world) openAs(t *testing.T, user string, width int64, scheme string) *window {
+	t.Helper()
 	v := &window{T: t, at: w.APIURL + "/console/"}
 	v.ctx, v.wrong = browser.Open(t, w.tools, within, "http://127.0.0.1:", width, scheme)
-	v.do(chromedp.Navigate(w.APIURL), chromedp.Click(chromedp.CSS("input[value=alma]")),
+	v.do(chromedp.Navigate(w.APIURL), chromedp.Click(chromedp.CSS("input[value="+user+"]")),
 		chromedp.Click(chromedp.CSS("button[value=yes]")), chromedp.WaitVisible(chromedp.CSS("nav.places")))
 	v.waits(loaded)
 	return v

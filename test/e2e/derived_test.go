@@ -60,9 +60,9 @@ func TestDerived(t *testing.T) {
 		}
 		return v.Events > 0
 	})
-	events, _, err := client.LogEvents(t.Context(), v1.EventFilter{Partition: "derived"})
-	if err != nil || len(events) < 5 {
-		t.Errorf("%d events of the collection, %v", len(events), err)
+	events, err := client.LogEvents(t.Context(), v1.EventFilter{Partition: "derived"})
+	if err != nil || len(events.Items) < 5 {
+		t.Errorf("%d events of the collection, %v", len(events.Items), err)
 	}
 }
 

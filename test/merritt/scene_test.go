@@ -257,7 +257,7 @@ func (s *scene) place(h table.Head, id string) string {
 	return found
 }
 
-// counts are those of a batch. They are also the numbers of its jobs.
+// counts are the numbers of jobs of a batch. They and its amounts are also what its jobs say.
 func (s *scene) counts(batch string) counts {
 	s.Helper()
 	c, err := s.Machine.Queue.Counts(s.Context(), batch)
@@ -268,15 +268,17 @@ func (s *scene) counts(batch string) counts {
 	if err != nil {
 		s.Fatal(err)
 	}
-	recount := map[ingest.Class]int64{}
+	recount, amounts := map[ingest.Class]int64{}, ingest.Amounts{}
 	for _, j := range jobs {
 		recount[j.State.Class()]++
+		amounts.Add(j.Amounts())
 	}
 	if again := (counts{Processing: recount[ingest.ClassProcessing], Held: recount[ingest.ClassHeld],
 		Failed: recount[ingest.ClassFailed], Completed: recount[ingest.ClassCompleted],
-		Deleted: recount[ingest.ClassDeleted]}); again != c {
+		Deleted: recount[ingest.ClassDeleted], Amounts: amounts}); again != c {
 		s.Errorf("the counts are %+v; there are %+v", c, again)
 	}
+	c.Amounts = ingest.Amounts{}
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/kernel/table"
 	"archivist/pkg/kernel/table/tabletest"
 )
 
@@ -119,10 +120,14 @@ func (w *world) invariants(none ...string) {
 		default:
 			w.Errorf("job %s is %s", j.Job.ID, j.State)
 		}
+		c.Add(j.Amounts())
 		counted[j.Batch] = c
 		w.history(event.Subject{Type: event.Job, ID: j.Job.ID}, j.Version)
 	}
 	for batch, want := range counted {
+		if !w.weighed(batch) {
+			want.Amounts = ingest.Amounts{}
+		}
 		if got, err := w.m.Queue.Counts(w.Context(), batch); err != nil || got != want {
 			w.Errorf("batch %s counts %+v, its jobs are %+v, %v", batch, got, want, err)
 		}
@@ -134,6 +139,18 @@ func (w *world) invariants(none ...string) {
 			}
 		}
 	}
+}
+
+// weighed reports whether the counts of a batch have the amounts of all of its jobs: those of an
+// earlier release do not.
+func (w *world) weighed(batch string) bool {
+	w.Helper()
+	var row queue.Counts
+	err := w.m.Queue.Table.Get(w.Context(), table.Key{PK: "BATCH#" + batch, SK: "COUNT"}, &row)
+	if err != nil {
+		w.Error(err)
+	}
+	return row.Weighed
 }
 
 // history fails unless a subject has one event of each version.

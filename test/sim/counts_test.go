@@ -8,6 +8,7 @@ import (
 // recount checks every batch's counts against its jobs.
 func (c *checker) recount() {
 	sum, stopped := map[string]map[ingest.Class]int64{}, map[string]int64{}
+	amounts := map[string]ingest.Amounts{}
 	for _, j := range c.jobs {
 		if s := c.batches[j.Batch].State; j.State.Open() && (s == ingest.BatchCompleted || s == ingest.BatchDeleted) {
 			c.fail("batch %s is %s, but its job %s is %s", j.Batch, s, j.Job.ID, j.State)
@@ -19,6 +20,9 @@ func (c *checker) recount() {
 		if j.Stopped {
 			stopped[j.Batch]++
 		}
+		a := amounts[j.Batch]
+		a.Add(j.Amounts())
+		amounts[j.Batch] = a
 	}
 	for id, b := range c.batches {
 		if b.State == ingest.BatchDeleted {
@@ -27,7 +31,10 @@ func (c *checker) recount() {
 		n, got := sum[id], c.counts[id]
 		want := ingest.Counts{Processing: n[ingest.ClassProcessing], Held: n[ingest.ClassHeld],
 			Failed: n[ingest.ClassFailed], Completed: n[ingest.ClassCompleted], Deleted: n[ingest.ClassDeleted],
-			Stopped: stopped[id]}
+			Stopped: stopped[id], Amounts: amounts[id]}
+		if got.CallFailed > 0 {
+			c.w.Met("a callback that a requeue sends again")
+		}
 		if got != want {
 			c.fail("batch %s counts %+v, its jobs are %+v", id, got, want)
 		}

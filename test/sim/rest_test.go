@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"archivist/pkg/ingest"
@@ -22,6 +23,9 @@ func (c *checker) delivered() error {
 			if m.Sent+len(m.Failed) != 2 || len(m.Failed) > 0 && m.Failed[0].Problem == "" {
 				return fmt.Errorf("batch %s has the mail result %+v", id, m)
 			}
+			if err := c.sentTo(id, m); err != nil {
+				return err
+			}
 		}
 		if !report {
 			return fmt.Errorf("batch %s has no result of its report's mail: %+v", id, b.Mails)
@@ -34,6 +38,25 @@ func (c *checker) delivered() error {
 		}
 		if c.w.mailed[mail+" one"] == 0 {
 			return fmt.Errorf("the mail %s was not sent", mail)
+		}
+	}
+	return nil
+}
+
+// sentTo compares what a result says of the recipients with what they got.
+func (c *checker) sentTo(id string, m ingest.MailResult) error {
+	if len(m.To) != m.Sent {
+		return fmt.Errorf("batch %s names %d of %d recipients of its %s", id, len(m.To), m.Sent, m.Kind)
+	}
+	for _, d := range slices.Concat(m.To, m.Failed) {
+		got := 0
+		for mail, n := range c.w.mailed {
+			if strings.HasPrefix(mail, id+" "+string(m.Kind)+" ") && strings.HasSuffix(mail, " "+d.To) {
+				got += n
+			}
+		}
+		if d.Sent && got == 0 || d.To != "" && (d.At == 0 || d.Tries == 0 || d.Tries > m.Tries) {
+			return fmt.Errorf("batch %s says %+v of a recipient of its %s, who got %d", id, d, m.Kind, got)
 		}
 	}
 	return nil

@@ -181,7 +181,7 @@ func (w *world) refusesStep(claim *queue.Claim, stage string) bool {
 func (a *actor) step(stage ingest.Stage) queue.Step {
 	do := map[string]queue.Step{"unpack": a.unpack, "estimate": a.estimate, "download": a.download,
 		"process": a.process, "store": a.storing, "record": a.record,
-		"report": a.report}[stage.Name]
+		"notify": a.notify, "report": a.report}[stage.Name]
 	if do == nil {
 		do = func(context.Context, *queue.Claim) (ingest.Result, error) {
 			return ingest.Result{Outcome: ingest.StepNext}, nil
@@ -200,6 +200,9 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 			return ingest.Result{}, err
 		}
 		if claim.Job != nil && !a.w.Calm && a.Rng.IntN(a.w.s.failing(stage.Name)) == 0 {
+			if stage.Job == ingest.Notify {
+				called(claim.Job, "the simulation fails this call")
+			}
 			return ingest.Fail(a.w.s.tight || a.Rng.IntN(2) == 0, "the simulation fails this step"), nil
 		}
 		if fetches := stage.Name == "estimate" || stage.Name == "download"; fetches && a.asksToWait() {
@@ -215,6 +218,28 @@ func (a *actor) step(stage ingest.Stage) queue.Step {
 
 // asksToWait reports whether the source of a job asks to retry later.
 func (a *actor) asksToWait() bool { return !a.w.Calm && a.Rng.IntN(12) == 0 }
+
+// called notes what became of the two callbacks of a job. That of its submission fails for the
+// reason why, if there is one.
+func called(j *ingest.Job, why string) {
+	at := time.Now().UnixMilli()
+	next := []ingest.Called{{By: ingest.CalledByProfile, Site: "https://one", At: at},
+		{By: ingest.CalledBySubmission, Site: "https://two", At: at, Problem: why}}
+	for i := range next {
+		next[i].Tries = j.CalledBefore(next[i].By, next[i].Site) + 1
+	}
+	j.Calls = next
+}
+
+// notify calls back. Every other job goes on although one of them could not be delivered.
+func (a *actor) notify(_ context.Context, claim *queue.Claim) (ingest.Result, error) {
+	why := ""
+	if claim.Job.Row%2 == 0 {
+		why = "it is not there"
+	}
+	called(claim.Job, why)
+	return ingest.Result{Outcome: ingest.StepNext}, nil
+}
 
 func (a *actor) unpack(ctx context.Context, claim *queue.Claim) (ingest.Result, error) {
 	var b int
@@ -272,6 +297,7 @@ func (a *actor) download(_ context.Context, claim *queue.Claim) (ingest.Result, 
 		return ingest.Result{}, err
 	}
 	claim.Job.SpaceNeeded, claim.Job.SizeKnown = max(1, p.size+p.grows), true
+	claim.Job.Bytes = claim.Job.SpaceNeeded
 	return ingest.Result{Outcome: ingest.StepNext}, nil
 }
 

@@ -41,6 +41,7 @@ func (a *actor) web(source http.RoundTripper) http.RoundTripper {
 		if err != nil {
 			return nil, err
 		}
+		a.w.check.asks(r.URL.String(), body)
 		err = a.do("POST", r.URL.String(), func() error {
 			a.w.check.hears(r.URL.String(), body)
 			return nil
@@ -54,6 +55,14 @@ func (a *actor) web(source http.RoundTripper) http.RoundTripper {
 		resp.Request = r
 		return resp, nil
 	})
+}
+
+// asks notes a request to a receiver, before it is decided whether it arrives.
+func (c *checker) asks(url string, body []byte) {
+	var p callback.Preserved
+	if json.Unmarshal(body, &p) == nil {
+		c.asked[url+" "+p.Job]++
+	}
 }
 
 // hears notes a callback: its version must be recorded.
@@ -81,6 +90,31 @@ func (c *checker) called() {
 			if n > 1 {
 				c.w.Met("called again")
 			}
+		}
+		c.recorded(id)
+	}
+}
+
+// recorded compares what a job says of its callbacks with what was sent: one that is said to be
+// delivered was, and no request is counted that was not made. One that was made and not recorded,
+// since its worker died, is missing.
+func (c *checker) recorded(id string) {
+	j := c.jobs[id]
+	if j.State == ingest.Completed && len(j.Calls) != 2 {
+		c.fail("job %s is Completed, and says of its callbacks: %+v", id, j.Calls)
+	}
+	for _, call := range j.Calls {
+		url := hookOfProfile
+		if call.By == ingest.CalledBySubmission {
+			url = hookOfSubmission
+		}
+		delivered := j.CallState(call) == ingest.CallDelivered
+		asked, heard := c.asked[url+" "+id], c.heard[url+" "+id]
+		if delivered && heard == 0 || call.Tries > asked || call.Tries == 0 || call.At == 0 {
+			c.fail("job %s (%s) says %+v, of %d requests, of which %d arrived", id, j.State, call, asked, heard)
+		}
+		if call.Tries < asked {
+			c.w.Met("called and not recorded")
 		}
 	}
 }

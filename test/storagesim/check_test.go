@@ -33,6 +33,7 @@ type checker struct {
 	storing map[string]time.Time
 	objects map[string]*object // by prefix, "storage/…/"
 	heard   map[string]int     // callbacks by URL and job
+	asked   map[string]int     // requests for them, whether they arrived or not
 }
 
 // object is everything that was ever committed of one object.
@@ -58,7 +59,7 @@ type stored struct {
 
 func newChecker(w *world) *checker {
 	return &checker{w: w, jobs: map[string]queue.Job{}, turn: map[string]int{}, storing: map[string]time.Time{},
-		objects: map[string]*object{}, heard: map[string]int{}}
+		objects: map[string]*object{}, heard: map[string]int{}, asked: map[string]int{}}
 }
 
 func (c *checker) fail(format string, args ...any) {

@@ -146,6 +146,7 @@ var attemptColumns = []terminal.Column[v1.TaskAttempt]{
 type taskLogsCmd struct {
 	taskArg
 	attemptFlag
+	Last bool `help:"Begin with the newest output: the last 64 KiB or so."`
 	command.Followed
 }
 
@@ -154,8 +155,7 @@ type taskLogsCmd struct {
 func (c *taskLogsCmd) Run(a *command.App) error {
 	from := ""
 	for n := 0; ; n++ {
-		// A page has parts from a place on; the place of the next one is known even at the end.
-		got, err := a.Client.TaskLog(a.Ctx, c.ID, c.Attempt, from)
+		got, err := c.page(a, from)
 		if err != nil {
 			return err
 		}
@@ -185,6 +185,14 @@ func (c *taskLogsCmd) Run(a *command.App) error {
 			return err
 		}
 	}
+}
+
+// page reads a page: it has parts from a place on; the place of the next one is known even at the end.
+func (c *taskLogsCmd) page(a *command.App, from string) (v1.TaskLog, error) {
+	if c.Last && from == "" {
+		return a.Client.TaskLogBefore(a.Ctx, c.ID, c.Attempt, "")
+	}
+	return a.Client.TaskLog(a.Ctx, c.ID, c.Attempt, from)
 }
 
 // taskOutputsCmd lists the files that a task has left as its result.

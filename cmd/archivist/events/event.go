@@ -34,7 +34,7 @@ func (c *eventListCmd) Run(a *command.App) error {
 		return err
 	}
 
-	list, _, err := a.Client.LogEvents(a.Ctx, v1.EventFilter{
+	list, err := a.Client.LogEvents(a.Ctx, v1.EventFilter{
 		Subject:    subject,
 		Collection: c.Collection,
 		Partition:  c.Partition,
@@ -42,7 +42,22 @@ func (c *eventListCmd) Run(a *command.App) error {
 		Filter:     c.Filter,
 		Limit:      c.More(),
 	})
-	return command.List(a, c.Limit, logColumns...)(list, err)
+	if err == nil && (c.Limit.Limit <= 0 || len(list.Items) <= c.Limit.Limit) {
+		c.end(a, list)
+	}
+	return command.List(a, c.Limit, logColumns...)(list.Items, err)
+}
+
+// end says what there is beyond the end of the list.
+func (c *eventListCmd) end(a *command.App, list v1.EventPage) {
+	if list.Incomplete != "" {
+		a.Warn("the list ends before the first event: %s (--collection NAME)",
+			terminal.Printable(list.Incomplete))
+	}
+	if list.Others > 0 {
+		a.Warn("%s are not in the list: archivist event list --collection NAME shows one",
+			terminal.Count(list.Others, "other log"))
+	}
 }
 
 // logColumns show the subject in the form in which the commands take it; programs get the type and the id, and
@@ -128,7 +143,7 @@ func (c *eventTailCmd) Run(a *command.App) error {
 	}
 
 	for n, missed := 0, 0; ; n++ {
-		list, read, err := a.Client.LogEvents(a.Ctx, v1.EventFilter{
+		list, err := a.Client.LogEvents(a.Ctx, v1.EventFilter{
 			Partition: c.Partition,
 			After:     after,
 			Filter:    c.Filter,
@@ -142,14 +157,14 @@ func (c *eventTailCmd) Run(a *command.App) error {
 		case err != nil:
 			return err
 		default:
-			after, missed = read, 0
+			after, missed = list.After, 0
 		}
 
-		if len(list) > 0 {
+		if len(list.Items) > 0 {
 			n = 0
 		}
 
-		for _, e := range list {
+		for _, e := range list.Items {
 			if err := c.line(a, e); err != nil {
 				return err
 			}

@@ -131,18 +131,20 @@ func (c *batchShowCmd) Run(a *command.App) error {
 	return a.Print(batchWithJobs{b, jobs}, func(p terminal.Page) {
 		p.Fields("batch", b.ID, "state", b.State, "collection", b.Collection, "submitter",
 			b.Submitter, "note", b.Note, "callback", b.Callback, "upload", b.Upload,
-			"created", b.Created, "jobs", countsText(b.Counts), "message", b.Message, "held",
-			holdText(b.Hold),
-			"cancelled", cancelledText(b))
-
-		if b.Report != "" {
-			p.Fields("report", "archivist batch report "+b.ID)
-		}
+			"created", b.Created, "jobs", countsText(b.Counts), "content", contentText(b.Bytes),
+			"message", b.Message, "held", holdText(b.Hold),
+			"cancelled", cancelledText(b), "report", reportText(b),
+			"callbacks", callbacksText(b.Callbacks))
 
 		warned(p, b.Warnings)
+		noticed(p, "mail", b.Mails)
 		for _, m := range b.MailProblems {
-			p.Fields("mail", m.Text)
+			if len(b.Mails) == 0 { // an API of an earlier version
+				p.Fields("mail", m.Text)
+			}
 		}
+
+		calledBack(p, jobs)
 
 		fmt.Fprintln(p)
 		terminal.Table(p, jobs, jobColumns...)
@@ -150,6 +152,25 @@ func (c *batchShowCmd) Run(a *command.App) error {
 			p.Lines("", fmt.Sprintf("and %d more: archivist job list --batch %s --limit 0", hidden, b.ID))
 		}
 	})
+}
+
+// contentText is a size, "" if there is none.
+func contentText(bytes int64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return terminal.Size(bytes)
+}
+
+// reportText is how to see the reports of a batch, "" if there are none.
+func reportText(b v1.Batch) string {
+	switch {
+	case b.Report == "":
+		return ""
+	case b.Reports > 1:
+		return fmt.Sprintf("archivist batch report %s; the earlier ones: --number 1 to %d", b.ID, b.Reports-1)
+	}
+	return "archivist batch report " + b.ID
 }
 
 // cancelledText describes the cancellation of a batch, "" if there is none, or if the

@@ -3,6 +3,7 @@ package jobs
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"archivist/cmd/archivist/command"
 	v1 "archivist/pkg/api/v1"
@@ -10,18 +11,25 @@ import (
 )
 
 // jobCountsCmd counts jobs by collection and place, with the work space that they need.
-type jobCountsCmd struct{}
+type jobCountsCmd struct {
+	Collection string `short:"c" help:"Only jobs of this collection." placeholder:"NAME"`
+	Batches    bool   `help:"By batch: the 100 that have the most jobs."`
+}
 
 func (jobCountsCmd) Prints() any { return v1.JobCounts{} }
 
-// Run shows a row for each collection and place that has jobs.
-func (jobCountsCmd) Run(a *command.App) error {
-	return command.Show(a, showCounts)(a.Client.JobCounts(a.Ctx))
+// Run shows a row for each collection, or batch, and place that has jobs.
+func (c *jobCountsCmd) Run(a *command.App) error {
+	show := showCounts
+	if c.Batches {
+		show = showBatchCounts
+	}
+	return command.Show(a, show)(a.Client.JobCounts(a.Ctx, c.Collection, c.Batches))
 }
 
-// countRow is the jobs of a collection at a place.
+// countRow is the jobs of a collection, or of a batch, at a place.
 type countRow struct {
-	collection string
+	collection, batch string
 	v1.PlaceJobs
 	more bool // there are more than were counted
 }
@@ -29,13 +37,42 @@ type countRow struct {
 func showCounts(p terminal.Page, n v1.JobCounts) {
 	var rows []countRow
 	for _, c := range n.Collections {
-		for _, at := range c.Places {
-			if at.Jobs > 0 {
-				rows = append(rows, countRow{c.Collection, at, slices.Contains(n.Cut, at.Place)})
-			}
-		}
+		rows = append(rows, countRows(n, c.Collection, "", c.Places)...)
 	}
 	terminal.Table(p, rows, countColumns...)
+	notCounted(p, n)
+}
+
+// showBatchCounts shows the batches with the most jobs.
+func showBatchCounts(p terminal.Page, n v1.JobCounts) {
+	var rows []countRow
+	for _, b := range n.Batches {
+		rows = append(rows, countRows(n, b.Collection, b.Batch, b.Places)...)
+	}
+	terminal.Table(p, rows, slices.Insert(slices.Clone(countColumns), 0, terminal.Column[countRow]{Title: "batch",
+		Text: func(r countRow) string { return r.batch }})...)
+	if n.OtherBatches > 0 && p.ForPeople() {
+		p.Fields("others", strconv.Itoa(n.OtherBatches)+" batches with fewer jobs")
+	}
+	notCounted(p, n)
+}
+
+// countRows are the rows of the places that have jobs.
+func countRows(n v1.JobCounts, collection, batch string, places []v1.PlaceJobs) (rows []countRow) {
+	for _, at := range places {
+		if at.Jobs > 0 {
+			rows = append(rows, countRow{collection, batch, at, slices.Contains(n.Cut, at.Place)})
+		}
+	}
+	return rows
+}
+
+// notCounted says which rows are not counted: also where no job is counted, there can be some.
+func notCounted(p terminal.Page, n v1.JobCounts) {
+	if len(n.Cut) > 0 && p.ForPeople() {
+		p.Fields("counted", "of the jobs of all collections that are "+strings.Join(n.Cut, " or ")+
+			", the first 1,000")
+	}
 	if n.Unreadable > 0 && p.ForPeople() {
 		p.Fields("unreadable", terminal.Count(n.Unreadable, "job")+", not counted: archivist doctor")
 	}

@@ -183,6 +183,7 @@ func (c *jobShowCmd) Run(a *command.App) error {
 			"retries", retries)
 
 		warned(p, j.Warnings)
+		noticed(p, "callback", j.Callbacks)
 		if len(j.Stages) > 0 && p.ForPeople() {
 			fmt.Fprintln(p)
 			terminal.Table(p, j.Stages, stageColumns...)

@@ -14,6 +14,8 @@ type Cmd struct {
 	Clips    researchMediaCmd `cmd:"" help:"List, import and show clips; research them again."`
 	Feeds    researchFeedsCmd `cmd:"" help:"List and show podcast feeds; look at one soon."`
 
+	Matrix researchMatrixCmd `cmd:"" help:"Show what is known of each pair of an episode and a clip."`
+
 	Leases      researchLeasesCmd      `cmd:"" help:"List the leases that have not ended, the oldest first."`
 	Revoke      researchRevokeCmd      `cmd:"" help:"End a lease. Its pairs without a result are assigned again."`
 	Researchers researchResearchersCmd `cmd:"" help:"List the researchers that are present."`

@@ -165,7 +165,7 @@ func (c *researchDifferencesCmd) Run(a *command.App) error {
 	list = command.Limited(a, c.Limit, list)
 	return a.Print(list, func(p terminal.Page) {
 		for _, d := range list {
-			p.Fields("episode", d.Episode, "clip", d.Clip, "since", command.Minute(d.Since))
+			p.Fields("episode", d.Episode, "clip", d.Clip, "since", command.Minute(d.Since), "damage", d.Damage)
 			terminal.Table(p, d.Results, opinionColumns...)
 		}
 	})

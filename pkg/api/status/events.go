@@ -180,26 +180,3 @@ func (s *Service) archives(ctx context.Context, out *section) error {
 
 // mostMissed is from how many looks in a row on that fail a person should look: the waits double, so they take hours.
 const mostMissed = 5
-
-// alarms are those that are raised.
-func (s *Service) alarms(ctx context.Context, out *section) error {
-	if s.Alarms == nil {
-		out.State, out.Summary = v1.SectionAbsent, "this deployment has no alarms"
-		return nil
-	}
-
-	raised, more, err := s.Alarms(ctx)
-	if err != nil {
-		return err
-	}
-	out.cut(more, "the first %d alarms were read", len(raised))
-	for _, a := range raised {
-		out.add(v1.StatusLine{Text: a.Name + ": " + a.Text, Attention: true, Count: 1,
-			Since: ingest.Timestamp(a.Since.UnixMilli())})
-	}
-	out.Summary = "none is raised"
-	if len(raised) > 0 {
-		out.Summary = ingest.Counted(len(raised), "alarm") + " raised"
-	}
-	return nil
-}

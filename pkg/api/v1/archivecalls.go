@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -128,6 +129,14 @@ func (c *Client) TaskLog(ctx context.Context, id string, attempt int,
 	from string) (TaskLog, error) {
 	return get[TaskLog](ctx, c,
 		taskPath("/log", id, "attempt", number(int64(attempt)), "from", from))
+}
+
+// TaskLogBefore returns a page of the output of an attempt that ends before a part, the First of a
+// page; "" is behind the last one: the newest output.
+func (c *Client) TaskLogBefore(ctx context.Context, id string, attempt int,
+	before string) (TaskLog, error) {
+	return get[TaskLog](ctx, c, taskPath("/log", id, "attempt", number(int64(attempt)), "before",
+		cmp.Or(before, "end")))
 }
 
 // TaskOutputs lists the files that an attempt has left; 0 is the newest.

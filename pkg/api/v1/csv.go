@@ -191,3 +191,35 @@ func (c *Client) pagesCSV(ctx context.Context, path, page string, to io.Writer) 
 	}
 	return nil
 }
+
+// Cell is what the matrix says of a pair of a row: its character, with a question mark if places of
+// it wait for a person. clip is the number of a clip that is named, from 0.
+func (m ResearchMatrix) Cell(row ResearchMatrixRow, clip int) string {
+	at := m.Clip - m.Begin + clip
+	if at >= len(row.Pairs) {
+		return ""
+	}
+	text := row.Pairs[at : at+1]
+	if slices.Contains(row.Unreviewed, at) {
+		text += "?"
+	}
+	return text
+}
+
+// WriteMatrix writes a part of a matrix as CSV: an episode in each row, a clip that is named in each
+// column.
+func WriteMatrix(to io.Writer, m ResearchMatrix) error {
+	columns := []string{"episode", "title", "state"}
+	for _, c := range m.Clips {
+		columns = append(columns, c.Key)
+	}
+	table := newCSV(to, columns...)
+	for _, r := range m.Rows {
+		cells := []string{r.Episode.Key, r.Episode.Title, r.Episode.State}
+		for n := range m.Clips {
+			cells = append(cells, m.Cell(r, n))
+		}
+		table.row(cells...)
+	}
+	return table.close()
+}

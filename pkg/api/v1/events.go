@@ -117,6 +117,9 @@ type EventPage struct {
 	// Of all collections: how many logs are not in the list, which has the 100 that had got an event last
 	// when it began. Each of the others has a list of its own. Absent if there are none.
 	Others int `json:"others,omitempty" example:"12"`
+	// Of all collections: why the list ends here though there are earlier events. Absent: it ends with
+	// the first one that is kept of these logs, or it goes on.
+	Incomplete string `json:"incomplete,omitempty"`
 }
 
 // Act is something that a person did.
@@ -177,31 +180,31 @@ type EventFilter struct {
 	Limit      int // most events to return; 0 = all
 }
 
-// LogEvents lists events, and returns up to which place a partition was read.
-func (c *Client) LogEvents(ctx context.Context,
-	f EventFilter) (all []LogEvent, after int64, err error) {
-	all, after = []LogEvent{}, f.After
-	for cursor := ""; ; {
+// LogEvents lists events, all pages as one, with what the last of them says: After is up to which
+// place a partition was read.
+func (c *Client) LogEvents(ctx context.Context, f EventFilter) (EventPage, error) {
+	all := EventPage{Items: []LogEvent{}, After: f.After}
+	for {
 		from := ""
 		if f.Partition != "" {
-			from = strconv.FormatInt(after, 10)
+			from = strconv.FormatInt(all.After, 10)
 		}
 
 		page, err := get[EventPage](ctx, c, "/v1/events"+
-			query("subject", f.Subject, "partition", f.Partition,
-				"after", from, "collection", f.Collection, "filter", f.Filter, "cursor", cursor))
+			query("subject", f.Subject, "partition", f.Partition, "after", from,
+				"collection", f.Collection, "filter", f.Filter, "cursor", all.Cursor))
 		if err != nil {
-			return nil, after, err
+			return all, err
 		}
 
-		all, after = append(all, page.Items...), max(after, page.After)
-		if f.Limit > 0 && len(all) >= f.Limit {
-			return all[:f.Limit], after, nil
+		page.Items, page.After = append(all.Items, page.Items...), max(all.After, page.After)
+		all = page
+		if f.Limit > 0 && len(all.Items) >= f.Limit {
+			all.Items = all.Items[:f.Limit]
+			return all, nil
 		}
-
-		cursor = page.Cursor
-		if cursor == "" {
-			return all, after, nil
+		if all.Cursor == "" {
+			return all, nil
 		}
 	}
 }

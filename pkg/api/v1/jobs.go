@@ -60,6 +60,8 @@ type Job struct {
 	Warnings []string `json:"warnings,omitempty" example:"[\"file a.tif: size differs, digest matched\"]"`
 	// The reason for its failure, or the message of its last stage.
 	Message string `json:"message,omitempty"`
+	// What became of its callbacks. Absent until it has come to them, and if there are none.
+	Callbacks []Notice `json:"callbacks,omitempty"`
 	// The progress of the job.
 	Progress Progress `json:"progress"`
 	// The container that its files come from, once it is unpacked. Absent if its payload is none.

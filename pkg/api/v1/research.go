@@ -204,9 +204,12 @@ type ResearchDifference struct {
 	// The key of the clip.
 	Clip string `json:"clip" example:"nbswy3dpnbswy3dpnbswy3dp"`
 	// Since when.
-	Since string `json:"since" format:"date-time" example:"2026-11-22T09:41:10Z"`
+	Since string `json:"since,omitempty" format:"date-time" example:"2026-11-22T09:41:10Z"`
 	// The newest result of each researcher.
 	Results []ResearchResult `json:"results"`
+	// Why they cannot be shown: damage, which the doctor finds, too. Then there are no results, and
+	// perhaps since when is not known. Absent: all is well.
+	Damage string `json:"damage,omitempty"`
 }
 
 // ResearchDecision is a request to end the wait of a pair for a person, or for another researcher.

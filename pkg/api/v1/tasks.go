@@ -206,7 +206,10 @@ type TaskLog struct {
 	Attempt int `json:"attempt" example:"1"`
 	// The parts in their order.
 	Parts []TaskLogPart `json:"parts"`
-	// What to ask with for what follows. It is there also at the end, so that the output can be followed.
+	// Of a page that was asked for with before: what to ask with, as before, for what precedes it.
+	// Absent: it has the begin of the output.
+	First string `json:"first,omitempty" example:"000002"`
+	// What to ask with, as from, for what follows. It is there also at the end, so that the output can be followed.
 	Next string `json:"next,omitempty" example:"000004"`
 	// Whether the attempt has ended and this page is the last of its output.
 	Ended bool `json:"ended"`

@@ -163,6 +163,14 @@ type Batch struct {
 	Hold *Hold `json:"hold,omitempty"`
 	// Warnings about its accepted manifest, at most the first few. The depositor should check them.
 	Warnings []string `json:"warnings,omitempty" example:"[\"manifest: line 7: lines after #%eof are ignored\"]"`
+	// What its completed jobs have deposited, in bytes. Absent if that is nothing, and for one of
+	// an earlier version.
+	Bytes int64 `json:"bytes,omitempty" example:"3145728"`
+	// What became of the callbacks of its jobs. Absent if there are none.
+	Callbacks *CallbackCounts `json:"callbacks,omitempty"`
+	// What became of the mails about it: the last six that ended, and those that are pending.
+	// Absent in lists.
+	Mails []Notice `json:"mails,omitempty"`
 	// Mails about it that did not reach a recipient. Absent in lists.
 	MailProblems []MailProblem `json:"mailProblems,omitempty"`
 }

@@ -371,7 +371,7 @@ func TestCost(t *testing.T) {
 			rows.Load(), s3, w.S3.Calls, len(w.Rows.All()))
 	}
 	each := [2]int64{(cost[25][0] - cost[5][0]) / 20, (cost[25][1] - cost[5][1]) / 20}
-	if each[0] > 20 || each[1] > 6 {
+	if each[0] > 16 || each[1] > 6 {
 		t.Errorf("a job and its object take %d requests to the table and %d to S3", each[0], each[1])
 	}
 }

@@ -93,6 +93,9 @@ var ofSettled = []damage{
 		w.set(countKey(w.second), "n_completed", num(0))
 		w.set(countKey(w.second), "n_held", num(1))
 	}, one("batch-counts", batch), true},
+	{"bytes that are not counted", func(w *world) {
+		w.set(countKey(w.second), "n_bytes", num(1))
+	}, one("batch-counts", batch), true},
 	{"counts that are gone", func(w *world) { w.drop(countKey(w.second)) }, one("batch-counts", batch), true},
 	{"a batch that is gone", func(w *world) { w.drop(batchKey(w.second)) }, one("batch-row", batch), false},
 	{"a batch and its counts that are gone", func(w *world) {

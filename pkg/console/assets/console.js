@@ -75,15 +75,33 @@
   const like = (part, at) => [...part.querySelectorAll(at.localName)].filter((e) =>
     e.getAttribute("href") === at.getAttribute("href") && e.textContent === at.textContent &&
     e.getAttribute("aria-label") === at.getAttribute("aria-label"));
-  let had = null;
+  // Output that is followed stays at its end; who has scrolled up in it reads on where they are.
+  const tail = () => live()?.querySelector(".tail");
+  // How high is what came behind a text: its end is looked for, since the page of much output loses its begin.
+  const behind = (log, text) => {
+    const end = text.slice(-500), all = log.textContent, nodes = document.createTreeWalker(log, NodeFilter.SHOW_TEXT);
+    let rest = all.lastIndexOf(end) + end.length;
+    if (rest < end.length) return log.scrollHeight; // all of it is new
+    if (rest === all.length) return 0;
+    const range = document.createRange();
+    range.selectNodeContents(log);
+    while (nodes.nextNode() && rest >= nodes.currentNode.length) rest -= nodes.currentNode.length;
+    range.setStart(nodes.currentNode, rest);
+    return range.getBoundingClientRect().height;
+  };
+  let had = null, read = null;
   document.addEventListener("htmx:beforeSwap", () => {
-    const part = live(), at = document.activeElement;
+    const part = live(), at = document.activeElement, log = tail();
+    read = log && log.scrollTop < -1 ? { top: log.scrollTop, text: log.textContent } : null;
     had = part.contains(at) ? { at, n: like(part, at).indexOf(at) } : null;
   });
   document.addEventListener("htmx:afterSwap", () => {
     const part = live();
     if (had) like(part, had.at)[had.n]?.focus({ preventScroll: true });
     had = null;
+    const log = tail();
+    if (read && log) log.scrollTop = read.top - behind(log, read.text);
+    read = null;
     const said = document.getElementById("said");
     if (part.dataset.said !== said.textContent) said.textContent = part.dataset.said;
     prepare(part);

@@ -3,6 +3,8 @@ package consumer
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/guregu/dynamo/v2"
@@ -77,24 +79,38 @@ func (s *Store) counted(ctx context.Context) (row countedRow, err error) {
 }
 
 // count keeps how far the consumers are that were looked at. Of the others the numbers stay, with
-// their times. Of two ticks at once the last to write counts: each has counted within its minute.
+// their times; so do those of one that cannot be counted, which the error names. Of two ticks at
+// once the last to write counts: each has counted within its minute.
 func (s *Store) count(ctx context.Context, rows []row, partitions []envelope.Partition,
 	seen *sighted, n *excerpts) error {
-	all, err := s.statuses(ctx, partitions, seen, anyone, n)
-	if err != nil {
-		return err
-	}
-
+	var errs []error
 	row := countedRow{At: s.Now().UnixMilli(), Of: map[string]counted{}}
-	for _, st := range all {
-		next, err := s.nextRun(ctx, st.Consumer)
+	for i, c := range seen.list {
+		one, err := s.countOne(ctx, c, partitions, seen.at[i], n)
 		if err != nil {
-			return err
+			errs = append(errs, fmt.Errorf("consumer %s was not counted: %w", c.Name, err))
+			continue
 		}
-		row.Of[st.Name] = counted{Created: st.Created, Behind: st.Behind, AtLeast: st.AtLeast,
-			Since: st.Since, Parked: st.Parked, Waiting: st.Waiting, Stopped: st.Stopped, NextRun: next}
+		row.Of[c.Name] = one
 	}
-	if err := s.countedBefore(ctx, rows, &row); err != nil || len(row.Of) == 0 {
+	return errors.Join(append(errs, s.keepCounted(ctx, rows, &row))...)
+}
+
+// countOne counts a consumer.
+func (s *Store) countOne(ctx context.Context, c Consumer, partitions []envelope.Partition,
+	at map[string]cursor, n *excerpts) (counted, error) {
+	st, err := s.statusBy(ctx, c, partitions, at, true, n)
+	if err != nil {
+		return counted{}, err
+	}
+	next, err := s.nextRun(ctx, c)
+	return counted{Created: st.Created, Behind: st.Behind, AtLeast: st.AtLeast, Since: st.Since,
+		Parked: st.Parked, Waiting: st.Waiting, Stopped: st.Stopped, NextRun: next}, err
+}
+
+// keepCounted writes what was counted, beside what was counted before of other consumers.
+func (s *Store) keepCounted(ctx context.Context, rows []row, row *countedRow) error {
+	if err := s.countedBefore(ctx, rows, row); err != nil || len(row.Of) == 0 {
 		return err
 	}
 	set := func(u *dynamo.Update) { u.Set("at_ms", row.At).Set("by_consumer", row.Of) }

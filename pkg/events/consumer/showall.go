@@ -78,21 +78,28 @@ func (s *Store) statuses(ctx context.Context, partitions []envelope.Partition, s
 	counts func(Consumer) bool, n *excerpts) (all []Status, err error) {
 	all = make([]Status, len(seen.list))
 	for i, c := range seen.list {
-		missed := false
-		read := func(_ context.Context, p envelope.Partition, seq int64) ([]envelope.Event, error) {
-			if !counts(c) {
-				return nil, nil
-			}
-			facts, known := n.after(p, seq)
-			missed = missed || !known
-			return facts, nil
-		}
-		if all[i], err = s.status(ctx, c, partitions, seen.at[i], read); err != nil {
+		if all[i], err = s.statusBy(ctx, c, partitions, seen.at[i], counts(c), n); err != nil {
 			return nil, err
 		}
-		all[i].AtLeast = missed
 	}
 	return all, nil
+}
+
+// statusBy is that of a consumer, by what was read of the events.
+func (s *Store) statusBy(ctx context.Context, c Consumer, partitions []envelope.Partition,
+	at map[string]cursor, counts bool, n *excerpts) (Status, error) {
+	missed := false
+	read := func(_ context.Context, p envelope.Partition, seq int64) ([]envelope.Event, error) {
+		if !counts {
+			return nil, nil
+		}
+		facts, known := n.after(p, seq)
+		missed = missed || !known
+		return facts, nil
+	}
+	st, err := s.status(ctx, c, partitions, at, read)
+	st.AtLeast = missed
+	return st, err
 }
 
 // waits is a partition in which some consumers are behind: they have handled all up to seqs, of which least is the

@@ -3,11 +3,15 @@ package consumer_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/guregu/dynamo/v2"
+
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/table"
 )
 
 // TestBehind: a consumer is behind by the events that it has still to handle, since the first of them. Those that its
@@ -218,5 +222,38 @@ func TestCountedInPart(t *testing.T) {
 	}
 	if d := all[1]; d.Behind != 1 || d.AtLeast || d.Counted != first.UnixMilli() {
 		t.Errorf("the tick had no time for it: %+v", d)
+	}
+}
+
+// TestCountedButOne: a consumer that cannot be counted is named, and keeps its numbers; the others are counted.
+func TestCountedButOne(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c"))
+	b.apply(define("d"))
+	b.apply(define("timed", func(d *consumer.Definition) {
+		d.Mode, d.Schedule = consumer.Scheduled, "30 6 * * *"
+	}))
+	b.add("maps", "a")
+	b.tick("c maps, d maps")
+	first := b.now
+	b.now = b.now.Add(time.Minute)
+	b.add("maps", "a")
+	err := b.store.Table.Change(t.Context(), table.Key{PK: "CONSUMER#timed", SK: "SCHEDULE"}, "damage",
+		func(u *dynamo.Update) { u.Set("next_ms", "soon") }, &table.Head{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = b.runtime.Tick(t.Context(), b.now.Add(time.Minute))
+	if err == nil || !strings.Contains(err.Error(), "consumer timed was not counted") {
+		t.Errorf("the tick ends with %v", err)
+	}
+	all, err := b.store.Counted(t.Context())
+	if err != nil || len(all) != 3 {
+		t.Fatal(all, err)
+	}
+	for i, at := range []time.Time{b.now, b.now, first} {
+		if st := all[i]; !time.UnixMilli(st.Counted).Equal(at) || i < 2 && st.Behind != 2 {
+			t.Errorf("%s: %d events behind, counted at %d", st.Name, st.Behind, st.Counted)
+		}
 	}
 }

@@ -61,6 +61,9 @@ func known(names []name) string {
 type field struct {
 	name string
 
+	// means is what it is, for those who write a filter.
+	means string
+
 	// path is that in the event's JSON.
 	path []string
 
@@ -81,40 +84,53 @@ const idField = "id"
 // fields are those that terms can name, in the order in which messages list them.
 var fields = []field{
 	{
-		name: idField,
-		path: []string{"subject", "id"},
-		of:   func(e envelope.Event) []string { return one(e.Subject.ID) },
+		name:  idField,
+		means: "the id of the subject",
+		path:  []string{"subject", "id"},
+		of:    func(e envelope.Event) []string { return one(e.Subject.ID) },
 	},
-	{name: "parent", path: []string{"parents", "id"}, many: true, optional: true, of: parents},
+	{
+		name:     "parent",
+		means:    "the id of a container of the subject, at any depth",
+		path:     []string{"parents", "id"},
+		many:     true,
+		optional: true,
+		of:       parents,
+	},
 	{
 		name:     "actor",
+		means:    "the person or account",
 		path:     []string{"context", "actor"},
 		optional: true,
 		of:       func(e envelope.Event) []string { return one(e.Context.Actor) },
 	},
 	{
 		name:     "component",
+		means:    "the part of the system that made the change",
 		path:     []string{"context", "component"},
 		optional: true,
 		of:       func(e envelope.Event) []string { return one(e.Context.Component) },
 	},
 	{
-		name: "outcome",
-		path: []string{"outcome"},
-		only: []string{"success", "failure"},
-		of:   func(e envelope.Event) []string { return one(e.Outcome) },
+		name:  "outcome",
+		means: "success or failure",
+		path:  []string{"outcome"},
+		only:  []string{"success", "failure"},
+		of:    func(e envelope.Event) []string { return one(e.Outcome) },
 	},
 	{
 		name:     "property",
+		means:    "a name of what changed",
 		path:     []string{"properties"},
 		many:     true,
 		optional: true,
 		of:       func(e envelope.Event) []string { return e.Properties },
 	},
 	{
-		name: "type",
-		path: []string{"type"},
-		of:   func(e envelope.Event) []string { return one(e.Type) },
+		name:  "type",
+		means: "the type of the event, e.g. job.state",
+		path:  []string{"type"},
+		of:    func(e envelope.Event) []string { return one(e.Type) },
 	},
 }
 

@@ -8,6 +8,12 @@ import (
 	"archivist/pkg/events/envelope"
 )
 
+// The types of the subjects of events that are presented only.
+const (
+	collectionType = "Collection"
+	fileType       = "File"
+)
+
 // happens are the actions that events have, by the types of their subjects: those of all kinds, and of what is
 // presented besides the stored events.
 var happens = func() map[string][]string {
@@ -26,8 +32,8 @@ var happens = func() map[string][]string {
 		}
 	}
 
-	add("Collection", envelope.Add) // envelope.CollectionAdd
-	add("File", envelope.Create)    // envelope.FileCreate
+	add(collectionType, envelope.Add) // envelope.CollectionAdd
+	add(fileType, envelope.Create)    // envelope.FileCreate
 	for subject := range all {
 		slices.Sort(all[subject])
 	}

@@ -93,17 +93,18 @@ func canonical(raw string) string {
 	return u.String()
 }
 
-// Send posts p to a URL, signed with a key at each try, "" for none, and expects a success.
-// The error is Invalid when another try cannot help, else Unavailable. It names the
-// host only: the path of such a URL is often a secret.
-func (s Sender) Send(ctx context.Context, to, key string, p Preserved) error {
+// Send posts p to a URL, signed with a key at each try, "" for none, and expects a success. tries
+// are the requests. The error is Invalid when another try cannot help, else Unavailable. It names
+// the host only: the path of such a URL is often a secret.
+func (s Sender) Send(ctx context.Context, to, key string, p Preserved) (tries int, err error) {
 	body, err := json.Marshal(p)
 	if err != nil {
-		return fmt.Errorf("callback: %w", err)
+		return 0, fmt.Errorf("callback: %w", err)
 	}
 
 	site := fetch.Site(to)
-	return s.Fetch.Retry(ctx, site, func() error {
+	err = s.Fetch.Retry(ctx, site, func() error {
+		tries++
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 		if err != nil {
 			return fault.New(fault.Invalid, "the URL of the callback cannot be parsed")
@@ -116,6 +117,7 @@ func (s Sender) Send(ctx context.Context, to, key string, p Preserved) error {
 		}
 		return s.post(site, req)
 	})
+	return tries, err
 }
 
 // post sends one request. Any status but 2xx is an error, a redirect (3xx) as well.

@@ -57,8 +57,9 @@ func TestEachTryIsSigned(t *testing.T) {
 	}))
 	defer srv.Close()
 
-	err := sender(1, 2, 3).Send(t.Context(), srv.URL, "key", Preserved{ID: "j.preserved", Type: TypePreserved})
-	if err != nil || len(heard) != 3 || heard[0] != heard[2] {
+	tries, err := sender(1, 2, 3).Send(t.Context(), srv.URL, "key",
+		Preserved{ID: "j.preserved", Type: TypePreserved})
+	if err != nil || tries != 3 || len(heard) != 3 || heard[0] != heard[2] {
 		t.Errorf("%d tries, %v", len(heard), err)
 	}
 }
@@ -72,9 +73,9 @@ func TestFourTries(t *testing.T) {
 			tries++
 			w.WriteHeader(status)
 		}))
-		err := sender(1).Send(t.Context(), srv.URL, "key", Preserved{})
+		counted, err := sender(1).Send(t.Context(), srv.URL, "key", Preserved{})
 		srv.Close()
-		if err == nil || tries != want {
+		if err == nil || tries != want || counted != want {
 			t.Errorf("%d: asked %d times, expected %d, %v", status, tries, want, err)
 		}
 	}
@@ -87,7 +88,7 @@ func TestErrorsNameTheHost(t *testing.T) {
 	defer srv.Close()
 	known := strings.Replace(srv.URL, "http://", "http://SECRET@", 1)
 	for _, base := range []string{srv.URL, known, "http://127.0.0.1:1", "http://10.0.0.1", "http://%zz"} {
-		err := sender(1).Send(t.Context(), base+"/services/SECRET?SECRET", "key", Preserved{})
+		_, err := sender(1).Send(t.Context(), base+"/services/SECRET?SECRET", "key", Preserved{})
 		if err == nil || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "services") {
 			t.Errorf("%s: %v", base, err)
 		}
@@ -97,7 +98,7 @@ func TestErrorsNameTheHost(t *testing.T) {
 // TestPrivateAddressesAreRefused: a profile cannot make the system post into its own network.
 func TestPrivateAddressesAreRefused(t *testing.T) {
 	var refused *fetch.RefusedError
-	err := sender(1).Send(t.Context(), "http://169.254.169.254/latest", "key", Preserved{})
+	_, err := sender(1).Send(t.Context(), "http://169.254.169.254/latest", "key", Preserved{})
 	if !errors.As(err, &refused) || !fault.Is(err, fault.Invalid) {
 		t.Errorf("%v", err)
 	}
@@ -128,7 +129,7 @@ func TestUnsigned(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	if err := sender(1).Send(t.Context(), srv.URL, "", Preserved{}); err != nil || heard != 1 {
+	if _, err := sender(1).Send(t.Context(), srv.URL, "", Preserved{}); err != nil || heard != 1 {
 		t.Errorf("heard %d, %v", heard, err)
 	}
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
@@ -89,6 +90,13 @@ func (q *Queue) putJob(tx *table.Tx, row *Job, next ingest.Job, missing missingR
 // moved is what a change of a job adds to the counts of its batch.
 func moved(prev, next ingest.Job) map[string]int64 {
 	add := ingest.Moved(prev.State, next.State)
+	for name, n := range next.Amounts() {
+		add[name] += n
+	}
+	for name, n := range prev.Amounts() {
+		add[name] -= n
+	}
+	maps.DeleteFunc(add, func(_ string, n int64) bool { return n == 0 })
 	if prev.Stopped == next.Stopped {
 		return add
 	}

@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/oklog/ulid/v2"
 
@@ -124,7 +123,7 @@ func (l *lines) manifests(ctx context.Context, own *ingest.Job) error {
 
 	for _, row := range rows {
 		l.batch.Behind = true
-		l.newest, _, _ = strings.Cut(row.Owner, "-")
+		l.newest = ingest.BatchOf(row.Owner)
 	}
 	return nil
 }
@@ -141,7 +140,7 @@ func (l *lines) follow(ctx context.Context, key string) error {
 	}
 
 	for _, row := range rows {
-		batch, _, _ := strings.Cut(row.Owner, "-")
+		batch := ingest.BatchOf(row.Owner)
 		l.newest = max(l.newest, batch)
 		l.add(row.Related...)
 	}

@@ -1,8 +1,11 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"archivist/pkg/ingest"
 	"archivist/pkg/kernel/fault"
@@ -95,40 +98,94 @@ func (p MailProblem) String() string {
 	then := "next try at " + ingest.Timestamp(p.NextTry)
 	if p.NextTry == 0 {
 		then = fmt.Sprintf("given up after %d tries", p.Tries)
+		if p.Tries == 1 {
+			then = "given up after 1 try"
+		}
 	}
 	return fmt.Sprintf("%s mail%s could not be delivered: %s; %s", p.Kind, to, p.Problem, then)
 }
 
-// MailProblems lists the mails about a batch that are given up, and those that
-// failed and will be tried again.
-func (q *Queue) MailProblems(ctx context.Context, b *Batch) ([]MailProblem, error) {
-	out := MailsGivenUp(&b.Batch)
+// MailState is what became of a mail to a recipient.
+type MailState string
+
+// The states. A mail that waits was not tried yet, one that failed is tried again.
+const (
+	MailWaits     MailState = "waits"
+	MailDelivered MailState = "delivered"
+	MailFailed    MailState = "failed"
+	MailGivenUp   MailState = "given-up"
+)
+
+// MailTold is what became of a mail about a batch to one recipient. Who it is for is decided when
+// it is tried: To is "" before, of one that could not be composed, and of the Others, whose names
+// an earlier version has not noted.
+type MailTold struct {
+	MailProblem       // Problem is "" if there is none
+	At          int64 // when it was sent, or the last try ended; 0 = not yet
+	Others      int
+}
+
+// State is what became of it.
+func (m MailTold) State() MailState {
+	switch {
+	case m.Problem != "" && m.NextTry > 0:
+		return MailFailed
+	case m.Problem != "":
+		return MailGivenUp
+	case m.At > 0:
+		return MailDelivered
+	}
+	return MailWaits
+}
+
+// Mails are what became of the mails about a batch, the earlier ones first: of the results that the
+// batch has, and of its pending mails.
+func (q *Queue) Mails(ctx context.Context, b *Batch) (out []MailTold, err error) {
+	for _, r := range b.Mails {
+		out = append(out, told(r, 0)...)
+		if len(r.To) == 0 && r.Sent > 0 {
+			out = append(out, MailTold{MailProblem{Kind: r.Kind, Tries: r.Tries}, r.At, r.Sent})
+		}
+	}
+
 	var rows []Mail
-	_, err := q.Table.Page(ctx, table.Query{PK: mailPK(b.Batch.ID)}, &rows)
+	_, err = q.Table.Page(ctx, table.Query{PK: mailPK(b.Batch.ID)}, &rows)
 	for _, row := range rows {
-		for _, d := range row.Mail.Result(q.Now()).Failed {
-			p := MailProblem{row.Kind, d.To, d.Problem, row.Tries, row.Due}
-			if d.GivenUp {
-				p.NextTry = 0
-			}
-			out = append(out, p)
+		due := row.Due
+		if row.Ended {
+			due = 0 // only its result is still to be recorded
+		}
+		// What has no time of its own was tried last, or earlier: not at the time of this reading.
+		r := row.Mail.Result(time.UnixMilli(row.TriedAt()))
+		out = append(out, told(r, due)...)
+		if len(r.To)+len(r.Failed) == 0 {
+			out = append(out, MailTold{MailProblem: MailProblem{Kind: row.Kind,
+				Tries: row.Tries, NextTry: due}})
 		}
 	}
 	return out, err
 }
 
-// MailsGivenUp lists the mails about a batch that are given up.
-func MailsGivenUp(b *ingest.Batch) []MailProblem {
-	var out []MailProblem
-	for _, r := range b.Mails {
-		for _, d := range r.Failed {
-			out = append(out, MailProblem{
-				Kind:    r.Kind,
-				To:      d.To,
-				Problem: d.Problem,
-				Tries:   r.Tries,
-			})
+// told are the recipients of a result. due is when those that failed are tried again, 0 for never.
+func told(r ingest.MailResult, due int64) (out []MailTold) {
+	for _, d := range slices.Concat(r.To, r.Failed) {
+		m := MailTold{MailProblem{r.Kind, d.To, d.Problem, cmp.Or(d.Tries, r.Tries), due},
+			cmp.Or(d.At, r.At), 0}
+		if d.Sent || d.GivenUp {
+			m.NextTry = 0
 		}
+		out = append(out, m)
 	}
 	return out
+}
+
+// MailProblems are the mails of Mails that did not arrive.
+func (q *Queue) MailProblems(ctx context.Context, b *Batch) (out []MailProblem, err error) {
+	mails, err := q.Mails(ctx, b)
+	for _, m := range mails {
+		if m.Problem != "" {
+			out = append(out, m.MailProblem)
+		}
+	}
+	return out, err
 }

@@ -176,7 +176,7 @@ func TestRefusedRecipient(t *testing.T) {
 	}
 	problems, err := b.q.MailProblems(t.Context(), row)
 	if err != nil || len(problems) != 4 || problems[2].String() != "report mail to bad@example.org could not be "+
-		"delivered: MessageRejected: Email address is not verified; given up after 8 tries" {
+		"delivered: MessageRejected: Email address is not verified; given up after 3 tries" {
 		t.Errorf("%v, %v", problems, err)
 	}
 	if int(b.metrics["MailFailures"]) != p.asked-2 { // the metric counts each failed try

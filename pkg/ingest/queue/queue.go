@@ -113,6 +113,18 @@ type Counts struct {
 	table.Head
 	ingest.Counts
 	StopAfter int `dynamo:"stop_after,omitempty"` // that of the batch
+	// Weighed: the amounts are of all of its jobs. Those of a batch of an earlier version are not:
+	// they are not shown.
+	Weighed bool `dynamo:"weighed,omitempty"`
+}
+
+// sums are the numbers of jobs, and the amounts if they are of all jobs.
+func (c *Counts) sums() ingest.Counts {
+	sums := c.Counts
+	if !c.Weighed {
+		sums.Amounts = ingest.Amounts{}
+	}
+	return sums
 }
 
 func jobSubject(id string) event.Subject { return event.Subject{Type: event.Job, ID: id} }
@@ -148,7 +160,7 @@ func (q *Queue) Batch(ctx context.Context, id string) (*Batch, error) {
 // Counts reads a batch's counts.
 func (q *Queue) Counts(ctx context.Context, batch string) (ingest.Counts, error) {
 	row, err := q.countRow(ctx, batch)
-	return row.Counts, err
+	return row.sums(), err
 }
 
 // CountsOf reads the counts of batches, in their order: zero of one whose rows were removed meanwhile.
@@ -165,7 +177,7 @@ func (q *Queue) CountsOf(ctx context.Context, batches []Batch) ([]ingest.Counts,
 	counts := make([]ingest.Counts, len(ids))
 	for i, row := range rows {
 		if row != nil {
-			counts[i] = row.Counts
+			counts[i] = row.sums()
 		}
 	}
 	return counts, nil

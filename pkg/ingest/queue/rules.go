@@ -275,20 +275,30 @@ func (x *exam) listing(ctx context.Context) error {
 		}
 		return x.owns(ctx, row.Owner, Listed)
 	}
+	return x.listingBatch(ctx, row.Owner)
+}
 
-	b, err := x.Batch(ctx, row.Owner)
+// listingBatch is listing for a row that lists a batch.
+func (x *exam) listingBatch(ctx context.Context, owner string) error {
+	var read Batch
+	if x.Paired(batchKey(owner), &read) && read.Batch.ID == owner &&
+		slices.ContainsFunc(listedBatch(&read.Batch), x.is) {
+		return nil
+	}
+
+	b, err := x.Batch(ctx, owner)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		x.Row.Add("reservation-owner", "", x.free(nil, batchKey(row.Owner), row.Owner),
-			"its owner, batch %s, does not exist", row.Owner)
+		x.Row.Add("reservation-owner", "", x.free(nil, batchKey(owner), owner),
+			"its owner, batch %s, does not exist", owner)
 		return nil
 	case err != nil:
 		return err
 	}
-	known := b.Batch.ID == row.Owner && slices.Contains(ingest.BatchStates(), b.State)
+	known := b.Batch.ID == owner && slices.Contains(ingest.BatchStates(), b.State)
 	if known && !slices.ContainsFunc(listedBatch(&b.Batch), x.is) {
-		x.Row.Add("reservation-owner", "", x.free(&b.Head, b.Key(), row.Owner),
-			"its owner, batch %s, is %s and is not listed here", row.Owner, b.State)
+		x.Row.Add("reservation-owner", "", x.free(&b.Head, b.Key(), owner),
+			"its owner, batch %s, is %s and is not listed here", owner, b.State)
 	}
 	return nil
 }

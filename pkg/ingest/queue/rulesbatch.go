@@ -110,7 +110,8 @@ func (x *exam) makeCounts(b *Batch) func(context.Context) error {
 			return fault.New(fault.Conflict, "jobs are missing, or in no state: %s", r.missing())
 		}
 		return x.Making(&b.Head, func(tx *table.Tx) {
-			tx.Insert(&Counts{Head: head(countKey(b.Batch.ID)), Counts: r.counts(), StopAfter: b.StopAfter})
+			tx.Insert(&Counts{Head: head(countKey(b.Batch.ID)), Counts: r.counts(), StopAfter: b.StopAfter,
+				Weighed: true})
 		})(ctx)
 	}
 }
@@ -124,6 +125,7 @@ type recount struct {
 	After   int                    `json:"after"`   // the last row that was counted
 	Jobs    map[ingest.State]int64 `json:"jobs"`    // by state
 	Stopped int64                  `json:"stopped"` // failed by a person
+	Amounts ingest.Amounts         `json:"amounts"` // of those that have ended
 	Missing []int                  `json:"missing"` // rows without a job, the first of them
 	More    int                    `json:"more"`    // the number of the others
 }
@@ -145,6 +147,7 @@ func (r *recount) next(ctx context.Context, q *Queue, b *ingest.Batch) error {
 		if j.Stopped {
 			r.Stopped++
 		}
+		r.Amounts.Add(j.Amounts())
 	}
 
 	for r.After++; r.After <= last; r.After++ {
@@ -188,7 +191,7 @@ func (r *recount) unknown() bool {
 
 // counts are the numbers by class.
 func (r *recount) counts() (c ingest.Counts) {
-	c.Stopped = r.Stopped
+	c.Stopped, c.Amounts = r.Stopped, r.Amounts
 	for state, n := range r.Jobs {
 		switch state.Class() {
 		case ingest.ClassHeld:
@@ -286,8 +289,13 @@ const recountsOfPage = 20
 
 // countText writes counts as text.
 func countText(c ingest.Counts) string {
-	return fmt.Sprintf("%d processing, %d held, %d failed (%d by a person), %d completed, %d deleted", c.Processing,
+	text := fmt.Sprintf("%d processing, %d held, %d failed (%d by a person), %d completed, %d deleted", c.Processing,
 		c.Held, c.Failed, c.Stopped, c.Completed, c.Deleted)
+	if c.Amounts != (ingest.Amounts{}) {
+		text += fmt.Sprintf("; %d bytes; callbacks: %d delivered, %d failed, %d given up",
+			c.Bytes, c.Called, c.CallFailed, c.Uncalled)
+	}
+	return text
 }
 
 // compareCounts compares a batch and its counts with its jobs. The order matters: a finding
@@ -321,18 +329,26 @@ func (x *exam) compareCounts(b *Batch, c Counts, r *recount) {
 		return // corrected counts would hide that
 	}
 
-	if is != c.Counts {
-		right := c
-		right.Counts = is
-		repair := func(ctx context.Context) error {
-			return x.Commit(ctx, func(tx *table.Tx) error { tx.Save(&right); return nil })
-		}
-		x.Row.Add("batch-counts", "", repair, "its counts are %s; its jobs are %s", countText(c.Counts), countText(is))
-	}
-
+	x.compareSums(c, is)
 	if b.Sealed && is.Sum() != int64(b.Expected) {
 		x.Row.Add("batch-sum", "archivist batch show "+b.Batch.ID, nil,
 			"it is sealed and expects %d jobs; it has %d",
 			b.Expected, is.Sum())
 	}
+}
+
+// compareSums compares counts with what they should be.
+func (x *exam) compareSums(c Counts, is ingest.Counts) {
+	if !c.Weighed { // not all of its jobs have added theirs
+		is.Amounts, c.Amounts = ingest.Amounts{}, ingest.Amounts{}
+	}
+	if is == c.Counts {
+		return
+	}
+	right := c
+	right.Counts = is
+	repair := func(ctx context.Context) error {
+		return x.Commit(ctx, func(tx *table.Tx) error { tx.Save(&right); return nil })
+	}
+	x.Row.Add("batch-counts", "", repair, "its counts are %s; its jobs are %s", countText(c.Counts), countText(is))
 }

@@ -138,7 +138,7 @@ func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to s
 	}
 
 	if err == nil {
-		return m.Note(to, "", false)
+		return m.Note(to, "", false, q.Now())
 	}
 
 	problem, refused := ingest.Cut(err.Error(), maxProblem), fault.Is(err, fault.Invalid)
@@ -149,7 +149,7 @@ func (q *Queue) sendTo(ctx context.Context, b *ingest.Batch, m ingest.Mail, to s
 	q.Metric(MailFailures, 1)
 	q.Log.Warn("a mail was not sent", "batch", b.ID, "mail", m.Kind, "try", m.Tries, "to", to,
 		"error", err)
-	return m.Note(to, problem, refused)
+	return m.Note(to, problem, refused, q.Now())
 }
 
 // maxProblem limits a stored error, in bytes: a batch's row has several of them.

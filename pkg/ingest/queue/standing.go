@@ -129,7 +129,7 @@ func (q *Queue) atLock(ctx context.Context, lock string, manifests bool,
 	places []Reservation) (first []explain.Before, err error) {
 	var keys []table.Key
 	for _, r := range places {
-		batch, _, _ := strings.Cut(r.Owner, "-")
+		batch := ingest.BatchOf(r.Owner)
 		keys = append(keys, jobKey(r.Owner), batchKey(batch))
 	}
 	rows, err := q.Table.Many(ctx, keys)

@@ -62,7 +62,7 @@ func (q *Queue) Submit(ctx context.Context, b ingest.Batch, key string, body []b
 		return nil, err
 	}
 
-	tx.Insert(&Counts{Head: head(countKey(id)), StopAfter: b.StopAfter})
+	tx.Insert(&Counts{Head: head(countKey(id)), StopAfter: b.StopAfter, Weighed: true})
 	if key != "" {
 		known, err := q.remember(ctx, tx, key, body, id, now)
 		if known != nil || err != nil {

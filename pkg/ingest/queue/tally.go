@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,19 +31,53 @@ type Amount struct {
 // Tally is how many jobs that have not ended well are where, by collection and place. Those that were completed are
 // nowhere: the statistics count them.
 type Tally struct {
-	Of  map[string]map[string]Amount // by collection, then by place
-	Cut []string                     // places of which only the first 1,000 rows were counted
+	Of   map[string]map[string]Amount // by collection, then by place
+	In   map[string]map[string]Amount // by batch, then by place
+	Home map[string]string            // the collections of the batches
+	Cut  []string                     // places of which only the first 1,000 rows were counted
 	// Unreadable are rows that cannot be read, and so are not counted: the doctor names them.
 	Unreadable int
 }
 
 // add adds a job.
-func (t *Tally) add(collection, place string, bytes int64) {
-	if t.Of[collection] == nil {
-		t.Of[collection] = map[string]Amount{}
+func (t *Tally) add(id, collection, place string, bytes int64) {
+	addTo(t.Of, collection, place, bytes)
+	batch := ingest.BatchOf(id)
+	addTo(t.In, batch, place, bytes)
+	t.Home[batch] = collection
+}
+
+// addTo adds a job to the amounts of a collection or a batch.
+func addTo(sums map[string]map[string]Amount, of, place string, bytes int64) {
+	if sums[of] == nil {
+		sums[of] = map[string]Amount{}
 	}
-	a := t.Of[collection][place]
-	t.Of[collection][place] = Amount{a.Jobs + 1, ingest.AddSizes(a.Bytes, bytes)}
+	a := sums[of][place]
+	sums[of][place] = Amount{a.Jobs + 1, ingest.AddSizes(a.Bytes, bytes)}
+}
+
+// Only leaves the jobs of some collections.
+func (t *Tally) Only(collections []string) {
+	maps.DeleteFunc(t.Of, func(name string, _ map[string]Amount) bool {
+		return !slices.Contains(collections, name)
+	})
+	maps.DeleteFunc(t.In, func(batch string, _ map[string]Amount) bool {
+		return !slices.Contains(collections, t.Home[batch])
+	})
+}
+
+// Largest are the batches with the most jobs, at most so many: those first, then by id.
+func (t *Tally) Largest(most int) []string {
+	jobs := func(batch string) (n int) {
+		for _, a := range t.In[batch] {
+			n += a.Jobs
+		}
+		return n
+	}
+	all := slices.SortedFunc(maps.Keys(t.In), func(a, b string) int {
+		return cmp.Or(cmp.Compare(jobs(b), jobs(a)), cmp.Compare(a, b))
+	})
+	return all[:min(len(all), most)]
 }
 
 // Tally counts jobs by collection and place, with at most sixteen queries of at most 1,000 rows,
@@ -49,7 +85,8 @@ func (t *Tally) add(collection, place string, bytes int64) {
 // more is said.
 // They are not of one moment, and the index may lag.
 func (q *Queue) Tally(ctx context.Context) (Tally, error) {
-	t := Tally{Of: map[string]map[string]Amount{}}
+	t := Tally{Of: map[string]map[string]Amount{}, In: map[string]map[string]Amount{},
+		Home: map[string]string{}}
 	// Failed jobs with work files are among batches whose rows are removed much later.
 	files := q.Now().Add(q.Rules.FailedRetention)
 	for _, at := range []struct{ query, place, to string }{
@@ -76,7 +113,7 @@ func (q *Queue) Tally(ctx context.Context) (Tally, error) {
 		}
 		for _, w := range page {
 			if isJob(w) {
-				t.add(w.Collection, at.place, w.Space)
+				t.add(w.ID, w.Collection, at.place, w.Space)
 			}
 		}
 		t.cutAt(more, at.place)
@@ -148,7 +185,7 @@ func (q *Queue) tallyRunning(ctx context.Context, t *Tally) error {
 	}
 	for _, s := range slots {
 		if s.Owner != "" { // else not a slot: see free
-			t.add(s.Collection, Running, granted[s.Owner])
+			t.add(s.Owner, s.Collection, Running, granted[s.Owner])
 		}
 	}
 	t.cutAt(moreSlots+moreSpaces, Running)
@@ -169,7 +206,7 @@ func (q *Queue) tallyDeferred(ctx context.Context, t *Tally, slots []Reservation
 			return err
 		}
 		for _, w := range page {
-			t.add(w.Collection, Deferred, w.Space)
+			t.add(w.ID, w.Collection, Deferred, w.Space)
 		}
 		cut += more
 	}

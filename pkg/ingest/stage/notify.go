@@ -53,8 +53,16 @@ func (n Notify) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 		return ingest.Result{}, err
 	}
 
-	urls, refused := receivers(profile.Callback, &b.Batch)
-	failed := n.call(ctx, profile.Callback, urls, j)
+	to, refused := receivers(profile.Callback, &b.Batch)
+	calls, failed := n.call(ctx, profile.Callback, to, j)
+	if refused != "" {
+		site := fetch.Site(b.Callback)
+		calls = append(calls, ingest.Called{By: ingest.CalledBySubmission, Site: site,
+			At: n.Now().UnixMilli(), Tries: j.CalledBefore(ingest.CalledBySubmission, site),
+			Problem: ingest.Cut(refused, maxCallProblem)})
+	}
+
+	j.Calls = calls
 	if len(failed) > 0 && profile.Callback.Mode != collection.BestEffort {
 		// It is a failure of this state only: the requeued job begins here again.
 		return ingest.Fail(true, "notification failed: "+strings.Join(failed, "; ")), nil
@@ -73,32 +81,51 @@ func (n Notify) Run(ctx context.Context, claim *queue.Claim) (ingest.Result, err
 	return next, nil
 }
 
-// maxUncalled limits what the row of a job says of callbacks, in bytes.
-const maxUncalled = 1000
+// maxUncalled limits what the row of a job says of callbacks, in bytes, and maxCallProblem what it
+// says of one.
+const (
+	maxUncalled    = 1000
+	maxCallProblem = 300
+)
 
-// receivers are the URLs that are called for a job of a batch, each once, and why that of its submission is not.
-func receivers(c collection.Callback, b *ingest.Batch) (urls []string, refused string) {
+// receiver is a URL that is called, and who has named it.
+type receiver struct{ url, by string }
+
+// receivers are those that are called for a job of a batch, each once, and why that of its
+// submission is not.
+func receivers(c collection.Callback, b *ingest.Batch) (to []receiver, refused string) {
 	if c.URL != "" {
-		urls = append(urls, c.URL)
+		to = append(to, receiver{c.URL, ingest.CalledByProfile})
 	}
 	if b.Callback == "" || c.URL != "" && callback.Same(c.URL, b.Callback) {
-		return urls, ""
+		return to, ""
 	}
 	if refused := c.Refuses(b.Collection, b.Callback); refused != "" {
-		return urls, refused
+		return to, refused
 	}
-	return append(urls, b.Callback), ""
+	return append(to, receiver{b.Callback, ingest.CalledBySubmission}), ""
 }
 
-// call notifies depositors' servers that the job is preserved: all at once, so that together they take no longer than
-// one. failed has a text for each that could not be: why, and what a person corrects.
-func (n Notify) call(ctx context.Context, c collection.Callback, urls []string, j *ingest.Job) (failed []string) {
+// call notifies depositors' servers that the job is preserved: all at once, so that together they
+// take no longer than one. calls are what became of each; failed has a text for what could not be:
+// why, and what a person corrects.
+func (n Notify) call(ctx context.Context, c collection.Callback, to []receiver, j *ingest.Job) (
+	calls []ingest.Called, failed []string) {
+	for _, r := range to {
+		site := fetch.Site(r.url)
+		calls = append(calls, ingest.Called{By: r.by, Site: site, Tries: j.CalledBefore(r.by, site)})
+	}
+
 	key := ""
-	if c.Secret != "" && len(urls) > 0 {
+	if c.Secret != "" && len(to) > 0 {
 		var err error
 		if key, err = n.Secret(ctx, c.Secret); err != nil {
-			return []string{fmt.Sprintf("the secret %s cannot be read: %v. Correct the secret, its name in the "+
-				"profile of the collection, or the permission to read it", c.Secret, err)}
+			why := fmt.Sprintf("the secret %s cannot be read: %v. Correct the secret, its name in the "+
+				"profile of the collection, or the permission to read it", c.Secret, err)
+			for i := range calls {
+				calls[i].At, calls[i].Problem = n.Now().UnixMilli(), ingest.Cut(why, maxCallProblem)
+			}
+			return calls, []string{why}
 		}
 	}
 
@@ -118,17 +145,23 @@ func (n Notify) call(ctx context.Context, c collection.Callback, urls []string, 
 		InventoryDigest: j.Inventory,
 	}
 
-	errs := make([]error, len(urls))
+	errs := make([]error, len(to))
 	var side sync.WaitGroup
-	for i, url := range urls {
-		side.Go(func() { errs[i] = n.Callbacks.Send(ctx, url, key, p) })
+	for i, r := range to {
+		side.Go(func() {
+			var tries int
+			tries, errs[i] = n.Callbacks.Send(ctx, r.url, key, p)
+			calls[i].Tries += tries
+			calls[i].At = n.Now().UnixMilli()
+		})
 	}
 	side.Wait()
 
-	for _, err := range errs {
+	for i, err := range errs {
 		if err != nil {
+			calls[i].Problem = ingest.Cut(err.Error(), maxCallProblem)
 			failed = append(failed, err.Error()+". Correct the server of the callback")
 		}
 	}
-	return failed
+	return calls, failed
 }

@@ -55,6 +55,15 @@ func (e *damagedError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the decoder.
 func (e *damagedError) Unwrap() error { return e.err }
 
+// Damage marks the error of a row that was read, and whose attributes mean nothing.
+func Damage(err error) error { return &damagedError{err} }
+
+// Damaged reports whether an error is of a row that is there, and cannot be decoded.
+func Damaged(err error) bool {
+	var damaged *damagedError
+	return errors.As(err, &damaged)
+}
+
 // unmarshal reads the attributes of an item. Its error is a damagedError that names the row.
 func unmarshal(item Item, row any) error {
 	err := dynamo.UnmarshalItem(item, row)
