@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -15,10 +14,7 @@ import (
 // written, as a combobox that everybody can use; and it is applied.
 func TestFilterIsCompleted(t *testing.T) {
 	w := of(t)
-	axe, err := os.ReadFile(w.tools.Axe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := w.axe(t)
 	v := w.open(t, 390, "light")
 	v.goTo("events")
 	const field = "#f-filter"
@@ -42,7 +38,7 @@ func TestFilterIsCompleted(t *testing.T) {
 		if err := browser.Prefer(v.ctx, "prefers-color-scheme", scheme); err != nil {
 			t.Fatal(err)
 		}
-		v.judge("events while a filter is written", scheme, 390, string(axe))
+		v.judge("events while a filter is written", scheme, 390, axe)
 	}
 	types(kb.Escape, kb.ArrowDown, kb.Enter) // pictures may have taken the focus away
 	v.waits(value + ` === "Job" && ` + offered + ` === "+ |"`)

@@ -163,14 +163,21 @@ func (v *window) fits(path string, width int64) {
 	}
 }
 
+// axe is the source of axe-core.
+func (w *world) axe(t *testing.T) string {
+	t.Helper()
+	source, err := os.ReadFile(w.tools.Axe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
+}
+
 // TestPages: each page, light and dark, narrow and wide, shows itself without an error or a violation of its policy,
 // can be used by everybody as far as axe-core knows, and is not wider than the window. Pictures are kept.
 func TestPages(t *testing.T) {
 	w := of(t)
-	axe, err := os.ReadFile(w.tools.Axe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := w.axe(t)
 	addresses := w.addresses(t)
 	t.Logf("%d addresses of %d pages", len(addresses), len(console.Paths()))
 	for width := range widths {
@@ -179,7 +186,7 @@ func TestPages(t *testing.T) {
 			v := w.open(t, width, "light")
 			for _, path := range addresses {
 				v.goTo(path)
-				v.judged(path, width, string(axe))
+				v.judged(path, width, axe)
 			}
 		})
 	}

@@ -179,7 +179,7 @@ func (w *world) manifestOf(name string, files map[string]string) (string, error)
 // objectManifest is the profile of manifests of one object.
 const objectManifest = "http://uc3.cdlib.org/registry/ingest/manifest/mrt-ingest-manifest"
 
-// faults are the files of a manifest, of which the source does not give three until it is mended.
+// faults are the files of a manifest, of which the source does not give three until it is corrected.
 var faults = map[string]string{"good.txt": "This one is good\n", "absent.txt": "It is not there\n",
 	"closed.txt": "It may not be read\n", "gone.txt": "It is gone\n"}
 
@@ -197,7 +197,7 @@ func (w *world) faulty() (rows []checkm.Row) {
 func (w *world) serveFault(rw http.ResponseWriter, name string) {
 	refused := map[string]int{"absent.txt": http.StatusNotFound, "closed.txt": http.StatusForbidden,
 		"gone.txt": http.StatusGone}[name]
-	if refused > 0 && !w.mended.Load() {
+	if refused > 0 && !w.corrected.Load() {
 		http.Error(rw, "no", refused)
 		return
 	}

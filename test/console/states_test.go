@@ -3,7 +3,6 @@ package console_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -133,10 +132,7 @@ func (w *world) sent(t *testing.T) []state {
 // pages that a link leads to (TestPages).
 func TestStates(t *testing.T) {
 	w := of(t)
-	axe, err := os.ReadFile(w.tools.Axe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := w.axe(t)
 	states := w.sent(t)
 	for width := range widths {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
@@ -144,17 +140,17 @@ func TestStates(t *testing.T) {
 			v := w.open(t, width, "light")
 			for _, s := range states {
 				v.comes(s)
-				v.judged("state "+s.what, width, string(axe))
+				v.judged("state "+s.what, width, axe)
 			}
 			v = w.openAs(t, "dora", width, "light")
 			for _, path := range []string{"", "batches", "jobs", "objects", "submit", "formats", "search?q=letter"} {
 				v.goTo(path)
-				v.judged("depositor "+path, width, string(axe))
+				v.judged("depositor "+path, width, axe)
 			}
 			v.comes(state{"not permitted", "queue", "", nil, 403, "p.note.bad", false})
-			v.judged("depositor queue", width, string(axe))
+			v.judged("depositor queue", width, axe)
 			v = w.openAs(t, "nora", width, "light")
-			v.judged("nobody", width, string(axe))
+			v.judged("nobody", width, axe)
 		})
 	}
 }
@@ -162,12 +158,9 @@ func TestStates(t *testing.T) {
 // TestEmpty: the pages of an archive in which nothing is; then a project of research that asks a person about each
 // place, with as many pairs as a page shows at once.
 func TestEmpty(t *testing.T) {
-	all := of(t)
-	axe, err := os.ReadFile(all.tools.Axe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{tools: all.tools}
+	w := &world{tools: of(t).tools}
+	axe := w.axe(t)
+	var err error
 	if w.Demo, err = demo.Start(t.Context(), demo.Options{Issuer: true, Empty: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -195,14 +188,14 @@ func TestEmpty(t *testing.T) {
 				continue
 			}
 			v.goTo(strings.TrimSuffix(p, "{$}"))
-			v.judged("empty "+p, width, string(axe))
+			v.judged("empty "+p, width, axe)
 		}
 	})
 	w.matrix(t)
 	each(func(v *window, width int64) {
 		for _, path := range []string{"research/" + localstack.ResearchProject, matrixPage} {
 			v.goTo(path)
-			v.judged("large "+path, width, string(axe))
+			v.judged("large "+path, width, axe)
 		}
 		if n := ask[int](v, `document.querySelectorAll(".heat path").length`); n < 6 {
 			v.Errorf("the picture has %d kinds of pairs", n)

@@ -19,10 +19,7 @@ import (
 // wider than its window, and that not everybody can use.
 func TestFinds(t *testing.T) {
 	w := of(t)
-	axe, err := os.ReadFile(w.tools.Axe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := w.axe(t)
 	v := w.open(t, 390, "light")
 	v.goTo("queue")
 	v.fine("queue")
@@ -32,7 +29,7 @@ func TestFinds(t *testing.T) {
 		document.querySelector("h1").style.cssText = "height: 3px; overflow: hidden"`
 	ask[string](v, spoil)
 	v.waits("document.documentElement.scrollWidth > 390")
-	found := strings.Join(ask[[]string](v, string(axe)+";\n"+judged), "\n")
+	found := strings.Join(ask[[]string](v, axe+";\n"+judged), "\n")
 	for _, rule := range []string{"image-alt", "label"} {
 		if !strings.Contains(found, rule) {
 			t.Errorf("axe-core does not find %s: %s", rule, found)

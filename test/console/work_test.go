@@ -215,7 +215,7 @@ func (v *window) chooses(name, value string, after int) {
 func TestFaults(t *testing.T) {
 	w := of(t)
 	byHands(t, func(v *window) {
-		w.mended.Store(false)
+		w.corrected.Store(false)
 		v.goes("s", "Submit")
 		v.writes(`at.id === "collection"`, "maps")
 		v.chooses("kind", "url", 1)
@@ -231,7 +231,7 @@ func TestFaults(t *testing.T) {
 				v.Errorf("%s is not named: %s", name, says)
 			}
 		}
-		w.mended.Store(true)
+		w.corrected.Store(true)
 		v.previews("Requeue", "reason", "The three files are corrected")
 		v.does()
 		v.did("It was requeued.")

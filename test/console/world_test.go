@@ -46,13 +46,13 @@ const (
 // world is a demo with an issuer, in which much has happened.
 type world struct {
 	*demo.Demo
-	tools  toolchain.APITools
-	api    *v1.Client // of an administrator
-	files  *httptest.Server
-	far    *httptest.Server // another host, to which that of a recording leads
-	broken string           // while there is this file, the function outside fails
-	goes   string           // as long as this file is not there, a task of the archive live waits
-	mended atomic.Bool      // the source of faults.checkm is corrected
+	tools     toolchain.APITools
+	api       *v1.Client // of an administrator
+	files     *httptest.Server
+	far       *httptest.Server // another host, to which that of a recording leads
+	broken    string           // while there is this file, the function outside fails
+	goes      string           // as long as this file is not there, a task of the archive live waits
+	corrected atomic.Bool      // the source of faults.checkm is corrected
 	// Of one job each.
 	failed, pending, done v1.Job
 }
