@@ -1,6 +1,6 @@
 # Archivist. `make` alone prints this help.
 .DEFAULT_GOAL := help
-.PHONY: help demo run function logs research revisions stop test test-more soak e2e e2e-localstack check infra deploy bench build
+.PHONY: help demo run function logs research revisions stop test test-more ci soak e2e e2e-localstack check infra deploy bench build
 
 SHELL = bash
 GO ?= go
@@ -43,6 +43,9 @@ test: ## prove that all works, as on AWS: tests, simulations, templates, end to 
 
 test-more: ## everything else that CI plays: longer simulations, races, linters, both emulators (some 20 minutes)
 	@$(PLAY) test-more
+
+ci: ## what CI plays: make test and make test-more as one, so that no processor waits for the end of the first
+	@$(PLAY) test test-more
 
 soak: ## all seeds, all mutants, both emulators whole (hours); the result goes to bench/SOAK.md
 	@$(PLAY) soak

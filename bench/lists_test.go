@@ -57,45 +57,101 @@ type listed struct {
 	rows *tabletest.Fake
 	m    *queuetest.Machine
 	now  atomic.Int64
+	made phase // what is made now
+}
+
+// phase is a number of batches that are submitted one after another.
+type phase struct {
+	batches               int
+	jobs                  func(n int) int // of a batch; nil: jobsOfBatch
+	collection, submitter func(n int) string
+	fails                 func(n int) bool // whether a job fails, by a number that follows from its id
+	waits                 bool             // it is not worked on to its end
+	slots                 int              // from now on; 0: as before
+	at                    time.Time        // when the first is submitted; zero: after what was before
+}
+
+// jobsOf is how many jobs a batch has.
+func (p phase) jobsOf(n int) int {
+	if p.jobs == nil {
+		return jobsOfBatch
+	}
+	return p.jobs(n)
+}
+
+// bulk are jobs in batches of ten: of 100, 5 fail; the last tenth of the batches waits, and some of it is being
+// downloaded.
+func bulk(jobs int) []phase {
+	batches := jobs / jobsOfBatch
+	ended, waiting := inTurn(0, batches-batches/10), inTurn(batches-batches/10, batches/10)
+	ended.fails = func(n int) bool { return n%100 < 5 }
+	waiting.fails, waiting.waits = ended.fails, true
+	return []phase{ended, waiting}
+}
+
+// inTurn are batches of which one after another is of the next collection and submitter, from a number on.
+func inTurn(first, batches int) phase {
+	return phase{batches: batches, fails: func(int) bool { return false },
+		collection: func(n int) string { return nameOf((first + n) % *listIn) },
+		submitter:  func(n int) string { return fmt.Sprintf("user-%02d", (first+n)%20) }}
 }
 
 func (l *listed) time() time.Time { return time.UnixMilli(l.now.Load()) }
 
-// newListed ingests jobs: of 100, 5 fail, one of those is deleted; the last tenth of the batches waits, and some of
-// it is being downloaded.
-func newListed(t *testing.T) *listed { return newListedOn(t, tabletest.New()) }
+// newListed ingests jobs and stores objects, as many as the flags say.
+func newListed(t *testing.T) *listed {
+	l := newListedOn(t, tabletest.New(), bulk(*listJobs))
+	l.stores(*listObjects, usual)
+	return l
+}
 
-func newListedOn(t *testing.T, rows *tabletest.Fake) *listed {
+// newListedOn ingests the jobs of some phases. One in seven of the newest failed jobs is deleted.
+func newListedOn(t *testing.T, rows *tabletest.Fake, phases []phase) *listed {
 	l := &listed{T: t, rows: rows}
 	l.now.Store(firstAt)
 	l.m = queuetest.New(tabletest.Table(l.rows), l.time, 200)
 	l.m.Queue.Rules.FailedRetention = 100 * 365 * 24 * time.Hour
 	l.m.Step = l.step
-	batches := *listJobs / jobsOfBatch
-	for n := range batches {
-		if n == batches-batches/10 {
+	for _, p := range phases {
+		l.submits(p)
+		if p.waits {
+			if err := l.m.Run(t.Context(), 2); err != nil {
+				t.Fatal(err)
+			}
+		} else {
 			l.drive(func() bool { return l.idle() && l.open() == 0 })
 		}
+	}
+	l.deletes()
+	return l
+}
+
+// submits submits the batches of a phase, and makes their jobs.
+func (l *listed) submits(p phase) {
+	l.Helper()
+	l.made = p
+	if p.slots > 0 {
+		l.m.Queue.Settings.MaxInFlight = p.slots
+	}
+	if p.at.After(l.time()) {
+		l.now.Store(p.at.UnixMilli())
+		// As a deployment has it: these are not driven on until they are removed.
+		l.m.Queue.Rules.FailedRetention = 30 * 24 * time.Hour
+	}
+	for n := range p.batches {
 		l.now.Add(perSecond)
-		_, err := l.m.Queue.Submit(t.Context(), ingest.Batch{Collection: nameOf(n % *listIn),
-			Submitter: fmt.Sprintf("user-%02d", n%20),
-			Payload:   ingest.Payload{URL: "https://example.org/m.checkm", Type: ingest.TypeBatchManifest}},
-			"", nil, "me")
+		_, err := l.m.Queue.Submit(l.Context(), ingest.Batch{Collection: p.collection(n), Submitter: p.submitter(n),
+			Payload: ingest.Payload{URL: fmt.Sprintf("https://example.org/%03d.checkm", p.jobsOf(n)),
+				Type: ingest.TypeBatchManifest}}, "", nil, "me")
 		if err != nil {
-			t.Fatal(err)
+			l.Fatal(err)
 		}
 		if n%20 == 19 {
-			if err := l.m.Drain(t.Context()); err != nil {
-				t.Fatal(err)
+			if err := l.m.Drain(l.Context()); err != nil {
+				l.Fatal(err)
 			}
 		}
 	}
-	if err := l.m.Run(t.Context(), 2); err != nil {
-		t.Fatal(err)
-	}
-	l.deletes()
-	l.stores()
-	return l
 }
 
 func nameOf(n int) string { return fmt.Sprintf("collection-%03d", n) }
@@ -142,12 +198,16 @@ func (l *listed) drive(done func() bool) {
 	l.Fatal("it never ends")
 }
 
-// step makes ten jobs of a batch, and fails some of them.
+// step makes the jobs of a batch, and fails some of them.
 func (l *listed) step(stage ingest.Stage) queue.Step {
 	return func(ctx context.Context, c *queue.Claim) (ingest.Result, error) {
 		switch {
 		case stage.Name == "unpack":
-			jobs := make([]ingest.Job, jobsOfBatch)
+			size := 0
+			if _, err := fmt.Sscanf(c.Batch.Payload.URL, "https://example.org/%03d.checkm", &size); err != nil {
+				return ingest.Result{}, err
+			}
+			jobs := make([]ingest.Job, size)
 			for i := range jobs {
 				jobs[i] = ingest.Job{Collection: c.Batch.Collection, Submitter: c.Batch.Submitter, Mode: ingest.ModeAdd,
 					LocalIDs:  []string{fmt.Sprintf("%s-%02d", c.Batch.ID[18:], i)},
@@ -160,7 +220,7 @@ func (l *listed) step(stage ingest.Stage) queue.Step {
 			n := 0
 			fmt.Sscanf(c.Job.ID[18:], "%08d", &n)
 			n = n*jobsOfBatch + c.Job.Row
-			if n%100 < 5 {
+			if l.made.fails(n) {
 				return ingest.Fail(true, fmt.Sprintf("the server answered %d", 400+n%5)), nil
 			}
 			c.Job.Primary = "ark:/99999/fk4" + c.Job.ID[18:26] + c.Job.ID[30:]
@@ -188,19 +248,24 @@ func (l *listed) deletes() {
 	}
 }
 
+// usual are the title and the date of an object.
+func usual(n int) (title, date string) {
+	return fmt.Sprintf("%s %d", []string{"Chart", "Map", "Plan", "View"}[n%4], n),
+		fmt.Sprintf("%d-%02d", 1700+n%300, 1+n%12)
+}
+
 // stores records objects, and lists them by title and date.
-func (l *listed) stores() {
+func (l *listed) stores(objects int, says func(n int) (title, date string)) {
 	l.Helper()
 	tb := l.m.Queue.Table
 	store, lists := inventory.Store{Table: tb}, browse.Store{Table: tb, NewID: l.m.Queue.NewID}
 	var b consumer.Batch
-	for n := range *listObjects {
+	for n := range objects {
+		title, date := says(n)
 		ark := fmt.Sprintf("ark:/99999/fk8%06d", n)
 		put, err := store.Prepare(l.Context(), inventory.Record{Object: inventory.Object{ARK: ark,
 			Collection: nameOf(n % *listIn), LocalIDs: []string{fmt.Sprint("object-", n)}, HeadOf: 1, Digest: "x",
-			Title: fmt.Sprintf("%s %d", []string{"Chart", "Map", "Plan", "View"}[n%4], n), Who: "An author",
-			When: fmt.Sprintf("%d-%02d", 1700+n%300, 1+n%12), Created: firstAt + int64(n),
-			Modified: firstAt + int64(n)},
+			Title: title, Who: "An author", When: date, Created: firstAt + int64(n), Modified: firstAt + int64(n)},
 			Versions: []inventory.Version{{Number: 1, Digest: "x"}}}, firstAt)
 		if err != nil {
 			l.Fatal(err)

@@ -25,14 +25,11 @@ import (
 )
 
 var (
-	pageSmall = flag.Int("pagesmall", 120,
-		"jobs of the small deployment of TestPages; with 2500 its pages are full, too")
-	pageJobs         = flag.Int("pagejobs", 400, "jobs of the large deployment of TestPages")
-	pageObjects      = flag.Int("pageobjects", 150, "objects of the large deployment of TestPages")
-	pageSmallObjects = flag.Int("pagesmallobjects", 100, "objects of the small deployment of TestPages")
-	pageSmallEvents  = flag.Int("pagesmallevents", 100, "events of the small deployment, beside those of its jobs")
-	pageEvents       = flag.Int("pageevents", 1000,
+	pageJobs    = flag.Int("pagejobs", 600, "jobs of the large deployment of TestPages")
+	pageObjects = flag.Int("pageobjects", 300, "objects of the large deployment of TestPages")
+	pageEvents  = flag.Int("pageevents", 1000,
 		"events of the large deployment of TestPages, beside those of its jobs")
+	pageOpens = flag.Int("pageopens", 4, "how often TestPages opens each page; the first time does not count")
 )
 
 // opened is what opening a page took.
@@ -55,13 +52,82 @@ type pageWorld struct {
 	queue  queue.Queue
 }
 
+// stock is what a deployment has.
+type stock struct {
+	phases  []phase
+	objects int
+	says    func(n int) (title, date string) // of an object
+	events  int                              // beside those of its jobs
+}
+
+// What all deployments have lately, in batches of ten jobs: some that have failed today, of which more than a hundred
+// are not deleted; and at last some that wait, more than a hundred of them before those that run.
+const (
+	failedBatches  = 12
+	waitingBatches = 14
+	slotsInUse     = 20
+)
+
+// lately are these batches. Those that wait are by the collections and submitters of a phase.
+func lately(waiting phase) []phase {
+	today := inTurn(0, failedBatches)
+	today.fails, today.at = func(int) bool { return true }, time.Now().Add(-2*time.Hour)
+	waiting.waits, waiting.slots = true, slotsInUse
+	return []phase{today, waiting}
+}
+
+// big is a deployment with so many jobs, of which 5 of 100 have failed, and a tenth waits.
+func big(jobs, objects, events int) stock {
+	batches := jobs / jobsOfBatch
+	waiting := max(waitingBatches, batches/10)
+	ended := inTurn(0, batches-failedBatches-waiting)
+	ended.fails = func(n int) bool { return n%100 < 5 }
+	return stock{append([]phase{ended}, lately(inTurn(batches-waiting, waiting))...), objects, usual, events}
+}
+
+// What the small deployment has beside what all have lately: batches that have completed, of one job each, but one of
+// ten; and objects. Each page shows as many rows as that of a large deployment, and each filter finds more than a page
+// of them, or as many as there: so its cost tells how it depends on what is not shown.
+const (
+	smallBatches = 52
+	smallObjects = 110
+	smallDated   = 34 // objects of one year, as among 10,000
+	smallEvents  = 100
+	smallJobs    = smallBatches - 1 + (1+failedBatches+waitingBatches)*jobsOfBatch
+)
+
+// little is the small deployment.
+func little() stock {
+	ended := inTurn(0, smallBatches)
+	ended.submitter = func(int) string { return "user-07" }
+	ended.jobs = func(n int) int {
+		if n == smallBatches-1 {
+			return jobsOfBatch
+		}
+		return 1
+	}
+	waiting := inTurn(0, waitingBatches)
+	waiting.collection = func(n int) string { return nameOf(7 + n%2) }
+	waiting.submitter = func(n int) string { return fmt.Sprintf("user-%02d", 7+n%2) }
+	says := func(n int) (title, date string) {
+		title, date = usual(n)
+		if n%2 == 0 {
+			title = fmt.Sprint("Map ", n)
+		}
+		if n < smallDated {
+			date = fmt.Sprintf("1750-%02d", 1+n%12)
+		}
+		return title, date
+	}
+	return stock{append([]phase{ended}, lately(waiting)...), smallObjects, says, smallEvents}
+}
+
 // newPageWorld fills a table by the code that writes the rows, and starts a system on it. It returns with it a job that
 // has completed, and one that has failed.
-func newPageWorld(t *testing.T, jobs, objects, events int) (w pageWorld, completed, failed queue.Job) {
-	defer func(j, o int) { *listJobs, *listObjects = j, o }(*listJobs, *listObjects)
-	*listJobs, *listObjects = jobs, objects
-	l := newListedOn(t, installed(t))
-	l.happens(events)
+func newPageWorld(t *testing.T, has stock) (w pageWorld, completed, failed queue.Job) {
+	l := newListedOn(t, installed(t), has.phases)
+	l.stores(has.objects, has.says)
+	l.happens(has.events)
 	find := func(state string) queue.Job {
 		p, err := l.m.Queue.FindJobs(t.Context(), queue.Find{State: state, Until: l.time().Add(time.Hour)})
 		if err != nil || len(p.Items) == 0 {
@@ -141,48 +207,56 @@ func (l *listed) happens(events int) {
 	}
 }
 
-// opens is how often each page is opened; the first time does not count.
-const opens = 32
-
-// openBoth opens a page of two deployments, one after the other, again and again: so what else the machine does slows
-// both alike. The least time is the one that it has slowed least. Then it asks of each whether it has changed, as the
-// page does.
-func openBoth(a, b pageWorld, ofA, ofB string) (x, y opened) {
+// timeBoth opens a page of two deployments, one after the other, again and again: so what else the machine does slows
+// both alike. The least time is the one that it has slowed least. Nothing may have been counted before: what counts
+// goes on, and looks at each row that is read.
+func timeBoth(a, b pageWorld, ofA, ofB string) (x, y opened) {
 	for _, w := range []pageWorld{a, b} {
 		w.Helper()
 		if err := w.queue.Measure(w.Context()); err != nil { // as the scheduler does each minute
 			w.Fatal(err)
 		}
 	}
-	for range opens {
+	for range *pageOpens {
 		a.open(ofA, &x)
 		b.open(ofB, &y)
 	}
-	a.ask(ofA, &x)
-	b.ask(ofB, &y)
+	for _, o := range []*opened{&x, &y} {
+		o.took = o.took[1:]
+		slices.Sort(o.took)
+	}
 	return x, y
+}
+
+// count opens a page once more, and counts what that takes. Then it asks whether it has changed, as the page does.
+func (w pageWorld) count(path string, o *opened) {
+	w.Helper()
+	if err := w.queue.Measure(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+	used := w.system.UseOfTable("api")
+	w.open(path, o)
+	u := used()
+	o.took, o.calls, o.units, o.kinds = o.took[:len(o.took)-1], u.Calls, u.Units, u.Kinds
+	w.ask(path, o)
 }
 
 // open opens a page.
 func (w pageWorld) open(path string, o *opened) {
 	w.Helper()
-	used, began := w.system.UseOfTable("api"), time.Now()
+	began := time.Now()
 	res, body := w.get(path, "Accept-Encoding", "gzip")
 	o.took = append(o.took, time.Since(began))
-	u := used()
-	o.calls, o.units, o.kinds, o.bytes = u.Calls, u.Units, u.Kinds, len(body)
+	o.bytes = len(body)
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Encoding") != "gzip" {
 		w.Fatalf("%s: %s: %.2000s", path, res.Status, body)
 	}
 	o.tag = res.Header.Get("ETag")
 }
 
-// ask asks whether a page has changed, and sorts the times.
+// ask asks whether a page has changed.
 func (w pageWorld) ask(path string, o *opened) {
 	w.Helper()
-	o.took = o.took[1:]
-	slices.Sort(o.took)
-
 	_, page := w.get(path)
 	if m := everyOf.FindSubmatch(page); m != nil {
 		o.every, _ = strconv.Atoi(string(m[1]))
@@ -250,8 +324,10 @@ func thePages(completed, failed queue.Job) []string {
 	return []string{"", "batches", "batches?state=completed", "batches?submitter=user-07",
 		"batches/" + completed.Job.Batch, "jobs", "jobs?state=Completed", "jobs?state=Failed", "jobs?state=Deleted",
 		"jobs?collection=" + nameOf(7), "jobs?message=answered", "jobs?submitter=user-07",
+		"job-counts", "job-counts?by=batch", "job-counts?count=all", "collections", "formats",
 		"jobs/" + url.PathEscape(completed.Job.ID), "jobs/" + url.PathEscape(failed.Job.ID), "queue", "operations",
 		"objects", "objects?title=map", "objects?date=1750", "events", "events?collection=" + nameOf(7), "consumers",
+		"consumers/statistics",
 		"components", "research", "archives", "doctor", "submit", "search?q=map"}
 }
 
@@ -261,6 +337,11 @@ func mostCalls(path string) int {
 	switch name, _, _ := strings.Cut(path, "?"); name {
 	case "": // the status, with its consumers and components, the last 24 hours, and the list of batches
 		return 50
+	case "consumers/statistics": // one consumer by itself is read exactly, in each collection in which it is behind
+		return 60
+	}
+	if strings.HasSuffix(path, "count=all") { // more than a list: it is asked for
+		return 26
 	}
 	return 10
 }
@@ -270,19 +351,25 @@ func mostCalls(path string) int {
 // happens is told so, and costs less than US$ 0.001 in an hour. The times are for bench/RESULTS.md; no test depends on
 // them.
 func TestPages(t *testing.T) {
-	small, c1, f1 := newPageWorld(t, *pageSmall, *pageSmallObjects, *pageSmallEvents)
+	small, c1, f1 := newPageWorld(t, little())
 	began := time.Now()
-	large, c2, f2 := newPageWorld(t, *pageJobs, *pageObjects, *pageEvents)
+	large, c2, f2 := newPageWorld(t, big(*pageJobs, *pageObjects, *pageEvents))
 	var memory runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&memory)
 	t.Logf("%d jobs, %d objects, %d more events in %s; %d MB of memory", *pageJobs, *pageObjects, *pageEvents,
 		time.Since(began).Round(time.Second), memory.HeapAlloc>>20)
 	t.Logf("| page | ms of %d jobs: least, median, most | calls | read units | ms of all | ratio of the least | "+
-		"calls | read units | KB | asks in an hour | US$ of an hour |", *pageSmall)
-	of := thePages(c2, f2)
-	for i, path := range thePages(c1, f1) {
-		a, b := openBoth(small, large, path, of[i])
+		"calls | read units | KB | asks in an hour | US$ of an hour |", smallJobs)
+	of, paths := thePages(c2, f2), thePages(c1, f1)
+	as, bs := make([]opened, len(paths)), make([]opened, len(paths))
+	for i, path := range paths {
+		as[i], bs[i] = timeBoth(small, large, path, of[i])
+	}
+	for i, path := range paths {
+		a, b := &as[i], &bs[i]
+		small.count(path, a)
+		large.count(of[i], b)
 		asks, cost := b.hour()
 		t.Logf("| `%s` | %s | %d | %.1f | %s | %.2f | %d | %.1f | %.1f | %d | %.5f |", path, spread(a.took), a.calls,
 			a.units, spread(b.took), b.least()/a.least(), b.calls, b.units, float64(b.bytes)/1024, asks, cost)

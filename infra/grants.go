@@ -255,6 +255,7 @@ func (a *App) grantAPI(p FunctionProps) {
 	grantDomain(a.API, p.Settings, "es:ESHttpPost", "/_search")
 	grantMetrics(a.API)
 	grantAlarms(a.API)
+	grantRestores(a.API)
 	for name, m := range a.Machines {
 		// The scheduler starts jobs, the manager of the revision queue tasks.
 		if name != queue.MachineJob && name != runner.Machine {
@@ -410,6 +411,18 @@ func grantAlarms(f awslambda.Function) {
 	allow(f, []string{"cloudwatch:DescribeAlarms"}, awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{
 		Service: jsii.String("cloudwatch"), Resource: jsii.String("alarm"), ResourceName: jsii.String("*"),
 		ArnFormat: awscdk.ArnFormat_COLON_RESOURCE_NAME}))
+}
+
+// grantRestores lets a function read how far restores of the table are, and what a restored table
+// lacks. A new table may have any name, so each of the account and region may be described; nothing
+// of its rows is read. Listing has no resources ("Actions, resources, and condition keys for Amazon
+// DynamoDB").
+func grantRestores(f awslambda.Function) {
+	allow(f, []string{"dynamodb:ListTables"}, jsii.String("*"))
+	tables := awscdk.Stack_Of(f).FormatArn(&awscdk.ArnComponents{Service: jsii.String("dynamodb"),
+		Resource: jsii.String("table"), ResourceName: jsii.String("*")})
+	allow(f, []string{"dynamodb:DescribeTable", "dynamodb:DescribeTimeToLive",
+		"dynamodb:DescribeContinuousBackups"}, tables)
 }
 
 // grantEZID lets a function read the secret of EZID's user, if ARKs are registered there.

@@ -62,8 +62,9 @@ func grants(t *testing.T, all map[string]resource) (out []grant) {
 // TestLeastPrivilege: grants name exact actions and, but for what has no resources,
 // exact resources.
 func TestLeastPrivilege(t *testing.T) {
-	noResources := []string{"cloudwatch:PutMetricData", "dynamodb:ListStreams", "xray:PutTraceSegments",
-		"xray:PutTelemetryRecords", "xray:GetSamplingRules", "xray:GetSamplingTargets"}
+	noResources := []string{"cloudwatch:PutMetricData", "dynamodb:ListStreams",
+		"dynamodb:ListTables", "xray:PutTraceSegments", "xray:PutTelemetryRecords", "xray:GetSamplingRules",
+		"xray:GetSamplingTargets"}
 	for _, g := range grants(t, synth(t, production)) {
 		for _, name := range g.actions {
 			if strings.ContainsAny(name, "*?") {

@@ -25,7 +25,7 @@ func TestCandidates(t *testing.T) {
 	c.Env["HOME"] = home
 	for line, want := range map[string]string{
 		"": "submit batch job object collection status queue operation event consumer component archive research " +
-			"settings doctor explain login logout whoami token demo config completion help",
+			"restore settings doctor explain login logout whoami token demo config completion help",
 		"j":                                   "job",
 		"job re":                              "receipt release requeue",
 		"job list --st":                       "--state",

@@ -53,6 +53,7 @@ type cli struct {
 	Archive   archives.Cmd   `cmd:"" help:"List, register and follow archives, their revisions and their tasks."`
 	Research  research.Cmd   `cmd:"" help:"Find clips in recordings: projects, their progress, and what is found."`
 
+	Restore  jobs.RestoreCmd    `cmd:"" help:"Show how far a restore of the table is, and what it lacks."`
 	Settings jobs.SettingsCmd   `cmd:"" help:"Show the release and the settings that the deployment runs with."`
 	Doctor   jobs.DoctorCmd     `cmd:"" help:"Check that all rows and files of the system agree; repair them."`
 	Explain  command.ExplainCmd `cmd:"" help:"Explain what anything waits for, and what to do."`

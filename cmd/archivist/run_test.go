@@ -21,7 +21,7 @@ func with(t *testing.T, url string) *commandtest.Console { return commandtest.Ne
 func TestUsage(t *testing.T) {
 	commandtest.EmptyHome(t)
 	for line, says := range map[string]string{
-		"job list -b x --message y --api http://x": "of the filters, --batch takes --state only",
+		"job list -b x --message y --api http://x": "of the filters, --batch takes --state and --callback only",
 		"job":                                   "run archivist job --help",
 		"queue --api nonsense":                  `--api: "nonsense" is not the URL of an API; expected http://HOST`,
 		"queue --api ftp://x/y":                 `"ftp://x/y" is not the URL of an API`,

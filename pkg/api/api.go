@@ -39,6 +39,7 @@ import (
 	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/bucket"
 	"archivist/pkg/kernel/explain"
+	"archivist/pkg/kernel/table/restored"
 	"archivist/pkg/objects/inventory"
 	"archivist/pkg/objects/ocfl"
 	"archivist/pkg/research"
@@ -101,6 +102,8 @@ type API struct {
 	Resolves bool
 	// Origins are those of web pages whose scripts may read the answers, as cors.Origins returns them; nil: none.
 	Origins []string
+	// Restored says how far restores of the table are.
+	Restored *restored.Reader
 	// Alarms returns the alarms of the deployment that are raised, and whether there are more; nil: it has none.
 	Alarms func(ctx context.Context) (raised []status.Alarm, more bool, err error)
 	Log    *slog.Logger

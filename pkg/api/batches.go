@@ -135,6 +135,7 @@ func wireBatch(b *queue.Batch, c ingest.Counts) v1.Batch {
 		Cancelled:         cancelled,
 		StopAfterFailures: b.StopAfter,
 		Created:           ingest.Timestamp(b.Created),
+		Since:             timestamp(b.Entered),
 		Message:           b.Message,
 		Callback:          fetch.Redact(b.Callback),
 		Upload:            b.Upload,

@@ -126,13 +126,14 @@ func wireConsumer(st consumer.Status) (v1.Consumer, error) {
 		Partitions:         []v1.ConsumerPartition{},
 	}
 
-	f, err := filter.Compile(st.Definition.Filter)
-	if err != nil {
-		return out, err
-	}
-
-	for _, never := range f.Never() {
-		out.Warnings = append(out.Warnings, "filter: "+never)
+	if f, err := filter.Compile(st.Definition.Filter); err != nil {
+		out.Broken = true
+		out.Warnings = append(out.Warnings, "filter: "+err.Error()+
+			"; nothing is known of what it has to handle. Apply a corrected definition")
+	} else {
+		for _, never := range f.Never() {
+			out.Warnings = append(out.Warnings, "filter: "+never)
+		}
 	}
 
 	for _, p := range st.Places {

@@ -25,7 +25,7 @@ import (
 //go:embed v1/consumers.go v1/eventaction.go v1/replays.go v1/components.go v1/runs.go v1/items.go
 //go:embed v1/research.go v1/researchers.go v1/researchfeeds.go v1/archives.go v1/tasks.go v1/explain.go v1/callers.go
 //go:embed v1/uploads.go v1/check.go v1/notices.go
-//go:embed v1/signin.go v1/status.go v1/settings.go v1/reindexruns.go v1/activity.go
+//go:embed v1/signin.go v1/status.go v1/settings.go v1/reindexruns.go v1/restores.go v1/activity.go
 //go:embed v1/jobcounts.go v1/tokens.go v1/formats.go
 var sources embed.FS
 
@@ -131,6 +131,7 @@ var enums = map[string][]string{
 	"Upload.state": v1.UploadStates, "Accepted.state": v1.BatchStates, "Batch.state": v1.BatchStates,
 	"Job.state": v1.JobStates, "Job.lastSuccessfulState": v1.JobStates,
 	"ReportJob.state":        v1.JobStates,
+	"StateBatches.state":     v1.CountedBatchStates,
 	"Event.type":             v1.EventTypes,
 	"ObjectRecord.change":    v1.Changes,
 	"ExplainedLink.waitsFor": v1.Waits,

@@ -181,6 +181,23 @@ func TestExplainFails(t *testing.T) {
 	}
 }
 
+// chained is the explanation whose parts are these; what the last one waits for is gone.
+func chained(t *testing.T, parts []explain.Part) explain.Explanation {
+	t.Helper()
+	next := 0
+	x, err := explain.Chain(parts[0], func(string) (explain.Part, error) {
+		next++
+		if next < len(parts) {
+			return parts[next], nil
+		}
+		return explain.Part{}, fault.New(fault.NotFound, "gone")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
 // TestWithinLimits: of a chain a depositor is told what is in the own collections, and not what is behind that, since
 // when, or until when that waits, or how long a line is in which others stand. One of only the own is told whole.
 func TestWithinLimits(t *testing.T) {
@@ -201,20 +218,7 @@ func TestWithinLimits(t *testing.T) {
 		p.Add("secret", collection)
 		return p
 	}
-	chain := func(parts ...explain.Part) explain.Explanation {
-		next := 0
-		x, err := explain.Chain(parts[0], func(string) (explain.Part, error) {
-			next++
-			if next < len(parts) {
-				return parts[next], nil
-			}
-			return explain.Part{}, fault.New(fault.NotFound, "gone")
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x
-	}
+	chain := func(parts ...explain.Part) explain.Explanation { return chained(t, parts) }
 	line := part("maps", explain.Limit, "", 7)
 	line.Ahead = &explain.Ahead{N: 4711, Line: explain.AtGate, Of: "pending", First: []explain.Before{
 		{Kind: explain.Job, ID: "letters-1", State: "Pending", Collection: "letters", Since: 3},
@@ -243,6 +247,13 @@ func TestWithinLimits(t *testing.T) {
 		{Kind: explain.Job, ID: "own-2", State: "Pending", Collection: "maps"}}}
 	if got, err := a.WithinLimits(t.Context(), granted("depositor:maps"), chain(line)); err != nil || got.Ahead == nil {
 		t.Errorf("before it are %+v, %v", got.Ahead, err)
+	}
+	gone := part("maps", explain.Hold, "", 6)
+	gone.Kind, gone.ID = explain.Batch, "GONE"
+	gone.Why = "The report mail to it@example.org could not be delivered."
+	got, err := a.WithinLimits(t.Context(), granted("depositor:maps"), chain(gone))
+	if err != nil || strings.Contains(fmt.Sprintf("%+v", got), "it@example.org") {
+		t.Errorf("of one that was removed meanwhile: %+v, %v", got, err)
 	}
 	own := chain(part("maps", explain.Parts, "x", 7), part("maps", explain.Hold, "", 6))
 	if got, err := a.WithinLimits(t.Context(), granted("depositor:maps"), own); err != nil || got.Since != 6 ||

@@ -35,6 +35,7 @@ func (a *API) Handler() http.Handler {
 	a.corrections(h)
 	a.searching(h)
 	a.reindexing(h)
+	a.restoring(h)
 	a.verifying(h)
 	a.collections(h)
 	a.eventLog(h)

@@ -3,7 +3,9 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -11,12 +13,29 @@ import (
 	"archivist/pkg/events/event"
 	"archivist/pkg/ingest"
 	"archivist/pkg/ingest/queue"
+	"archivist/pkg/kernel/fault"
 )
 
 // BatchJobs is a request for a page of a batch's jobs.
 type BatchJobs struct {
 	IDCursor
-	State string `query:"state"`
+	State    string `query:"state"`
+	Callback string `query:"callback" enum:"waits,delivered,failed,given-up"`
+	Sort     string `query:"sort" enum:"state,since,space,title"`
+	Order    string `query:"order" enum:"ascending,descending"`
+}
+
+// wanted is the filter of the jobs, nil for none. state is the known state that was named.
+func (in *BatchJobs) wanted(state string) func(queue.Job) bool {
+	if in.Callback == "" {
+		return inState(state, stateOfJob)
+	}
+	return func(j queue.Job) bool {
+		return (state == "" || stateOfJob(j) == state) &&
+			slices.ContainsFunc(j.Calls, func(c ingest.Called) bool {
+				return string(j.CallState(c)) == in.Callback
+			})
+	}
 }
 
 // jobs registers the routes of jobs. What acts on jobs is in actions and bulk.
@@ -56,6 +75,13 @@ func (a *API) jobsOfBatch(ctx context.Context, in *BatchJobs) (v1.List[v1.Job], 
 	if err != nil {
 		return v1.List[v1.Job]{}, err
 	}
+	if in.Sort != "" {
+		return a.sortedOfBatch(ctx, in, in.wanted(state))
+	}
+	if in.Order != "" {
+		return v1.List[v1.Job]{}, fault.New(fault.Invalid, "order: give what to sort by, too: %s",
+			strings.Join(v1.JobSorts, ", "))
+	}
 
 	read := func(cursor string) (p queue.Page[queue.Job], err error) {
 		after := 0
@@ -72,7 +98,19 @@ func (a *API) jobsOfBatch(ctx context.Context, in *BatchJobs) (v1.List[v1.Job], 
 		return p, err
 	}
 
-	p, err := filtered(a, read, in.Cursor, state, stateOfJob)
+	p, err := filtered(a, read, in.Cursor, in.wanted(state))
+	return list(p, wireJob), err
+}
+
+// sortedOfBatch is a page of the jobs of a batch that are wanted, all for nil, sorted.
+func (a *API) sortedOfBatch(ctx context.Context, in *BatchJobs, wanted func(queue.Job) bool) (
+	out v1.List[v1.Job], err error) {
+	all, err := a.Queue.AllJobsOf(ctx, in.ID)
+	if err != nil {
+		return out, err
+	}
+	all = slices.DeleteFunc(all, func(j queue.Job) bool { return wanted != nil && !wanted(j) })
+	p, err := sortedJobs(all, sorting{in.ID, in.Sort, in.Order, in.Cursor, pageOfJobs})
 	return list(p, wireJob), err
 }
 
@@ -189,6 +227,7 @@ func wireJob(j queue.Job) v1.Job {
 		Title:               j.What,
 		Source:              j.Payload.Source(),
 		Created:             ingest.Timestamp(j.Created),
+		Since:               timestamp(j.Entered),
 		State:               string(j.State),
 		Cancelled:           j.Cancelled,
 		LastSuccessfulState: string(j.LastSuccessful),

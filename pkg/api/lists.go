@@ -27,22 +27,30 @@ func list[T, R any](p queue.Page[R], f func(R) T) v1.List[T] {
 	return out
 }
 
-// filtered reads pages, starting at a cursor, and keeps the items in the given state. The filter is
+// inState is the filter of items in a state, nil for "".
+func inState[T any](given string, state func(T) string) func(T) bool {
+	if given == "" {
+		return nil
+	}
+	return func(item T) bool { return state(item) == given }
+}
+
+// filtered reads pages, starting at a cursor, and keeps the items that are wanted. The filter is
 // applied before the paging: an empty page means the end of the list, or that the search took too long.
-// Without a state it returns the page as it is. Every page is read whole, so a filtered page can have
-// more than enough items, and the cursor of a page that has none is still to be followed.
+// Without a filter it returns the page as it is. Every page is read whole, so a filtered page can
+// have more than enough items, and the cursor of a page that has none is still to be followed.
 func filtered[T any](a *API, read func(cursor string) (queue.Page[T], error), cursor string,
-	in string, state func(T) string) (queue.Page[T], error) {
+	wanted func(T) bool) (queue.Page[T], error) {
 	until := a.Queue.Now().Add(searchFor)
 	out := queue.Page[T]{Cursor: cursor}
 	for {
 		p, err := read(out.Cursor)
-		if err != nil || in == "" {
+		if err != nil || wanted == nil {
 			return p, err
 		}
 
 		for _, item := range p.Items {
-			if state(item) == in {
+			if wanted(item) {
 				out.Items = append(out.Items, item)
 			}
 		}

@@ -341,3 +341,26 @@ func TestJobsOfAllCollections(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsOfTime: bounds between which there is no time are refused, for jobs and batches; a
+// moment between them is enough.
+func TestBoundsOfTime(t *testing.T) {
+	c, _ := serve(t, through)
+	for query, ok := range map[string]bool{
+		"after=2026-11-22&before=2026-11-23":                     true,
+		"after=2026-11-22T09:00:00Z&before=2026-11-22T09:00:01Z": true,
+		"after=2026-11-22&before=2026-11-22":                     false,
+		"after=2026-11-23&before=2026-11-22":                     false,
+		"after=2026-11-22T02:00:00%2B01:00&before=2026-11-22":    false,
+		"after=2026-11-22":                                       true, "before=2026-11-22": true,
+	} {
+		for _, list := range []string{"jobs", "batches"} {
+			err := c.Call(t.Context(), http.MethodGet, "/v1/"+list+"?"+query, nil, nil)
+			if (err == nil) != ok || !ok && (!fault.Is(err, fault.Invalid) ||
+				!strings.Contains(err.Error(), "before: found") ||
+				!strings.Contains(err.Error(), "nothing is between")) {
+				t.Errorf("%s?%s: %v", list, query, err)
+			}
+		}
+	}
+}

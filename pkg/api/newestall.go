@@ -224,8 +224,9 @@ func (l *logs) tooMany() string {
 			n++
 		}
 	}
-	return fmt.Sprintf("%s go on in the archive only, and a page reads %d of these; the list of each "+
-		"collection goes on", terminal.Count(n, "log"), mostSought)
+	return fmt.Sprintf("the next events of %s are no longer in the table, only in the archive of "+
+		"the log, and a page reads %d collections there; the list of each collection goes on",
+		terminal.Count(n, "collection"), mostSought)
 }
 
 // next is the newest event that was not returned yet. more is false at the end, and where too much would have to be

@@ -35,8 +35,19 @@ var parameters = map[string]parameter{
 		"first. With or without a collection and a format.", "date"},
 	"order": {"The direction of sort, if it is not the ordinary one. Objects without a date are the " +
 		"last in either.", "descending"},
-	"listJobs order":         {"The newest or the oldest first.", "oldest"},
-	"listBatches order":      {"The newest or the oldest first.", "oldest"},
+	"listJobs order":    {orderOfList, v1.Oldest},
+	"listBatches order": {orderOfList, v1.Oldest},
+	"listBatchJobs order": {"The direction of sort, if it is not the ordinary one. It needs a " +
+		"sort.",
+		v1.Descending},
+	"listBatchJobs callback": {"Only jobs of which a callback is in this state.", v1.NoticeGivenUp},
+	"listJobs sort":          {"By what jobs are sorted: " + jobSorts, v1.BySpace},
+	"listBatchJobs sort": {"By what jobs are sorted in place of their order: " + jobSorts,
+		v1.BySpace},
+	"listBatches sort": {"By what batches are sorted: by state; since when they are in it, the " +
+		"longest first; by the " +
+		"number of their jobs, or of those that failed, or the bytes of those that completed, the " +
+		"most first; or by submitter. " + sortedWhole, v1.ByBytes},
 	"date":                   {"Only objects whose date begins so: a year, a month or a day.", "1851"},
 	"listJobs localId":       {"Only jobs with this local id.", "map-1851"},
 	"listJobs ark":           {"Only jobs of the object with this ARK.", arkExample},
@@ -55,6 +66,8 @@ var parameters = map[string]parameter{
 	"listBatches limit": {"How many batches a page has at most.", ""},
 	"attention":         {"Only the lines that need a person. It costs less.", ""},
 	"batches":           {"Count by batch, too: those that have the most jobs.", ""},
+	"quick": {"Leave out jobs that are deferred by their source, and all but 200 failed ones with work files: " +
+		"at most 10 calls of the table.", ""},
 	"listFiles limit":   {"How many of the depositor's files a page has at most.", ""},
 	"listChanges limit": {"How many files a page has at most.", ""},
 	"by":                {"Which list: by title, by date, by creator or by collection.", "title"},
@@ -101,6 +114,9 @@ var parameters = map[string]parameter{
 	"getItemPREMIS id":         {"The id of the item.", itemID},
 	"importItemPREMIS id":      {"The id of the item.", itemID},
 
+	"listRestores table": {"Only this table, which may also be one that was made empty.",
+		"archivist-restored"},
+
 	"reindex ark": {"Only the object with this ARK.", arkExample},
 	"reindex cursor": {"The cursor of the previous response, or the key prefix at which to begin.",
 		"a0"},
@@ -146,3 +162,17 @@ var parameters = map[string]parameter{
 		"2026-11-01"},
 	"listStatistics to": {"The last day, in UTC. Omit it for today.", "2026-11-22"},
 }
+
+// What parameters of sorted lists say.
+const (
+	orderOfList = "The newest or the oldest first. With a sort its direction, ascending or " +
+		"descending, if it " +
+		"is not the ordinary one."
+	jobSorts = "by state; since when they are in it, the longest first; by the work space that " +
+		"they " +
+		"need, the most first; or by title. " + sortedWhole
+	sortedWhole = "Not without an error if more than 400 match, or a batch has more than 800. " +
+		"Each page is read anew: what " +
+		"changes " +
+		"meanwhile in what is sorted by can be on two pages or on none."
+)

@@ -363,6 +363,7 @@ func wireMedia(k research.Known) v1.ResearchMedia {
 		Reason:   cmp.Or(k.Quarantined, k.Full),
 		Until:    timestamp(k.Deferred),
 		Waveform: k.Waveform,
+		Missing:  k.Lost,
 	}
 
 	if k.State == research.Deferred {

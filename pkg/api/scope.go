@@ -201,6 +201,9 @@ func (a *API) withinLimits(ctx context.Context, x explain.Explanation) (explain.
 	// Behind the last link is something that is not in the chain, or was there only until it was explained.
 	hidden := own < len(x.Chain) || x.Cut || own == 1 && x.On != ""
 	x.Chain = slices.Clone(x.Chain[:own])
+	if err := a.hideAddresses(ctx, x.Chain); err != nil {
+		return x, err
+	}
 	for i := range x.Chain {
 		link := &x.Chain[i]
 		text := ofOthers[link.Waits]

@@ -17,7 +17,9 @@ import (
 	"archivist/pkg/api/status"
 	v1 "archivist/pkg/api/v1"
 	"archivist/pkg/ingest"
+	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
+	"archivist/pkg/kernel/table"
 )
 
 // named is a section of a status.
@@ -173,5 +175,43 @@ func TestStatusOfAttention(t *testing.T) {
 	}
 	if needs == 0 {
 		t.Error("nothing needs a person")
+	}
+}
+
+// TestFailuresAmongOthers: where so much else is to be removed on the same day that not all that
+// failed lately is found, the jobs that are failed need a person nevertheless.
+func TestFailuresAmongOthers(t *testing.T) {
+	a, _ := service(through)
+	a.Queue.Rules.FailedRetention = 30 * 24 * time.Hour
+	long := time.Now().AddDate(0, 0, -3).UnixMilli()
+	id := ingest.JobID("B", 1)
+	row := &queue.Job{Head: table.Head{PK: "JOB#" + id, SK: "JOB"}, Job: ingest.Job{ID: id,
+		Batch: "B", Row: 1, Collection: "maps", State: ingest.Failed, Created: long}}
+	row.Entered = long
+	row.Place()
+	tx := a.Queue.Table.Begin("X")
+	tx.Insert(row)
+	tx.Follow(id, nil, queue.Listed(&row.Job))
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	due := ingest.DueSK(time.Now().Add(29*24*time.Hour+12*time.Hour).UnixMilli()) + "#batch:"
+	for n := range 24 { // batches, whose rows are removed then
+		tx := a.Queue.Table.Begin(fmt.Sprint("Y", n))
+		for i := range 50 {
+			at := table.Head{PK: fmt.Sprint("BATCH#old", n, "-", i), SK: "BATCH",
+				WorkPK: ingest.WorkCleanUp}
+			at.WorkSK = due + at.PK
+			tx.Insert(&struct{ table.Head }{at})
+		}
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := named(a.Status().Status(t.Context(), false), "failures")
+	if got.State != v1.SectionAttention || len(got.Lines) != 1 || got.Lines[0].Count != 1 ||
+		!strings.Contains(got.Summary, "at least 0 jobs, 0 batches without jobs; 1 job beside") ||
+		!strings.Contains(got.Cut, "not all jobs were looked at") {
+		t.Errorf("%+v", got)
 	}
 }

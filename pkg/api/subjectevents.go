@@ -28,7 +28,11 @@ func (a *API) events(
 			return list(p, wireEvent), fault.New(fault.NotFound, "there is no %s %q",
 				strings.ToLower(subject.String()), in.ID)
 		}
-		return list(p, wireEvent), nil
+		out := list(p, wireEvent)
+		if subject == event.Batch {
+			err = a.mailEvents(ctx, in.ID, out.Items)
+		}
+		return out, err
 	}
 }
 

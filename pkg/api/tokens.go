@@ -95,8 +95,8 @@ func (a *API) listTokens(ctx context.Context, in *TokensInput) (v1.List[v1.Token
 		p.Items, p.Cursor, err = a.Tokens.Tokens(ctx, cursor)
 		return p, err
 	}
-	p, err := filtered(a, read, in.Cursor, state,
-		func(t token.Token) string { return string(t.State(a.Tokens.Now())) })
+	p, err := filtered(a, read, in.Cursor, inState(state,
+		func(t token.Token) string { return string(t.State(a.Tokens.Now())) }))
 	return list(p, a.wireToken), err
 }
 

@@ -127,8 +127,8 @@ func (a *API) uploadsOf(ctx context.Context, in *OfCollection) (v1.List[v1.Uploa
 	read := func(cursor string) (queue.Page[upload.Upload], error) {
 		return a.Uploads.Of(ctx, in.Collection, cursor)
 	}
-	p, err := filtered(a, read, in.Cursor, state,
-		func(u upload.Upload) string { return string(u.State) })
+	p, err := filtered(a, read, in.Cursor, inState(state,
+		func(u upload.Upload) string { return string(u.State) }))
 	return list(p, wireUpload), err
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,6 +19,7 @@ type listed struct {
 	States []string // of which Filter.State is one
 	// Collections are those that a depositor can choose from; empty: any can be named.
 	Collections []string
+	sortable
 	First, Next string // the addresses of pages, without the path; "" = there is none
 	Filtered    bool   // something is left out
 	// Wrong is what is wrong with fields of the filter, by their names; Other what else is wrong.
@@ -49,12 +51,13 @@ func (l *listed) refuse(v *visit, err error) error {
 // filterFields are the fields of the form of a filter by those of the API.
 var filterFields = map[string]string{"collection": "collection", "state": "state",
 	"submitter": "submitter", "message": "message", "after": "after", "before": "before",
-	"order": "order", "localId": "localId", "ark": "ark", "query": "q", "title": "title",
-	"date": "date", "format": "format", "sort": "sort"}
+	"order": "order", "callback": "callback", "localId": "localId", "ark": "ark", "query": "q",
+	"title": "title",
+	"date":  "date", "format": "format", "sort": "sort"}
 
 // filter is the filter in the address of a list.
 func (v *visit) filter() v1.Filter {
-	return v1.Filter{
+	return suited(v1.Filter{
 		Collection: v.collection(),
 		State:      v.field("state"),
 		Submitter:  v.field("submitter"),
@@ -64,8 +67,10 @@ func (v *visit) filter() v1.Filter {
 		LocalID:    v.field("localId"),
 		ARK:        v.field("ark"),
 		Batch:      v.field("batch"),
+		Callback:   v.field("callback"),
+		Sort:       v.field("sort"),
 		Order:      v.field("order"),
-	}
+	})
 }
 
 // pager is the list with the addresses of its pages. next is the cursor of the next page.
@@ -73,13 +78,19 @@ func (v *visit) pager(f v1.Filter, states []string, next string) listed {
 	q := v.URL.Query()
 	at := q.Get("cursor")
 	q.Del("cursor")
-	l := listed{Filter: f, States: states, Filtered: len(q) > 0}
+	if f.Sort == "" && q.Get("sort") != "" { // too many matched to be sorted
+		q.Del("sort")
+		q.Del("order")
+	}
+	l := listed{Filter: f, States: states}
 	for name, values := range q { // an empty field of the form filters nothing
 		if strings.Join(values, "") == "" {
 			q.Del(name)
 		}
 	}
-	l.Filtered = len(q) > 0
+	l.Filtered = slices.ContainsFunc(slices.Collect(maps.Keys(q)), func(name string) bool {
+		return name != "sort" && name != "order"
+	})
 	if at != "" {
 		l.First = "?" + q.Encode()
 	}
@@ -96,6 +107,7 @@ func (v *visit) pager(f v1.Filter, states []string, next string) listed {
 // optionsFor are the options of a command that lists what a filter selects, each after a blank.
 func optionsFor(f v1.Filter) (out string) {
 	for _, o := range [][2]string{{"-c", f.Collection}, {"-b", f.Batch}, {"--state", f.State},
+		{"--callback", f.Callback},
 		{"--submitter", f.Submitter}, {"--message", f.Message}, {"--after", f.After}, {"--before", f.Before},
 		{"--local-id", f.LocalID}, {"--ark", f.ARK}, {"--title", f.Title}, {"--date", f.Date},
 		{"--format", f.Format}, {"--sort", f.Sort}, {"--order", f.Order}} {
@@ -108,20 +120,24 @@ func optionsFor(f v1.Filter) (out string) {
 type batches struct {
 	listed
 	Items []v1.Batch
+	// Counts is the page that counts the batches by state, of which the browser shows a part.
+	Counts string
 }
 
-// showBatches lists batches, newest first unless the order says otherwise.
+// showBatches lists batches, newest first unless they are sorted by something else.
 func (c *Console) showBatches(v *visit) (view, error) {
 	f := v.filter()
-	f.Batch, f.LocalID, f.ARK = "", "", ""
-	page, err := v.api.BatchPage(v.Context(), f, v.field("cursor"))
+	f.Batch = ""
+	page, unsorted, err := readSorted(v, &f, v1.BatchSorts, v.api.BatchPage)
 	moving := false
 	for _, b := range page.Items {
 		moving = moving || working(b.State)
 	}
-	b := batches{v.pager(f, v1.BatchStates, page.Cursor), page.Items}
+	b := batches{v.pager(f, v1.BatchStates, page.Cursor), page.Items,
+		strings.TrimSuffix("batch-counts?"+query("collection", f.Collection), "?")}
+	b.sortable = v.sortable(f, v1.BatchSorts, unsorted)
 	err = b.refuse(v, err)
-	return view{Title: "Batches", Moving: moving, Status: b.status(), Body: b,
+	return view{Title: "Batches", Moving: moving, Still: f.Sort != "", Status: b.status(), Body: b,
 		Command: joined("archivist batch list", optionsFor(f))}, err
 }
 

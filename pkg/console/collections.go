@@ -67,13 +67,13 @@ type collection struct {
 	Wrong  map[string]string
 	Other  string
 	// Differ is how many fields of a form that was sent differ from the profile, which somebody else
-	// has changed meanwhile; 0 = nobody has.
-	Differ int
-	Counts v1.Statistics
-	Charts []chart
-	Days   []v1.DayCounts // the newest first, those with counts
-	Offers []offer
-	Unread string // why the counts could not be read
+	// has changed meanwhile, and Taken how many have their value now; 0 = nobody has.
+	Differ, Taken int
+	Counts        v1.Statistics
+	Charts        []chart
+	Days          []v1.DayCounts // the newest first, those with counts
+	Offers        []offer
+	Unread        string // why the counts could not be read
 
 	Uses formatUses
 
@@ -184,14 +184,16 @@ func (c *Console) overtaken(v *visit, p *collection) error {
 		return err
 	}
 	says := "the profile was changed by somebody else since you opened it, and "
-	p.Differ = compared(p.Fields, now.Fields)
-	if p.Differ == 0 {
+	p.Differ, p.Taken = compared(p.Fields, now.Fields)
+	if p.Differ == 0 && p.Taken == 0 {
 		return fault.New(fault.Stale, "%s", says+"has all that you have written: there is nothing "+
 			"to save")
 	}
-	return fault.New(fault.Stale, "%s", says+"nothing was saved; what is stored now stands beside "+
-		"each field that differs: compare, change what you wrote where theirs is right, and save, "+
-		"which overwrites theirs")
+	return fault.New(fault.Stale, "%s", says+"nothing was saved; what only they have changed is "+
+		"in the form now, with what it was; what is stored now stands beside each field that you "+
+		"have "+
+		"changed: compare, change what you wrote where theirs is right, and save, which "+
+		"overwrites theirs there")
 }
 
 // saveProfile replaces the profile of a collection by that of the form. What is refused is said at its field.

@@ -89,8 +89,9 @@ func TestProfile(t *testing.T) {
 }
 
 // TestProfileOvertaken: of a profile that somebody else has changed meanwhile, what is stored now
-// stands beside each field that differs, and only there; what was written stays, and is saved when
-// it is sent again.
+// stands beside each field that was changed here, and only there; what was written stays, and is
+// saved when it is sent again. What only they have changed is in the form, says what it was, and
+// stays.
 func TestProfileOvertaken(t *testing.T) {
 	w := begin(t, true)
 	mails := []string{"a@example.org", "b@example.org"}
@@ -120,7 +121,7 @@ func TestProfileOvertaken(t *testing.T) {
 			}
 		}
 		for f := range n.Parent.Descendants() {
-			if name := attr(f, "name"); name != "" {
+			if name := attr(f, "name"); name != "" && attr(f, "type") != "hidden" {
 				beside[name] = says
 				if !strings.Contains(attr(f, "aria-describedby"), attr(n, "id")) {
 					t.Errorf("%s is not described by what is stored", name)
@@ -129,13 +130,20 @@ func TestProfileOvertaken(t *testing.T) {
 		}
 	}
 	if resp.StatusCode != 409 || len(beside) != 2 || !strings.Contains(beside["title"], "<evil-tag") ||
-		beside["requireDigest"] != "Stored now: yes" || !strings.Contains(page, `value="Mine"`) ||
-		!strings.Contains(page, "2 fields differ") {
+		!strings.Contains(beside["title"], "Somebody else has changed it, too. Stored now: ") ||
+		beside["requireDigest"] != "Somebody else has changed it meanwhile. It was: no" ||
+		!strings.Contains(page, `value="Mine"`) || !strings.Contains(page, "1 field differs") ||
+		!strings.Contains(page, "1 field has their value now") ||
+		!strings.Contains(page, `name="requireDigest" value="yes" checked`) {
 		t.Fatalf("%d %q\n%s", resp.StatusCode, beside, page)
 	}
-	resp, page = b.post("profile", formAt(t, page, "profile"))
+	form = formAt(t, page, "profile")
+	form.Set("requireDigest", "yes") // as the page has it
+	form.Set("notification", "a@example.org\r\nb@example.org")
+	resp, page = b.post("profile", form)
 	one, err := w.api.Collection(t.Context(), "sample")
-	if err != nil || one.Profile.Title != "Mine" || one.Profile.RequireDigest {
+	if err != nil || one.Profile.Title != "Mine" || !one.Profile.RequireDigest ||
+		len(one.Profile.Notification) != 2 {
 		t.Errorf("%d %+v, %v\n%s", resp.StatusCode, one.Profile, err, page)
 	}
 }

@@ -53,12 +53,26 @@ func pageOfCommand(command string) string {
 			options["state"] = title(state)
 		}
 		of := query("state", options["state"], "message", options["message"], "filter", options["filter"])
-		if of != "" {
-			page += "?" + of
-		}
-		return page
+		return withQuery(page, of)
 	}
 	return ""
+}
+
+// withQuery adds a query to an address: before its fragment, after the query that it has.
+func withQuery(page, of string) string {
+	if of == "" {
+		return page
+	}
+	address, fragment, marked := strings.Cut(page, "#")
+	if strings.Contains(address, "?") {
+		address += "&" + of
+	} else {
+		address += "?" + of
+	}
+	if marked {
+		address += "#" + fragment
+	}
+	return address
 }
 
 // wordsOf are the words of a command, and its options with their values, which can be in

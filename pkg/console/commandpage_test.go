@@ -24,15 +24,18 @@ func TestPagesOfCommands(t *testing.T) {
 		"archivist consumer parked outside": "consumers/outside#parked",
 		"archivist component line fixity-check failed": "" +
 			"components/fixity-check?class=failed#line",
-		"archivist object preservation status": "components",
-		"archivist archive show book":          "archives/book",
-		"archivist research reviews jingles":   "research/jingles#reviews",
-		"archivist doctor":                     "doctor",
-		"archivist operation show ABC --watch": "operations/ABC",
-		"archivist component show":             "",
-		"archivist else":                       "",
-		"archivist":                            "",
-		"":                                     "",
+		"archivist component line fixity-check failed --filter a": "" +
+			"components/fixity-check?class=failed&filter=a#line",
+		"archivist consumer parked outside --message so": "consumers/outside?message=so#parked",
+		"archivist object preservation status":           "components",
+		"archivist archive show book":                    "archives/book",
+		"archivist research reviews jingles":             "research/jingles#reviews",
+		"archivist doctor":                               "doctor",
+		"archivist operation show ABC --watch":           "operations/ABC",
+		"archivist component show":                       "",
+		"archivist else":                                 "",
+		"archivist":                                      "",
+		"":                                               "",
 	} {
 		if got := console.PageOfCommand(command); got != page {
 			t.Errorf("%s: %q; expected %q", command, got, page)

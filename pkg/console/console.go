@@ -22,6 +22,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -40,6 +41,7 @@ var pages = []struct {
 }{
 	{"{$}", "home", (*Console).showHome},
 	{"batches", "batches", (*Console).showBatches},
+	{"batch-counts", "batchcounts", (*Console).showBatchCounts},
 	{"batches/{id}", "batch", (*Console).showBatch},
 	{"jobs", "jobs", (*Console).showJobs},
 	{"jobs/{id}", "job", (*Console).showJob},
@@ -144,6 +146,9 @@ func Files() (all []string) {
 	slices.Sort(all)
 	return all
 }
+
+// Forms are the paths of all forms that can be sent, below /console/.
+func Forms() []string { return slices.Sorted(maps.Keys(forms)) }
 
 // Serves reports whether a request is for the console: a path below /console, or the address of the API itself as a
 // browser asks for it.

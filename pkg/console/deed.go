@@ -2,6 +2,8 @@ package console
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -34,17 +36,21 @@ func doingOf(from url.Values) (d doing, err error) {
 	var known bool
 	d.deed, known = deedOf(d.Kind, from.Get("deed"))
 	all := deeds[d.Kind]
-	needs := 0
-	for _, at := range placeOfID.FindAllString(all.Path+all.Page+d.Path, -1) {
-		n, _ := strconv.Atoi(strings.Trim(at, "{}"))
-		needs = max(needs, n+1)
-	}
 	wrong := func(id string) bool { return id == "" || id == "." || id == ".." } // these would lead to another address
-	if !known || len(d.IDs) != needs || slices.ContainsFunc(d.IDs, wrong) {
+	if !known || len(d.IDs) != all.parts(d.deed) || slices.ContainsFunc(d.IDs, wrong) {
 		return d, fault.New(fault.Invalid, "there is no such action on this")
 	}
 	d.Page = addressOf(all.Page, d.IDs)
 	return d, nil
+}
+
+// parts is how many parts the id has of what a deed is done to.
+func (k deedKind) parts(d deed) (needs int) {
+	for _, at := range placeOfID.FindAllString(k.Path+k.Page+d.Path, -1) {
+		n, _ := strconv.Atoi(strings.Trim(at, "{}"))
+		needs = max(needs, n+1)
+	}
+	return needs
 }
 
 // body is the request of the API. An error is an Invalid that begins with the name of the field.
@@ -241,6 +247,30 @@ func (d *doing) try(v *visit) error {
 			strings.TrimPrefix(err.Error(), "filter: "))
 	}
 	return nil
+}
+
+// KindsOfDeeds are addresses of forms of deeds, below /console/, that together have each kind of field, and lose
+// something or not. The things to which they are done do not exist.
+func KindsOfDeeds() (all []string) {
+	known := map[string]bool{}
+	for _, kind := range slices.Sorted(maps.Keys(deeds)) {
+		for _, d := range deeds[kind].Deeds {
+			before := len(known)
+			known[fmt.Sprint(d.Loses)] = true
+			for _, f := range d.Fields {
+				known[f.Form] = true
+			}
+			if len(known) == before {
+				continue
+			}
+			q := url.Values{"kind": {kind}, "deed": {d.Name}}
+			for range deeds[kind].parts(d) {
+				q.Add("id", "1")
+			}
+			all = append(all, "deed?"+q.Encode())
+		}
+	}
+	return all
 }
 
 // fieldOf is the field of the form that a message of the API is about, "" if it is about no such field.

@@ -175,10 +175,11 @@ func TestEndOfEvents(t *testing.T) {
 	}
 	w.must(tx.Commit(t.Context()))
 	if _, page := b.get("events"); !strings.Contains(page, `id="incomplete"`) ||
-		!strings.Contains(page, "in the archive only") {
+		!strings.Contains(page, "only in the archive of the log") {
 		t.Errorf("a list that ends early:\n%s", page)
 	}
-	if _, file := b.get("events/history.json"); !strings.Contains(file, `"incomplete": "25 logs go on`) {
+	const said = `"incomplete": "the next events of 25 collections`
+	if _, file := b.get("events/history.json"); !strings.Contains(file, said) {
 		t.Errorf("a file that ends early:\n%s", file)
 	}
 }

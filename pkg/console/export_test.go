@@ -114,3 +114,6 @@ func LaterOutput(log v1.TaskLog, from string) string {
 	t.page(log, from, 0, func(name, value string) string { return name + "=" + value })
 	return t.Later
 }
+
+// Detail is what is said of the detail of an event.
+var Detail = detail

@@ -192,11 +192,22 @@ func (c *Console) show(v *visit, status int, name string, is view) {
 
 // at is the place that a page belongs to.
 func (v *visit) at() string {
-	first, _, _ := strings.Cut(below(v.URL.Path), "/")
+	path, page := below(v.URL.Path), ""
+	switch path { // of a form it is that of the thing
+	case "deed":
+		page = deeds[cmp.Or(v.PostForm.Get("kind"), v.URL.Query().Get("kind"))].Page
+	case "act":
+		kind, _, _ := strings.Cut(v.PostForm.Get("target"), ":")
+		page = homes[kind].page
+	}
+	path, _, _ = strings.Cut(cmp.Or(page, path), "?")
+	first, _, _ := strings.Cut(path, "/")
 	return cmp.Or(placeOf[first], first)
 }
 
 // placeOf are the places of pages whose address does not begin with them.
 var placeOf = map[string]string{"event": "events", "replays": "consumers", "task": "archives",
-	"item": "components", "settings": "operations",
-	"rebuilds": "operations", "job-counts": "jobs", "formats": "collections"}
+	"item": "components", "settings": "operations", "correct": "objects", "zip": "objects",
+	"profile": "collections", "selected": "jobs",
+	"rebuilds": "operations", "job-counts": "jobs", "batch-counts": "batches",
+	"formats": "collections"}

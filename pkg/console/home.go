@@ -27,7 +27,7 @@ type home struct {
 	Reads   bool // the visitor has a role by which there is something to read
 	Empty   bool // it was read that nothing was submitted yet
 	Needs   []need
-	Unread  []string // what could not be looked at, and why
+	Unread  []need // what could not be looked at, and why
 	Queue   *v1.Queue
 	Batches []v1.Batch
 	Waiting []gateCount
@@ -78,8 +78,8 @@ const mostOwn = 5
 func (h *home) own(v *visit) {
 	own := v.is.Of(access.Depositor)
 	if len(own) > mostOwn {
-		h.Unread = append(h.Unread, fmt.Sprintf("this page looks at the first %d of your collections; choose another "+
-			"in the lists of batches and jobs: %s", mostOwn, strings.Join(own[mostOwn:], ", ")))
+		h.unread(fmt.Sprintf("this page looks at the first %d of your collections; choose another "+
+			"in the lists of batches and jobs: %s", mostOwn, strings.Join(own[mostOwn:], ", ")), "")
 		own = own[:mostOwn]
 	}
 	for _, name := range own {
@@ -118,7 +118,7 @@ func (h *home) whole(v *visit) {
 // section adds what needs a person in a section of the status.
 func (h *home) section(s v1.StatusSection) {
 	if s.State == v1.SectionUnavailable {
-		h.Unread = append(h.Unread, s.Name+": "+s.Summary)
+		h.unread(s.Name+": "+s.Summary, "")
 	}
 	for _, line := range s.Lines {
 		if !line.Attention {
@@ -132,6 +132,9 @@ func (h *home) section(s v1.StatusSection) {
 			n.What, n.Tone = number(line.Count)+" in "+line.Text, "warn"
 		case line.Count > 1:
 			n.What = number(line.Count) + " times: " + line.Text
+			if s.Cut != "" { // not all was read
+				n.What = "at least " + n.What
+			}
 		}
 		if s.Name == "holds" || s.Name == "waiting" {
 			n.Tone = "warn"
@@ -139,8 +142,13 @@ func (h *home) section(s v1.StatusSection) {
 		h.Needs = append(h.Needs, n)
 	}
 	if s.Cut != "" && s.State != v1.SectionOK {
-		h.Unread = append(h.Unread, s.Name+": "+s.Cut)
+		h.unread(s.Name+": "+s.Cut, s.Command)
 	}
+}
+
+// unread says what was not read. The page of the command, if there is one, shows all of it.
+func (h *home) unread(what, command string) {
+	h.Unread = append(h.Unread, need{What: what, To: pageOfCommand(command)})
 }
 
 // add adds needs, or says that something could not be read.
@@ -150,7 +158,7 @@ func (h *home) add(err error, of string, needs []need) {
 		if fault.Of(err) != "" {
 			why = err.Error()
 		}
-		h.Unread = append(h.Unread, of+": "+why)
+		h.unread(of+": "+why, "")
 		return
 	}
 	h.Needs = append(h.Needs, needs...)

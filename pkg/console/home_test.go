@@ -6,7 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/fault"
 )
 
 // TestDay: the first page has what was done in the last hours as charts and as a table, and what is paused by whom and
@@ -114,7 +118,9 @@ func TestSweepsChangeNothing(t *testing.T) {
 func TestRebuilds(t *testing.T) {
 	w := begin(t, true)
 	b := w.browser()
-	if _, page := b.get("rebuilds"); !strings.Contains(page, "Nobody has reindexed") {
+	if _, page := b.get("rebuilds"); !strings.Contains(page, "Nobody has reindexed") ||
+		!strings.Contains(page, `data-said="0 runs of reindexes."`) ||
+		!strings.Contains(page, "No table of the account and region is a copy of") {
 		t.Errorf("nobody has:\n%s", page)
 	}
 	_, err := w.api.ReportReindex(t.Context(), "ABCDEFGH", v1.ReindexReport{Done: 1024, Total: 4096, Objects: 30,
@@ -127,6 +133,41 @@ func TestRebuilds(t *testing.T) {
 		}
 	}
 	harmless(t, "rebuilds", page)
+}
+
+// TestRestores: a restore that AWS makes of the table is shown with what is known of it, then what the new table lacks
+// with the commands that set it; to operators.
+func TestRestores(t *testing.T) {
+	w := begin(t, false)
+	w.adminOf(w.signed("alma"))
+	otto := w.signed("otto")
+	db := dynamodb.NewFromConfig(w.Config())
+	_, err := db.RestoreTableToPointInTime(t.Context(), &dynamodb.RestoreTableToPointInTimeInput{
+		SourceTableName: aws.String("archivist"), TargetTableName: aws.String("archivist-restored"),
+		RestoreDateTime: aws.Time(time.Date(2026, 11, 22, 9, 30, 0, 0, time.UTC))})
+	w.must(err)
+	one, err := w.api.Restores(t.Context(), "archivist-restored")
+	w.must(err)
+	if r := one.Items[0]; !r.Restoring || r.Ready || r.Moment != "2026-11-22T09:30:00Z" || r.Source != "archivist" {
+		t.Errorf("while it is made: %+v", r)
+	}
+	w.must(w.Restored("archivist-restored"))
+	_, page := otto.get("rebuilds")
+	for _, text := range []string{
+		"archivist-restored", "aws dynamodb update-time-to-live --table-name archivist-restored",
+		"PointInTimeRecoveryEnabled=true", "StreamViewType=NEW_AND_OLD_IMAGES", "--deletion-protection-enabled",
+		"archivist restore status"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("no %q:\n%s", text, page)
+		}
+	}
+	if _, page := w.signed("vera").get("rebuilds"); strings.Contains(page, "archivist-restored") ||
+		strings.Contains(page, "What was restored") {
+		t.Errorf("a viewer sees it:\n%s", page)
+	}
+	if _, err := w.api.Restores(t.Context(), "elsewhere"); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a table that is not there: %v", err)
+	}
 }
 
 // TestSettingsPage: all settings are shown, those that the API does not know as such.

@@ -12,6 +12,8 @@ type jobCounts struct {
 	By     bool   // by batch
 	Others int    // batches that are left out
 	Of     string // only this collection; "" = all
+	Quick  bool   // without what takes more calls than a list may
+	Whole  string // the address of the same page with that, below /console/
 	Places []countedPlace
 	Rows   []countedJobs
 	All    countedJobs
@@ -49,8 +51,10 @@ var statesAt = map[string]string{"pending": v1.Pending, "provisioning": v1.Provi
 
 // showJobCounts shows how many jobs are where, with the work space that they need.
 func (c *Console) showJobCounts(v *visit) (view, error) {
-	p := jobCounts{Of: v.field("collection"), By: v.field("by") == "batch"}
-	n, err := v.api.JobCounts(v.Context(), p.Of, p.By)
+	p := jobCounts{Of: v.field("collection"), By: v.field("by") == "batch",
+		Quick: v.field("count") != "all",
+		Whole: "job-counts?" + query("collection", v.field("collection"), "by", v.field("by"), "count", "all")}
+	n, err := v.api.JobCounts(v.Context(), v1.CountOf{Collection: p.Of, Batches: p.By, Quick: p.Quick})
 	p.Cut, p.Unreadable, p.Others = len(n.Cut) > 0, n.Unreadable, n.OtherBatches
 	p.All = countedOf(p.Of, n.All)
 	jobs := 0
@@ -76,6 +80,9 @@ func (c *Console) showJobCounts(v *visit) (view, error) {
 	title, options := "Jobs by collection and state", option("-c", p.Of)
 	if p.By {
 		title, options = "Jobs by batch and state", options+" --batches"
+	}
+	if p.Quick {
+		options += " --quick"
 	}
 	return view{Title: title, Body: p, Command: joined("archivist job counts", options),
 		Said: terminal.Count(jobs, "job") + "."}, err
@@ -105,4 +112,18 @@ func countedIn(b v1.BatchJobs) countedJobs {
 		row.Cells = append(row.Cells, cell)
 	}
 	return row
+}
+
+// batchCounts is the page of batches by state.
+type batchCounts struct {
+	Of string // only this collection; "" = all
+	v1.BatchCounts
+}
+
+// showBatchCounts shows how many batches are in which state.
+func (c *Console) showBatchCounts(v *visit) (view, error) {
+	of := v.collection()
+	n, err := v.api.BatchCounts(v.Context(), of)
+	return view{Title: "Batches by state", Body: batchCounts{of, n},
+		Command: joined("archivist batch counts", option("-c", of))}, err
 }

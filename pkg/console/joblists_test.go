@@ -81,23 +81,62 @@ func TestCountsOfJobs(t *testing.T) {
 	b := w.browser()
 	for path, want := range map[string]string{"jobs": "2", "jobs?collection=letters": "1",
 		"jobs?collection=nobody": "0"} {
-		_, page := b.get(path)
-		to := ""
-		for n := range parsed(t, page).Descendants() {
-			if attr(n, "hx-trigger") == "load" && attr(n, "hx-select") == "#by-state" {
-				to = attr(n, "hx-get")
-			}
-		}
-		if to == "" || !strings.Contains(page, `<a href="`+html.EscapeString(to)+`">`) {
-			t.Fatalf("%s has no place for counts:\n%s", path, page)
-		}
-		_, counts := b.get(strings.TrimPrefix(to, "./"))
-		_, list, _ := strings.Cut(counts, `id="by-state"`)
-		list, _, _ = strings.Cut(list, "</ul>")
+		list := b.countsOn(t, path)
 		if !regexp.MustCompile(`Pending(</a>)? <b>`+want+`</b>`).MatchString(list) ||
 			strings.Contains(list, "state=Pending") != (want != "0") {
 			t.Errorf("%s: the counts are\n%s", path, list)
 		}
+	}
+}
+
+// countsOn are the counts by state that a browser adds to a list.
+func (b *browser) countsOn(t *testing.T, path string) string {
+	t.Helper()
+	_, page := b.get(path)
+	to := ""
+	for n := range parsed(t, page).Descendants() {
+		if attr(n, "hx-trigger") == "load" && attr(n, "hx-select") == "#by-state" {
+			to = attr(n, "hx-get")
+		}
+	}
+	if to == "" || !strings.Contains(page, `<a href="`+html.EscapeString(to)+`">`) {
+		t.Fatalf("%s has no place for counts:\n%s", path, page)
+	}
+	_, counts := b.get(strings.TrimPrefix(to, "./"))
+	_, list, _ := strings.Cut(counts, `id="by-state"`)
+	list, _, _ = strings.Cut(list, "</ul>")
+	return list
+}
+
+// TestCountsOfBatches: the list of batches has a place for the counts by state, as that of jobs has.
+// Each leads to the list of just these. With a collection, only its batches are counted, and a
+// depositor gets those of the own collection.
+func TestCountsOfBatches(t *testing.T) {
+	w := begin(t, false)
+	w.adminOf(w.as("alma"))
+	_, err := call(w, "/v1/queue/actions", v1.Action{Action: "pause", Reason: "So that jobs wait"})
+	w.must(err)
+	w.submit(w.file("letters", "a.txt", "a"), v1.Pending)
+	w.submit(w.file("sample", "b.txt", "b"), v1.Pending)
+	w.submit(w.file("sample", "c.txt", "c"), v1.Pending)
+	for _, c := range []struct{ user, path, says string }{
+		{"vera", "batches", `"./batches?state=Processing">Processing</a> <b>3<`},
+		{"vera", "batches?collection=sample&state=Failed",
+			`"./batches?collection=sample&amp;state=Processing">Processing</a> <b>2<`},
+		{"vera", "batches?collection=nobody", `<li>Processing <b>0<`},
+		{"lena", "batches", `"./batches?collection=letters&amp;state=Processing">Processing</a> <b>1<`},
+		{"duo", "batches", `"./batches?collection=letters&amp;state=Processing">Processing</a> <b>1<`},
+		{"duo", "batches?collection=sample", `collection=sample&amp;state=Processing">Processing</a> <b>2<`},
+	} {
+		list := w.as(c.user).countsOn(t, c.path)
+		for _, says := range []string{c.says, "<li>Failed <b>0<", "not counted: those that are completed"} {
+			if !strings.Contains(list, says) {
+				t.Errorf("%s, %s: %q is not in\n%s", c.user, c.path, says, list)
+			}
+		}
+	}
+	if resp, _ := w.as("lena").get("batch-counts?collection=sample"); resp.StatusCode != 404 {
+		t.Errorf("another collection: %d", resp.StatusCode)
 	}
 }
 
@@ -124,11 +163,11 @@ func TestCountsByBatch(t *testing.T) {
 	}
 	all := []string{many.Batch + " 3", mine.Batch + " 1"}
 	w.until("all wait", func() bool {
-		n, err := w.api.JobCounts(t.Context(), "", true)
+		n, err := w.api.JobCounts(t.Context(), v1.CountOf{Batches: true})
 		return err == nil && len(n.Batches) == 2 && n.All[0].Jobs == 4
 	})
 	if got, page := count("job-counts?by=batch", w.as("vera")); !slices.Equal(got, all) ||
-		!strings.Contains(page, "archivist job counts --batches") {
+		!strings.Contains(page, "archivist job counts --batches --quick") {
 		t.Errorf("counted %q:\n%s", got, page)
 	}
 	if got, _ := count("job-counts?by=batch&collection=letters", w.as("vera")); !slices.Equal(got, all[1:]) {

@@ -22,24 +22,25 @@ type jobs struct {
 	Counts string
 }
 
-// showJobs lists jobs: of a batch in its order, others newest first unless the order says
-// otherwise.
+// showJobs lists jobs: of a batch in its order, others newest first, unless they are sorted by
+// something else.
 func (c *Console) showJobs(v *visit) (view, error) {
 	f := v.filter()
-	if f.Batch != "" { // the list of a batch has no other filter
-		f = v1.Filter{Batch: f.Batch, State: f.State}
+	if f.Batch != "" { // which is of one collection; the API refuses filters that the list does not have
+		f.Collection = ""
 	}
-	page, err := v.api.JobPage(v.Context(), f, v.field("cursor"))
+	page, unsorted, err := readSorted(v, &f, v1.JobSorts, v.api.JobPage)
 	moving := slices.ContainsFunc(page.Items, func(j v1.Job) bool { return working(j.State) })
 	p := jobs{listed: v.pager(f, v1.JobStates, page.Cursor), Items: page.Items, Many: v.many(),
 		Counts: strings.TrimSuffix("job-counts?"+query("collection", f.Collection), "?")}
+	p.sortable = v.sortable(f, v1.JobSorts, unsorted)
 	err = p.refuse(v, err)
-	if v.may(access.Operator) && f.Submitter+f.After+f.Before+f.LocalID+f.ARK == "" &&
+	if v.may(access.Operator) && f.Submitter+f.After+f.Before+f.LocalID+f.ARK+f.Callback == "" &&
 		actable(f) {
 		p.All = "operations/new?" + query("collection", f.Collection, "batch", f.Batch,
 			"state", f.State, "message", f.Message)
 	}
-	return view{Title: "Jobs", Body: p, Moving: moving, Status: p.status(),
+	return view{Title: "Jobs", Body: p, Moving: moving, Still: f.Sort != "", Status: p.status(),
 		Command: joined("archivist job list", optionsFor(f))}, err
 }
 

@@ -48,13 +48,15 @@ var cells = map[byte]cell{
 	'0': {"no", "–", "none found"},
 	'd': {"problem", "≠", "results differ"},
 	'x': {"known", "R", "researched: see its results"},
+	'!': {"problem", "!", "its row cannot be read: run the doctor"},
 	'+': {"hit many", "10+", "10 places or more found"},
 }
 
 // legend are cells that say what each kind means.
 var legend = []cell{cells['.'], cells['w'], cells['q'], cells['0'], {"hit", "1", "one place found"},
 	{"hit some", "2", "2 to 4 places"}, {"hit many", "5", "5 places or more"},
-	{"review", "2?", "places wait for a person"}, cells['d'], cells['x']}
+	{"review", "2?", "places wait for a person"}, cells['d'], cells['x'],
+	cells['!']}
 
 // cellOf is what a character of a row says of its pair; unreviewed says that places of it wait for
 // a person.
@@ -257,6 +259,7 @@ func heatOf(part v1.ResearchMatrix) *heat {
 	for _, l := range legend {
 		if p := paths[l.Class]; p != nil {
 			h.Layers = append(h.Layers, heatLayer{l.Class, p.String()})
+			delete(paths, l.Class) // two kinds can have one class
 		}
 	}
 	return h

@@ -51,9 +51,11 @@ func TestNotices(t *testing.T) {
 			t.Errorf("%s says a secret", path)
 		}
 	}
-	says("batches/"+id, "report mail", "a@example.org", `<span class="state good">delivered</span>`, "1 given up",
+	says("batches/"+id, "report mail", "a@example.org",
+		`<span class="state good">delivered</span>`, "1 given up", "callback=given-up",
 		"callback of the submission", "https://hooks.example.org", `<span class="state bad">given-up</span>`, "410",
 		"It is not sent again", "5 B")
+	calledSo(br, id)
 	says("jobs/"+id+"-00001", "<h2 id=\"callbacks\">Callbacks</h2>", "410", "given-up")
 	says("batches", "<td class=\"n\">5 B</td>")
 
@@ -73,5 +75,22 @@ func TestNotices(t *testing.T) {
 	if err != nil || len(j.Callbacks) != 1 || j.Callbacks[0].State != v1.NoticeDelivered ||
 		j.Callbacks[0].Tries != 2 || j.Callbacks[0].Problem != "" {
 		t.Errorf("%+v, %v", j.Callbacks, err)
+	}
+}
+
+// calledSo fails unless the jobs of a batch, whose callback was given up, are found by that.
+func calledSo(br *browser, id string) {
+	t := br.T
+	t.Helper()
+	for state, has := range map[string]bool{"given-up": true, "failed": false, "delivered": false} {
+		_, page := br.get("jobs?batch=" + id + "&callback=" + state)
+		if strings.Contains(page, "jobs/"+id+"-00001") != has ||
+			!strings.Contains(page, "--callback "+state) {
+			t.Errorf("jobs with a callback that is %s:\n%s", state, page)
+		}
+	}
+	if resp, page := br.get("jobs?batch=" + id + "&callback=lost"); resp.StatusCode != 422 ||
+		!strings.Contains(page, "expected one of waits, delivered, failed, given-up") {
+		t.Errorf("an unknown state of callbacks: %d\n%s", resp.StatusCode, page)
 	}
 }

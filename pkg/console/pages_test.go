@@ -300,7 +300,9 @@ func TestLists(t *testing.T) {
 	for path, most := range map[string]int{"": 55, "batches": 10, "jobs": 10, "jobs?batch=" + job.Batch: 10,
 		"queue": 20, "collections": 10, "collections/sample": 10, "objects": 10, "objects?collection=sample": 10,
 		"jobs?collection=sample": 10, "batches?collection=sample": 10, "operations": 10, "batches/" + job.Batch: 10,
-		"jobs/" + job.ID: 10, "job-counts": 16, "formats": 10, "formats?collection=sample": 10} {
+		"jobs/" + job.ID: 10, "job-counts": 10, "job-counts?by=batch&collection=sample": 10, "job-counts?count=all": 18,
+		"formats": 10, "formats?collection=sample": 10, "batch-counts?collection=sample": 5,
+		"batch-counts": 10 + 1} { // the first search of a process reads whether the lists are whole
 		calls := w.TableCalls("api")
 		resp, page := b.get(path)
 		if n := calls(); n > most || n == 0 || resp.StatusCode != 200 || b.packed > 100<<10 {

@@ -5,8 +5,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +156,33 @@ func TestBase(t *testing.T) {
 		"/console/jobs/X": "./../", "/console/a/b/c": "./../../"} {
 		if got := baseOf(httptest.NewRequest(http.MethodGet, path, nil)); got != want {
 			t.Errorf("%s: %s", path, got)
+		}
+	}
+}
+
+// TestPlaceOfForm: what a form of a thing leads to belongs to the place of the thing.
+func TestPlaceOfForm(t *testing.T) {
+	at := func(path string, form url.Values) string {
+		v := &visit{Request: httptest.NewRequest(http.MethodGet, "/console/"+path, nil)}
+		v.PostForm = form
+		return v.at()
+	}
+	for path, want := range map[string]string{"deed": "deed", "deed?kind=none": "deed", "deed?kind=item": "components",
+		"deed?kind=task": "archives", "correct": "objects", "zip": "objects", "profile": "collections",
+		"selected": "jobs", "objects/1/2/correct": "objects", "": "", "act": "act"} {
+		if got := at(path, nil); got != want {
+			t.Errorf("%s: %q, expected %q", path, got, want)
+		}
+	}
+	for target, want := range map[string]string{"job:X": "jobs", "storage": "queue", "none": "act"} {
+		if got := at("act", url.Values{"target": {target}}); got != want {
+			t.Errorf("%s: %q, expected %q", target, got, want)
+		}
+	}
+	for kind := range deeds {
+		got := at("deed", url.Values{"kind": {kind}})
+		if !slices.ContainsFunc(places, func(p place) bool { return p.Path == got }) {
+			t.Errorf("a deed on a %s belongs to %q, which is no place", kind, got)
 		}
 	}
 }

@@ -63,9 +63,13 @@ type profileField struct {
 	Min    string
 	Max    string
 	Value  string
-	// Differs: somebody else has changed the profile meanwhile, and it has Stored here, not Value.
-	Differs bool
-	Stored  string
+	// Was is what the profile had here when the form was made.
+	Was string
+	// Differs: somebody else has changed the profile meanwhile, and it has Stored here, not
+	// Value. Both: they have changed this field. Taken: only they have, and Value is theirs,
+	// before it was Before.
+	Differs, Both, Taken bool
+	Stored, Before       string
 }
 
 // profiled adds the form of the profile: with what was sent, or with the profile as it is.
@@ -84,27 +88,42 @@ func (c *Console) profiled(v *visit, p *collection, sent url.Values) error {
 		return err
 	}
 	p.Fields = formFields(all, all["Profile"], "", is)
-	if sent == nil {
-		return nil
-	}
 	for i := range p.Fields {
-		p.Fields[i].Value = sent.Get(p.Fields[i].Name)
+		f := &p.Fields[i]
+		f.Was = f.Value
+		if sent != nil {
+			f.Value, f.Was = sent.Get(f.Name), sent.Get(wasField+f.Name)
+		}
 	}
 	return nil
 }
 
+// wasField begins the names of the fields of a form that have what the profile had when it was
+// made.
+const wasField = "was:"
+
 // compared notes in the fields of a form that was sent what the profile has now, where that
-// differs, and returns how many these are.
-func compared(sent, now []profileField) (differ int) {
+// differs, and returns how many these are. A field that only somebody else has changed gets their
+// value, and says what it was: so what they did is not overwritten by somebody who has not
+// touched it.
+func compared(sent, now []profileField) (differ, taken int) {
 	for i := range sent {
 		f := &sent[i]
 		f.Stored = now[i].Value
-		f.Differs = linesAs(f.Value) != linesAs(f.Stored)
-		if f.Differs {
+		theirs := linesAs(f.Was) != linesAs(f.Stored)
+		mine := linesAs(f.Was) != linesAs(f.Value)
+		switch {
+		case linesAs(f.Value) == linesAs(f.Stored):
+		case mine:
+			f.Differs, f.Both = true, theirs
 			differ++
+		default:
+			f.Taken, f.Before, f.Value = true, f.Was, f.Stored
+			taken++
 		}
+		f.Was = f.Stored
 	}
-	return differ
+	return differ, taken
 }
 
 // linesAs is a text with the ends of its lines as they are stored, not as forms send them.

@@ -5,12 +5,15 @@ import (
 	"time"
 
 	v1 "archivist/pkg/api/v1"
+	"archivist/pkg/kernel/access"
 	"archivist/pkg/kernel/terminal"
 )
 
 // rebuilds is the page of what makes rows again: reindexes, and where the other ways are.
 type rebuilds struct {
-	Runs []reindexed
+	Runs     []reindexed
+	Restores *v1.Restores // nil: the visitor may not see them
+	Unknown  string       // why they are not known
 }
 
 // reindexed is a reindex of all objects.
@@ -25,6 +28,13 @@ type reindexed struct {
 func (c *Console) showRebuilds(v *visit) (view, error) {
 	runs, err := v.api.ReindexRuns(v.Context())
 	p := rebuilds{}
+	if v.may(access.Operator) {
+		restores, failed := v.api.Restores(v.Context(), "")
+		p.Restores, p.Unknown = &restores, restores.Problem
+		if failed != nil { // reindexes are shown nevertheless
+			p.Unknown = failed.Error()
+		}
+	}
 	for _, r := range runs {
 		one := reindexed{ReindexRun: r, Percent: percent(int64(r.Done), int64(r.Total)),
 			More: r.Failed - len(r.Failures)}
@@ -36,6 +46,7 @@ func (c *Console) showRebuilds(v *visit) (view, error) {
 	moving := slices.ContainsFunc(runs, func(r v1.ReindexRun) bool {
 		return r.State == v1.ReindexRunning
 	})
-	return view{Title: "Reindexes", Body: p, Moving: moving,
-		Command: "archivist object reindex --all", Said: terminal.Count(len(runs), "reindex") + "."}, err
+	return view{Title: "Reindexes and restores", Body: p, Moving: moving,
+		Command: "archivist object reindex --all",
+		Said:    terminal.Count(len(runs), "run") + " of reindexes."}, err
 }

@@ -119,3 +119,11 @@ func TestTimesInSentences(t *testing.T) {
 		t.Errorf("%v; times in these stay as they are: use sentence or brief: %q", err, left)
 	}
 }
+
+// TestTimesInDetails: a time that a detail has as a number is one for people; other numbers stay.
+func TestTimesInDetails(t *testing.T) {
+	got := console.Detail([]byte(`{"started": 1796073930112, "bytes": 1796073930112, "at": 5, "until": "now"}`))
+	if want := "started 2026-11-30T21:25:30Z · bytes 1796073930112 · at 5 · until now"; got != want {
+		t.Errorf("found %q; expected %q", got, want)
+	}
+}

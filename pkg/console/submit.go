@@ -116,10 +116,16 @@ func (c *Console) accepted(v *visit, s *submission, in v1.BatchRequest, key stri
 		p.Type = s.Checked.Type
 		in.Payload = p
 	}
-	if in.Payload.Upload != "" {
+	manifest := s.Is.Get("kind") == "manifest"
+	if in.Payload.Upload != "" && !manifest {
 		key = "upload-" + in.Payload.Upload // a batch has an upload once
 	}
 	out, err := v.api.Submit(v.Context(), in, key)
+	if manifest && sentBefore(err) {
+		// The upload is of this try alone. If it cannot be discarded, it ends by itself.
+		_, _ = v.api.DiscardUpload(v.Context(), in.Payload.Upload,
+			"The form was submitted before, with another manifest.")
+	}
 	if err != nil {
 		return err
 	}
@@ -193,12 +199,13 @@ func digestOf(text string) *v1.Digest {
 	return &v1.Digest{Algorithm: name, Value: text}
 }
 
-// sendManifest sends the text of a manifest to an upload of its own, and returns it as a payload. The same form has the
-// same upload: so one that is sent twice is submitted once.
+// sendManifest sends the text of a manifest to an upload of its own, and returns it as a payload.
+// The same form with the same manifest has the same upload: so one that is sent twice is
+// submitted once.
 func (c *Console) sendManifest(v *visit, collection, text, key string) (p v1.Payload, err error) {
 	file := v1.ListedFile{SHA256: sumOf(text), Size: int64(len(text))}
 	up, err := v.api.OpenUpload(v.Context(), v1.UploadRequest{Collection: collection, Files: 1, Bytes: file.Size},
-		"console-"+key+"-"+file.SHA256)
+		"console-"+key+"-"+sumOf(collection+"\n"+text))
 	if err != nil {
 		return p, err
 	}

@@ -115,6 +115,35 @@ func TestSubmitManifest(t *testing.T) {
 		t.Fatalf("submitted: %s, then %s\n%s", at, again.Request.URL, page)
 	}
 	id, _, _ := strings.Cut(strings.TrimPrefix(at, home+"batches/"), "?")
+	// Back, another manifest or collection: the page says what was made, and sent again it makes
+	// it, too.
+	form.Set("manifest", head+row+"#%eof\n#\n")
+	for _, collection := range []string{"sample", "letters"} {
+		form.Set("collection", collection)
+		resp, page := b.post("submit", form)
+		if resp.StatusCode != 422 || !strings.Contains(page,
+			"This form was sent already, with something else") ||
+			!strings.Contains(page, `href="./batches/`+id+`"`) || !strings.Contains(page,
+			"#%eof\n#\n") {
+			t.Errorf("sent with another manifest to %s: %d\n%s", collection, resp.StatusCode, page)
+		}
+		if all, err := w.api.Batches(t.Context(), v1.Filter{}); err != nil || len(all) != 1 {
+			t.Errorf("%d batches, %v", len(all), err)
+		}
+		ups, err := w.api.Uploads(t.Context(), v1.Filter{Collection: collection,
+			State: v1.UploadOpen})
+		if err != nil || len(ups) != 0 {
+			t.Errorf("what was sent for nothing stays: %v, %v", ups, err)
+		}
+		if collection == "letters" {
+			form = formOf(t, page, "kind", "manifest", "step", "do", "collection", "sample",
+				"manifest", form.Get("manifest"))
+		}
+	}
+	if resp, page := b.post("submit", form); !strings.HasPrefix(resp.Request.URL.String(),
+		home+"batches/") {
+		t.Errorf("sent again: %s\n%s", resp.Request.URL, page)
+	}
 	w.until("it is preserved", func() bool {
 		one, err := w.api.Batch(t.Context(), id)
 		w.must(err)

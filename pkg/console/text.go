@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ var functions = template.FuncMap{
 	"shown": shown, "cut": cut, "sentence": sentence, "brief": brief,
 	"size": terminal.Size, "number": number[int64], "clock": clock,
 	"count": number[int], "counted": counted, "utc": utc, "at": at, "tone": tone, "seconds": seconds,
-	"path": url.PathEscape, "detail": detail, "pairs": pairs,
+	"path": url.PathEscape, "detail": detail, "pairs": pairs, "list": texts,
 	"marks": marks, "objectPage": pageOfObject, "percent": percent,
 	"host": host, "title": title, "quoted": quoted, "lasting": lasting,
 }
@@ -114,9 +115,23 @@ func detail(raw json.RawMessage) string {
 		}
 		text := string(value)
 		_ = json.Unmarshal(value, &text) // what is no text stays as it is written
+		text = timeIn(name, text)
 		parts = append(parts, fmt.Sprintf("%s %s", name, text))
 	}
 	return cut(strings.Join(parts, " · "))
+}
+
+// timesIn are the fields of details whose numbers are times, in milliseconds since 1970.
+var timesIn = []string{"started", "ended", "since", "until", "due", "at", "expires"}
+
+// timeIn is a field of a detail, in ISO 8601 if it is a time as rows have it.
+func timeIn(name json.Token, text string) string {
+	field, _ := name.(string)
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms < 1e12 || ms > 1e13 || !slices.Contains(timesIn, field) {
+		return text
+	}
+	return time.UnixMilli(ms).UTC().Format(time.RFC3339)
 }
 
 // at is a field of a form, for what is said of it: wrong is what is wrong with fields, by their
@@ -133,6 +148,9 @@ func pairs(all ...any) map[string]any {
 	}
 	return out
 }
+
+// texts are several texts, for templates.
+func texts(all ...string) []string { return all }
 
 // percent is a part of a whole in percent, rounded down: 100 is all.
 func percent(part, whole int64) int64 {

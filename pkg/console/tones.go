@@ -6,9 +6,10 @@ import "strings"
 var tones = func() map[string]string {
 	out := map[string]string{}
 	for class, states := range map[string]string{
-		"good": "succeeded committed active live researched ended done confirmed delivered",
+		"good": "ACTIVE succeeded committed active live researched ended done confirmed delivered",
 		"bad":  "failed given-up invalid stopped differs deleted failing gone",
-		"warn": "paused cancelled Cancelled superseded skipped set-aside deferred blocked manual parked interrupted",
+		"warn": "CREATING UPDATING paused cancelled Cancelled superseded skipped set-aside " +
+			"deferred blocked manual parked interrupted",
 		"rest": "awaiting ready retry-wait before later closed withdrawn waits open looking",
 	} {
 		for state := range strings.FieldsSeq(states) {

@@ -34,6 +34,8 @@ type Known struct {
 	Waveform *Waveform // of an episode, by Get; nil if it is not known
 
 	Full string // why no pair of an episode is assigned, although some are open
+
+	Lost bool // its row is missing: only its key is known
 }
 
 // listPage is the most that a page of List has.

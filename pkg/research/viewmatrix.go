@@ -41,6 +41,7 @@ const (
 	cellWaits   = 'q' // it has fewer results than the quorum
 	cellDiffers = 'd' // a person has to decide
 	cellMore    = '+' // ten places or more
+	cellDamaged = '!' // its row cannot be read: whether places wait for a person is not known
 	cellUnknown = 'x' // it is researched; how many places were found, an earlier version did not keep
 )
 
@@ -85,13 +86,29 @@ func (s *Store) Matrix(ctx context.Context, project, cursor string, clip int) (o
 		}
 	}
 
-	if out.Clips, err = s.known(ctx, cat, row, Clip, names); err != nil {
+	found, err := s.known(ctx, cat, row, Clip, names)
+	if err != nil {
 		return out, err
 	}
+	out.Clips = inColumns(found, names)
 	if err := s.matrixRows(ctx, row, cat, cursor, numbers, &out); err != nil {
 		return out, err
 	}
 	return out, s.matrixReviews(ctx, row, keys, &out)
+}
+
+// inColumns are clips by their keys, each in its column: one whose row is missing keeps it, since
+// the pairs of the episodes count it.
+func inColumns(found []Known, keys []string) (all []Known) {
+	for _, key := range keys {
+		i := slices.IndexFunc(found, func(k Known) bool { return k.Key == key })
+		if i < 0 {
+			all = append(all, Known{Subject: Subject{Key: key}, Kind: Clip, State: Live, Lost: true})
+			continue
+		}
+		all = append(all, found[i])
+	}
+	return all
 }
 
 // matrixRows adds the rows from a cursor on.
@@ -240,7 +257,12 @@ func (s *Store) matrixReviews(ctx context.Context, row *projectRow, clips []stri
 	}
 	for _, c := range known {
 		var p pairRow
-		if err := rows.decode(key(c), &p); err != nil && !table.Damaged(err) {
+		err := rows.decode(key(c), &p)
+		if table.Damaged(err) {
+			out.Rows[c.row].damaged(c.pair)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		if p.Generation == row.Generation && p.waiting() > 0 {
@@ -253,6 +275,11 @@ func (s *Store) matrixReviews(ctx context.Context, row *projectRow, clips []stri
 		slices.Sort(out.Rows[i].Unreviewed)
 	}
 	return err
+}
+
+// damaged says of a pair that its row cannot be read.
+func (r *MatrixRow) damaged(pair int) {
+	r.Pairs = r.Pairs[:pair] + string(cellDamaged) + r.Pairs[pair+1:]
 }
 
 // withPlaces are the pairs in which places were found: first those of the clips that are named.

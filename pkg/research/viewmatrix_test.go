@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"archivist/pkg/events/event"
 	"archivist/pkg/kernel/fault"
 	"archivist/pkg/kernel/table"
 )
@@ -80,6 +81,31 @@ func TestMatrixOfPersons(t *testing.T) {
 	b.cells("e 2 [0]")
 	b.must(b.review("ann", Review{Lease: w.Lease.ID, Accept: true}))
 	b.cells("e 2 []")
+}
+
+// TestMatrixOfDamage: a clip whose row is missing keeps its column, so that the others stay in theirs; a pair whose row
+// cannot be read is shown as that, not as one that waits for nobody.
+func TestMatrixOfDamage(t *testing.T) {
+	b, _ := reviewing(t, 1, at(1, 2)...)
+	k := pairKey(songs, Key("s", "e"), Key("s", "c"))
+	b.must(b.Table.Rows.Update("pk", k.PK).Range("sk", k.SK).Set("since_ms", "then").Run(t.Context()))
+	b.cells("e ! []")
+
+	b = compared(t, 1, 1)
+	b.curate(Episode, "e", 0, 1)
+	for i := range 3 {
+		b.curate(Clip, fmt.Sprint("c", i), 0, int64(10-i))
+	}
+	b.finds("r", at(1, 2, 3)...)
+	before, _ := b.matrixOf("", 0)
+	lost := before.Clips[0].Key
+	gone := mediaSubject(event.Clip, songs, lost).Key()
+	b.must(b.Table.Rows.Delete("pk", gone.PK).Range("sk", gone.SK).Run(t.Context()))
+	m, _ := b.matrixOf("", 0)
+	if len(m.Clips) != 3 || m.Clips[0].Key != lost || !m.Clips[0].Lost || m.Clips[1].ID != before.Clips[1].ID ||
+		m.Clips[1].Lost {
+		t.Errorf("without the row of the first clip: %+v", m.Clips)
+	}
 }
 
 // TestMatrixOfManyReviews: what waits for a person is known of the pairs that are shown, also if very many others

@@ -4,12 +4,14 @@
 //	err := chromedp.Do(ctx, chromedp.Navigate("http://127.0.0.1:4566/docs"))
 //
 // The browser is a package of npm at an exact version, which the toolchain installs: it needs no rights on the machine,
-// and is the same everywhere.
+// and is the same everywhere. By hand, the tests can be played with another one: -chromium /usr/bin/chromium.
 package browser
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"flag"
 	"os"
 	"runtime"
 	"strings"
@@ -27,20 +29,26 @@ import (
 	"archivist/infra/toolchain"
 )
 
+var another = flag.String("chromium", "", "open pages in this program, with the fonts of this machine, instead of the "+
+	"Chromium that the toolchain installs")
+
 // Open opens Chromium for a limited time, with a window of a width in pixels, and a scheme of colours: light or dark.
 // wrong returns what went wrong in it since the last call: errors on the console, of which a violation of a policy is
 // one, and requests to addresses that do not begin as own.
 func Open(t *testing.T, is toolchain.APITools, within time.Duration, own string, width int64, scheme string) (
 	ctx context.Context, wrong func() []string) {
 	t.Helper()
-	if runtime.GOARCH != "amd64" {
+	if *another == "" && runtime.GOARCH != "amd64" {
 		if os.Getenv("CI") != "" {
 			t.Fatal("CI opens pages in a browser, and the package has Chromium for x86-64 only")
 		}
 		t.Skip("the package has Chromium for x86-64 only")
 	}
-	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(is.Chromium), chromedp.Env(is.Env...),
-		chromedp.Headless, chromedp.NoSandbox, chromedp.NoFirstRun}
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(cmp.Or(*another, is.Chromium)), chromedp.Headless,
+		chromedp.NoSandbox, chromedp.NoFirstRun}
+	if *another == "" {
+		options = append(options, chromedp.Env(is.Env...))
+	}
 	for _, flag := range []string{"no-zygote", "in-process-gpu", "disable-dev-shm-usage", "disable-webgl"} {
 		options = append(options, chromedp.Flag(flag, true))
 	}

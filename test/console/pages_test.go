@@ -228,6 +228,9 @@ func (v *window) judge(path, scheme string, width int64, axe string) {
 			v.Errorf("%s: %s", what, wrong)
 		}
 	}
+	if !*withPictures {
+		return
+	}
 	png, err := chromedp.Run(v.ctx, chromedp.FullScreenshot(100))
 	if err != nil {
 		v.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -204,10 +205,10 @@ func (w *world) serveFault(rw http.ResponseWriter, name string) {
 	fmt.Fprint(rw, faults[name])
 }
 
-// research makes a project in which a clip was found in an episode, at 75.5 s.
+// research makes a project in which a clip was found in an episode, at 75.5 s. A person has to accept that.
 func (w *world) research(ctx context.Context) error {
 	const project, researcher = localstack.ResearchProject, "bench"
-	_, err := w.api.ApplyResearch(ctx, v1.ResearchDefinition{Name: project, Description: first(200),
+	_, err := w.api.ApplyResearch(ctx, v1.ResearchDefinition{Name: project, Description: first(200), Review: true,
 		Analysis: v1.ResearchAnalysis{Name: "correlation", Version: "1"},
 		Feeds: []v1.ResearchFeed{{URL: w.files.URL + "/feed.xml", Source: "stream", Kind: "episode",
 			EveryMinutes: 60}}}, first(200))
@@ -244,6 +245,8 @@ func (w *world) research(ctx context.Context) error {
 		Hits:     []v1.ResearchHit{{Offset: 75_500_000_000, Length: 2_000_000_000, Score: 0.9}}}); err != nil {
 		return err
 	}
+	w.place = "deed?" + url.Values{"kind": {"episode"}, "deed": {"accept"}, "id": {project, work.Episode.Key},
+		"episode": {work.Episode.Key}, "clip": {work.Clips[0].Key}, "lease": {work.Lease.ID}, "hit": {"1"}}.Encode()
 	return until(ctx, "the pair is researched", func() (bool, error) {
 		is, err := w.api.ResearchStatus(ctx, project)
 		return is.Coverage.Researched == 1, err

@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,8 +45,8 @@ const sends = `(() => {
 	return 1;
 })()`
 
-// comes brings the page into a state.
-func (v *window) comes(s state) {
+// comes brings the page into a state. The path of the form that is sent is below /console/.
+func (v *window) comes(s state) (form string) {
 	v.Helper()
 	v.goTo(s.path)
 	if s.out {
@@ -58,6 +59,10 @@ func (v *window) comes(s state) {
 		if err != nil {
 			v.Fatal(err)
 		}
+		if !ask[bool](v, fmt.Sprintf("Boolean(document.querySelector(%q))", s.form)) {
+			v.Fatalf("%s: %s has no form %s", s.what, s.path, s.form)
+		}
+		form = ask[string](v, fmt.Sprintf(`document.querySelector(%q).getAttribute("action").split("/").at(-1)`, s.form))
 		ask[int](v, fmt.Sprintf(sends, s.form, fields))
 		v.waits(`!("leaving" in window) && ` + loaded)
 	}
@@ -71,6 +76,16 @@ func (v *window) comes(s state) {
 			v.Errorf("%s: %s", s.what, wrong)
 		}
 	}
+	return form
+}
+
+// why are the fields of a form with a reason, and what else is given: names and values.
+func why(more ...string) map[string]string {
+	all := map[string]string{"reason": hostile[:300]}
+	for i := 0; i+1 < len(more); i += 2 {
+		all[more[i]] = more[i+1]
+	}
+	return all
 }
 
 // sent are the states of an administrator that follow from a form, and those of errors.
@@ -81,17 +96,11 @@ func (w *world) sent(t *testing.T) []state {
 		t.Fatal(err)
 	}
 	failed := "jobs/" + w.failed.ID
+	const many = `main form[action$="/operations"]`
 	act := func(name string) string {
 		return fmt.Sprintf(`form[action$="/act"]:has([name=action][value=%q])`, name)
 	}
 	deed := func(name string) string { return fmt.Sprintf(`form[action$="/deed"]:has([name=deed][value=%q])`, name) }
-	why := func(more ...string) map[string]string {
-		all := map[string]string{"reason": hostile[:300]}
-		for i := 0; i+1 < len(more); i += 2 {
-			all[more[i]] = more[i+1]
-		}
-		return all
-	}
 	const problem, refused = "p.note.bad", "[aria-invalid=true]"
 	return []state{
 		{"preview of one", failed, act("requeue"), why("step", "preview"), 200, "button[value=do]", false},
@@ -101,9 +110,17 @@ func (w *world) sent(t *testing.T) []state {
 		{"form of another session", failed, act("requeue"), why("form", "x"), 403, "#again", false},
 		{"preview of many", "jobs?state=Failed", "#many",
 			why("job", w.failed.ID, "action", "requeue", "step", "preview"), 200, "button[value=do]", false},
-		{"many refused", "operations/new", `main form[action$="/operations"]`,
+		{"selected and done", "jobs?state=Failed", "#many",
+			why("job", w.done.ID, "action", "requeue", "step", "do"), 200, "p.lead", false},
+		{"selected and refused", "jobs?state=Failed", "#many",
+			why("job", w.failed.ID, "action", "requeue", "step", "preview", "reason", ""), 422, problem, false},
+		{"act done", "jobs/" + w.pending.ID, act("prioritize"), why("priority", "5", "step", "do"), 200, "p.done",
+			false},
+		{"many previewed", "operations/new", many, why("collection", "maps", "action", "requeue", "step", "preview"),
+			200, "dl.facts", false},
+		{"many refused", "operations/new", many,
 			why("collection", "maps", "priority", "x", "step", "preview"), 422, refused, false},
-		{"many not there", "operations/new", `main form[action$="/operations"]`,
+		{"many not there", "operations/new", many,
 			why("collection", hostile[:99], "step", "preview"), 404, problem, false},
 		{"profile refused", "collections/maps", "form.profile", map[string]string{"containers.maxFiles": hostile[:20]},
 			422, refused, false},
@@ -128,19 +145,63 @@ func (w *world) sent(t *testing.T) []state {
 	}
 }
 
+// decided are the states of decisions about what was found, and of changes of an object.
+func (w *world) decided() []state {
+	object := "objects/" + strings.TrimPrefix(w.done.Identifiers.Primary, "ark:/")
+	const correct = `main form[action$="/correct"]`
+	return []state{
+		{"place to accept", w.decides("accept"), "", nil, 200, "form.stack", false},
+		{"place to reject", w.decides("reject"), "", nil, 200, "form.stack", false},
+		{"decision refused", w.decides("accept"), deedForm, why("hit", "77", "step", "try"), 422, "#wrong", false},
+		{"place accepted", w.decides("accept"), deedForm, why("change", "yes", "step", "try"), 200, "p.done", false},
+		{"place rejected", w.decides("reject"), deedForm, why("change", "yes", "step", "try"), 200, "p.done", false},
+		{"correction previewed", object + "/correct", correct, why("what", first(200), "step", "preview"), 200,
+			"table.list", false},
+		{"correction refused", object + "/correct", correct, why("ids", first(60), "step", "preview", "reason", ""),
+			422, "[aria-invalid=true]", false},
+		{"zip refused", object, `form[action$="/zip"]`, map[string]string{"version": "x"}, 422, "p.note.bad", false},
+	}
+}
+
+// decides is the form by which a person decides about the place that was found, below /console/.
+func (w *world) decides(action string) string {
+	return strings.Replace(w.place, "deed=accept", "deed="+action, 1)
+}
+
+// kinds are forms of deeds as they are before anything is written, one of each kind.
+func kinds() (all []state) {
+	for _, path := range console.KindsOfDeeds() {
+		all = append(all, state{path, path, "", nil, 200, deedForm, false})
+	}
+	return all
+}
+
+// deedForm is the form of the page of a deed.
+const deedForm = `main form[action$="/deed"]`
+
+// lands are the forms after which there is a page that links lead to, too, unless they are refused.
+var lands = []string{"profile", "zip"}
+
 // TestStates: what only a form leads to, what errors show, and what others than an administrator see is as good as the
 // pages that a link leads to (TestPages).
 func TestStates(t *testing.T) {
 	w := of(t)
 	axe := w.axe(t)
-	states := w.sent(t)
+	states := slices.Concat(kinds(), w.decided(), w.sent(t))
 	for width := range widths {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			t.Parallel()
 			v := w.open(t, width, "light")
+			accepted, refused := map[string]bool{}, map[string]bool{}
 			for _, s := range states {
-				v.comes(s)
+				sent := v.comes(s)
+				accepted[sent], refused[sent] = accepted[sent] || s.status < 400, refused[sent] || s.status >= 400
 				v.judged("state "+s.what, width, axe)
+			}
+			for _, f := range console.Forms() {
+				if f != "sign-out" && (!refused[f] || !accepted[f] && !slices.Contains(lands, f)) {
+					t.Errorf("%s: seen refused %v, and otherwise %v: it needs both states", f, refused[f], accepted[f])
+				}
 			}
 			v = w.openAs(t, "dora", width, "light")
 			for _, path := range []string{"", "batches", "jobs", "objects", "submit", "formats", "search?q=letter"} {

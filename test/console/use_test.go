@@ -240,3 +240,32 @@ func TestPrint(t *testing.T) {
 		t.Errorf("the ground of the paper is %s", ground)
 	}
 }
+
+// TestNarrow: in a narrow window the page that is open is seen in the row of pages, and a text of several lines that is
+// written from right to left begins at its right edge.
+func TestNarrow(t *testing.T) {
+	w := of(t)
+	v := w.open(t, 390, "light")
+	for _, path := range []string{"", "queue", "doctor"} {
+		v.goTo(path)
+		if !ask[bool](v, `(r => r.left >= 0 && r.right <= innerWidth)(
+			document.querySelector("nav.places [aria-current]").getBoundingClientRect())`) {
+			t.Errorf("%q is not seen in the row of pages", path)
+		}
+	}
+	for _, title := range []string{"document.querySelector('h1 bdi')", `(() => {
+		document.querySelector(".list tbody .text").replaceChildren(document.createElement("bdi"));
+		return document.querySelector(".list tbody .text bdi");
+	})()`} {
+		v.goTo("objects")
+		lines := ask[[]float64](v, fmt.Sprintf(`(e => {
+			e.textContent = %q;
+			const text = document.createRange();
+			text.selectNodeContents(e);
+			return [...text.getClientRects()].map(r => Math.round(e.getBoundingClientRect().right - r.right));
+		})(%s)`, strings.Repeat(fromRight+" ", 9), title))
+		if len(lines) < 2 || slices.Max(lines) > 1 {
+			t.Errorf("%s: lines end so many pixels before the right edge: %v", title, lines)
+		}
+	}
+}

@@ -32,6 +32,8 @@ import (
 
 var withBrowser = flag.Bool("browser", false, "open the pages in a browser, which is installed first")
 
+var withPictures = flag.Bool("pictures", true, "with -browser: keep pictures of all pages in "+pictures)
+
 var intoDocs = flag.Bool("docs", false, "with -browser: take the pictures of docs/images anew, by TestPictures")
 
 // pictures is where pictures of all pages are kept, below the root of the repository.
@@ -53,6 +55,7 @@ type world struct {
 	broken    string           // while there is this file, the function outside fails
 	goes      string           // as long as this file is not there, a task of the archive live waits
 	corrected atomic.Bool      // the source of faults.checkm is corrected
+	place     string           // the form by which a person accepts the place of a clip, below /console/
 	// Of one job each.
 	failed, pending, done v1.Job
 }

@@ -96,6 +96,7 @@ func TestArchiveSurvivesLossOfItsTable(t *testing.T) {
 			UseLatestRestorableTime: aws.Bool(true)}); err != nil {
 		t.Fatal(err)
 	}
+	tellsRestore(t, restored)
 	release()
 	releaseAlone()
 	before := map[string]kept{}
@@ -129,6 +130,30 @@ func TestArchiveSurvivesLossOfItsTable(t *testing.T) {
 
 	lost(t, db, src, lateARK, before[first].ark)
 	backAgain(t, lateARK)
+}
+
+// tellsRestore asks what the restored table lacks. MiniStack has no RestoreSummary: so the table is known by its
+// indexes, and only by its name.
+func tellsRestore(t *testing.T, table string) {
+	t.Helper()
+	if all, err := client.Restores(t.Context(), ""); err != nil || all.Problem != "" || all.Table != out.TableName {
+		t.Errorf("the restores are %+v, %v", all, err)
+	}
+	one, err := client.Restores(t.Context(), table)
+	if err != nil || one.Problem != "" || len(one.Items) != 1 {
+		t.Fatalf("the restored table is %+v, %v", one, err)
+	}
+	var lacks []string
+	for _, l := range one.Items[0].Lacks {
+		lacks = append(lacks, l.What)
+		if l.Unknown {
+			t.Errorf("%s: %s", l.What, l.Says)
+		}
+	}
+	want := []string{"time-to-live", "recovery", "stream", "protection"}
+	if !slices.Equal(lacks, want) {
+		t.Errorf("it lacks %v; expected %v", lacks, want)
+	}
 }
 
 // lost empties the table: the storage root alone brings the objects back.

@@ -12,7 +12,7 @@ import (
 // Set is what one target of the Makefile plays.
 type Set string
 
-// The sets. CI plays Test, then More.
+// The sets. CI plays Test and More as one: a lane that is done with Test begins More.
 const (
 	Check Set = "check"     // before each commit
 	Test  Set = "test"      // proves the product, while a person waits

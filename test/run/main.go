@@ -1,8 +1,10 @@
 // Command run plays the tests of a set, such as "test" of make test: it shows what runs now, how
-// long each part took, and how many tests passed and failed.
+// long each part took, and how many tests passed and failed. Of several sets, a lane begins the next
+// one without waiting for the others.
 //
 //	go run ./test/run test
 //	go run ./test/run -only vet,templates test
+//	go run ./test/run test test-more
 package main
 
 import (
@@ -29,22 +31,24 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: run [-only PART,…] [-list] check | test | test-more | soak")
+var errUsage = errors.New("usage: run [-only PART,…] [-list] SET…; sets are check, test, test-more, soak")
 
 func command(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	only := flags.String("only", "", "names of parts, separated by commas")
 	list := flags.Bool("list", false, "print the parts and their commands")
-	if err := flags.Parse(args); err != nil || flags.NArg() != 1 {
+	if err := flags.Parse(args); err != nil || flags.NArg() == 0 {
 		return errUsage
 	}
-	set := plan.Set(flags.Arg(0))
-	if !slices.Contains(plan.Sets(), set) {
-		return errUsage
-	}
-
 	commit := head(ctx)
-	parts, err := chosen(plan.Of(set, commit), *only)
+	var all []plan.Part
+	for _, set := range flags.Args() {
+		if !slices.Contains(plan.Sets(), plan.Set(set)) {
+			return errUsage
+		}
+		all = append(all, plan.Of(plan.Set(set), commit)...)
+	}
+	parts, err := chosen(all, *only)
 	if err != nil {
 		return err
 	}
@@ -58,7 +62,7 @@ func command(ctx context.Context, args []string) error {
 	p := newPlayer(os.Stdout, parts)
 	began := time.Now()
 	results := p.play(ctx)
-	return report(os.Stdout, set, commit, results, time.Since(began))
+	return report(os.Stdout, flags.Args(), commit, results, time.Since(began))
 }
 
 // chosen returns the parts with the names in only, or all.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func head(ctx context.Context) plan.Commit {
 }
 
 // report prints what failed, how long each part took, and the counts. It returns an error if a part failed.
-func report(out io.Writer, set plan.Set, c plan.Commit, results []result, took time.Duration) error {
+func report(out io.Writer, sets []string, c plan.Commit, results []result, took time.Duration) error {
 	failed := 0
 	for _, r := range results {
 		if r.err != nil {
@@ -35,15 +36,16 @@ func report(out io.Writer, set plan.Set, c plan.Commit, results []result, took t
 	for _, r := range results {
 		all = all.plus(r.counts)
 	}
-	if set == plan.Soak {
+	if slices.Contains(sets, string(plan.Soak)) {
 		if err := os.WriteFile("bench/SOAK.md", []byte(soaked(c, results, all, took, time.Now())), 0o644); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "make %s of %.8s: %d parts in %s, %d failed\n%s\n", set, c.Hash, len(results),
+	played := strings.Join(sets, " ")
+	fmt.Fprintf(out, "make %s of %.8s: %d parts in %s, %d failed\n%s\n", played, c.Hash, len(results),
 		took.Round(time.Second), failed, all)
 	if failed > 0 {
-		return fmt.Errorf("make %s: %d parts failed", set, failed)
+		return fmt.Errorf("make %s: %d parts failed", played, failed)
 	}
 	return nil
 }

@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,7 +85,7 @@ func TestPlay(t *testing.T) {
 	}
 
 	var shown bytes.Buffer
-	if err := report(&shown, plan.Test, plan.Commit{}, results, time.Minute); err == nil {
+	if err := report(&shown, []string{"test"}, plan.Commit{}, results, time.Minute); err == nil {
 		t.Error("the run passed")
 	}
 	if !strings.HasSuffix(shown.String(), "\n0 passed, 0 failed, 0 skipped\n") {
@@ -91,6 +94,47 @@ func TestPlay(t *testing.T) {
 	text, err := os.ReadFile(".local/test/right.log")
 	if err != nil || string(text) != "hello\n" {
 		t.Errorf("log %q, %v", text, err)
+	}
+}
+
+// TestNoLaneWaits: of two sets, a lane goes on with the second while another lane still plays the first.
+func TestNoLaneWaits(t *testing.T) {
+	in(t, t.TempDir())
+	out, err := os.Create("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Each of the last two ends only if the other is played at the same time.
+	parts := slices.Concat([]plan.Part{{Name: "one", Lane: plan.Process, Command: "cat pipe", Limit: time.Minute},
+		{Name: "short", Lane: plan.Emulators, Command: "true", Limit: time.Minute}},
+		[]plan.Part{{Name: "of the second", Lane: plan.Emulators, Command: "cp /dev/null pipe", Limit: time.Minute}})
+	for _, r := range newPlayer(out, parts).play(t.Context()) {
+		if r.err != nil {
+			t.Errorf("%s: %v", r.part.Name, r.err)
+		}
+	}
+}
+
+// TestSets: what CI plays has all parts of both sets, each once; a set that nobody knows is refused.
+func TestSets(t *testing.T) {
+	if err := command(t.Context(), []string{"-list", "test", "test-more"}); err != nil {
+		t.Error(err)
+	}
+	if err := command(t.Context(), []string{"-list", "test", "none"}); !errors.Is(err, errUsage) {
+		t.Error(err)
+	}
+	names := map[string]bool{}
+	for _, set := range []plan.Set{plan.Test, plan.More} {
+		for _, p := range plan.Of(set, plan.Commit{}) {
+			if names[p.Name] {
+				t.Errorf("two parts are called %q", p.Name)
+			}
+			names[p.Name] = true
+		}
 	}
 }
 

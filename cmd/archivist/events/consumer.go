@@ -84,12 +84,25 @@ func showConsumer(p terminal.Page, c v1.Consumer) {
 		"wakes", wakes(c),
 		"order", c.Order, "on failure", c.OnFailure, "version", strconv.Itoa(c.Version),
 		"changed", c.Changed,
-		"behind", terminal.Count(int(c.Behind), "event")+", "+terminal.Count(int(c.LagSeconds), "second"),
+		"behind", behindOf(c),
 		"parked", strconv.FormatInt(c.Parked, 10))
+	for _, text := range c.Warnings {
+		p.Fields("warning", text)
+	}
 	if len(c.Partitions) > 0 {
 		fmt.Fprintln(p)
 		terminal.Table(p, c.Partitions, partitionColumns...)
 	}
+}
+
+// behindOf is how many events a consumer has still to handle, and for how long the first waits, as
+// far as that is known.
+func behindOf(c v1.Consumer) string {
+	events := terminal.Count(int(c.Behind), "event")
+	if !c.AtLeast {
+		return events + ", " + terminal.Count(int(c.LagSeconds), "second")
+	}
+	return "more than " + events
 }
 
 // shownState is paused, rebuilding, resetting or running, or stopped if it does not go on in some partition; the

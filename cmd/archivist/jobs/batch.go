@@ -15,6 +15,7 @@ import (
 // the batch and so on all of its jobs.
 type BatchCmd struct {
 	List   batchListCmd   `cmd:"" help:"List the batches of a collection, or of all, newest first."`
+	Counts batchCountsCmd `cmd:"" help:"Count the batches that have not ended well, by state."`
 	Show   batchShowCmd   `cmd:"" help:"Show a batch and its jobs."`
 	Report batchReportCmd `cmd:"" help:"Show how each job of a batch ended, once the batch has ended."`
 
@@ -36,14 +37,15 @@ type BatchCmd struct {
 type batchListCmd struct {
 	Collection string     `short:"c" help:"Only batches of this collection." placeholder:"NAME"`
 	State      batchState `help:"Only batches in this state, e.g. failed." placeholder:"STATE"`
+	Sort       batchSort  `help:"By state, since, jobs, failed, bytes or submitter." placeholder:"FIELD"`
 	found
 	command.Limit
 }
 
 func (batchListCmd) Prints() any { return v1.Batch{} }
 
-// Run lists the newest batches first, unless the order says otherwise. It requests one more than
-// is shown, to detect that there are more.
+// Run lists the newest batches first, unless they are sorted by something else. It requests one
+// more than is shown, to detect that there are more.
 func (c *batchListCmd) Run(a *command.App) error {
 	columns := batchColumns
 	if c.Collection == "" {
@@ -52,6 +54,7 @@ func (c *batchListCmd) Run(a *command.App) error {
 	}
 	filter := c.filter()
 	filter.Collection, filter.State, filter.Limit = c.Collection, string(c.State), c.More()
+	filter.Sort = string(c.Sort)
 	return command.List(a, c.Limit, columns...)(a.Client.Batches(a.Ctx, filter))
 }
 

@@ -14,6 +14,7 @@ import (
 type jobCountsCmd struct {
 	Collection string `short:"c" help:"Only jobs of this collection." placeholder:"NAME"`
 	Batches    bool   `help:"By batch: the 100 that have the most jobs."`
+	Quick      bool   `help:"Without jobs that are deferred by their source; of those with work files 200."`
 }
 
 func (jobCountsCmd) Prints() any { return v1.JobCounts{} }
@@ -24,7 +25,8 @@ func (c *jobCountsCmd) Run(a *command.App) error {
 	if c.Batches {
 		show = showBatchCounts
 	}
-	return command.Show(a, show)(a.Client.JobCounts(a.Ctx, c.Collection, c.Batches))
+	return command.Show(a, show)(a.Client.JobCounts(a.Ctx,
+		v1.CountOf{Collection: c.Collection, Batches: c.Batches, Quick: c.Quick}))
 }
 
 // countRow is the jobs of a collection, or of a batch, at a place.
@@ -71,7 +73,7 @@ func countRows(n v1.JobCounts, collection, batch string, places []v1.PlaceJobs) 
 func notCounted(p terminal.Page, n v1.JobCounts) {
 	if len(n.Cut) > 0 && p.ForPeople() {
 		p.Fields("counted", "of the jobs of all collections that are "+strings.Join(n.Cut, " or ")+
-			", the first 1,000")
+			", not all")
 	}
 	if n.Unreadable > 0 && p.ForPeople() {
 		p.Fields("unreadable", terminal.Count(n.Unreadable, "job")+", not counted: archivist doctor")
@@ -92,4 +94,28 @@ func jobsText(r countRow) string {
 		return "at least " + strconv.Itoa(r.Jobs)
 	}
 	return strconv.Itoa(r.Jobs)
+}
+
+// batchCountsCmd counts batches by state.
+type batchCountsCmd struct {
+	Collection string `short:"c" help:"Only batches of this collection." placeholder:"NAME"`
+}
+
+func (batchCountsCmd) Prints() any { return v1.BatchCounts{} }
+
+// Run shows a row for each state.
+func (c *batchCountsCmd) Run(a *command.App) error {
+	return command.Show(a, func(p terminal.Page, n v1.BatchCounts) {
+		terminal.Table(p, n.States, stateColumns...)
+	})(a.Client.BatchCounts(a.Ctx, c.Collection))
+}
+
+var stateColumns = []terminal.Column[v1.StateBatches]{
+	{Title: "state", Text: func(s v1.StateBatches) string { return s.State }},
+	{Title: "batches", Text: func(s v1.StateBatches) string {
+		if s.More {
+			return "more than " + strconv.Itoa(s.Batches)
+		}
+		return strconv.Itoa(s.Batches)
+	}},
 }

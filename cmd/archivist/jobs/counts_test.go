@@ -23,7 +23,7 @@ func TestBatchCounts(t *testing.T) {
 func TestCountsThatEnd(t *testing.T) {
 	var out strings.Builder
 	showCounts(terminal.Page{Writer: &out, Width: 200}, v1.JobCounts{Cut: []string{"pending", "held"}})
-	if got := out.String(); !strings.Contains(got, "that are pending or held, the first 1,000") {
+	if got := out.String(); !strings.Contains(got, "that are pending or held, not all") {
 		t.Errorf("%q", got)
 	}
 }

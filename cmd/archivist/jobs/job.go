@@ -39,6 +39,8 @@ type jobListCmd struct {
 	Collection string   `short:"c" xor:"of" help:"Only jobs of this collection." placeholder:"NAME"`
 	Batch      string   `short:"b" xor:"of" help:"Jobs of this batch, in its order." placeholder:"ID"`
 	State      jobState `help:"Only jobs in this state, e.g. failed." placeholder:"STATE"`
+	Callback   callback `help:"Of a batch: only jobs with such a callback." placeholder:"STATE"`
+	Sort       jobSort  `help:"By state, since, space or title." placeholder:"FIELD"`
 	LocalID    string   `help:"Only jobs with this local id." placeholder:"ID"`
 	ARK        string   `help:"Only jobs of the object with this ARK." placeholder:"ARK"`
 	found
@@ -47,32 +49,34 @@ type jobListCmd struct {
 
 // found are the filters that lists of batches and of jobs have in common.
 type found struct {
-	Submitter string `help:"Only those of this submitter." placeholder:"NAME"`
-	Message   string `help:"Only those whose message has this text." placeholder:"TEXT"`
-	After     string `help:"Only those created then or later: a day or a time." placeholder:"TIME"`
-	Before    string `help:"Only those created before that." placeholder:"TIME"`
-	Order     string `help:"Which first: ${enum}." enum:"newest,oldest" default:"newest"`
+	Submitter string    `help:"Only those of this submitter." placeholder:"NAME"`
+	Message   string    `help:"Only those whose message has this text." placeholder:"TEXT"`
+	After     string    `help:"Only those created then or later: a day or a time." placeholder:"TIME"`
+	Before    string    `help:"Only those created before that." placeholder:"TIME"`
+	Order     listOrder `help:"newest or oldest; with --sort: ascending or descending." placeholder:"ORDER"`
 }
 
 func (f found) filter() v1.Filter {
-	is := v1.Filter{Submitter: f.Submitter, Message: f.Message, After: f.After, Before: f.Before}
-	if f.Order != v1.Newest {
-		is.Order = f.Order
-	}
-	return is
+	return v1.Filter{Submitter: f.Submitter, Message: f.Message, After: f.After, Before: f.Before,
+		Order: string(f.Order)}
 }
 
 func (jobListCmd) Prints() any { return v1.Job{} }
 
-// Run lets the API filter. The list of a batch has the filter by state only.
+// Run lets the API filter and sort. The list of a batch has the filter by state only.
 func (c *jobListCmd) Run(a *command.App) error {
 	filter := c.filter()
 	filter.LocalID, filter.ARK = c.LocalID, c.ARK
-	if c.Batch != "" && filter != (v1.Filter{}) {
-		return command.Usage("of the filters, --batch takes --state only")
+	if c.Batch != "" && filter != (v1.Filter{Order: string(c.Order)}) {
+		return command.Usage("of the filters, --batch takes --state and --callback only")
+	}
+	if c.Batch == "" && c.Callback != "" {
+		return command.Usage("--callback needs --batch: no list of more has what became of " +
+			"callbacks")
 	}
 
 	filter.Collection, filter.Batch, filter.State, filter.Limit = c.Collection, c.Batch, string(c.State), c.More()
+	filter.Sort, filter.Callback = string(c.Sort), string(c.Callback)
 	return command.List(a, c.Limit, jobColumns...)(a.Client.Jobs(a.Ctx, filter))
 }
 

@@ -13,6 +13,9 @@ func noticeText(n v1.Notice) string {
 	if n.Others > 0 {
 		to = terminal.Count(n.Others, "recipient")
 	}
+	if n.OfProfile > 0 {
+		to = terminal.Count(n.OfProfile, "recipient") + " of the profile of the collection"
+	}
 	text := n.State
 	if n.At != "" {
 		text += fmt.Sprintf(" at %s, after %s", n.At, tries(n.Tries))

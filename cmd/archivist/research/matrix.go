@@ -24,8 +24,8 @@ func (researchMatrixCmd) Prints() any { return v1.ResearchMatrix{} }
 // Help says what a character means.
 func (researchMatrixCmd) Help() string {
 	return `An episode is a row, with a character for each clip. A digit: researched, with so many places; +: with ten or
-more; x: researched, how many places is in its results only; d: the results differ; q: another researcher is needed;
-w: under a lease; a dot: none of these. Places of the clips under "to review" wait for a person.`
+more; x: researched, how many places is in its results only; !: its row cannot be read, archivist doctor tells more;
+d: the results differ; q: another researcher is needed; w: under a lease; a dot: none of these. Places of the clips under "to review" wait for a person.`
 }
 
 // Run shows a page of episodes, or all from there on.

@@ -37,6 +37,11 @@ func (s *Service) events(ctx context.Context, out *section) error {
 
 // ofConsumer adds what is to be said of a consumer.
 func (s *section) ofConsumer(c consumer.Status) {
+	if c.Broken != "" {
+		s.add(v1.StatusLine{Text: fmt.Sprintf("the filter of %s cannot be read, so that it handles "+
+			"nothing: %s", c.Name, ingest.Cut(c.Broken, 300)), Attention: true, Count: 1,
+			Command: "archivist consumer show " + c.Name})
+	}
 	if c.Parked > 0 {
 		s.add(v1.StatusLine{Text: c.Name + ": parked events, which wait for a person",
 			Attention: true, Count: c.Parked,

@@ -13,15 +13,14 @@ import (
 )
 
 // failures are the jobs and batches that have failed recently and are failed still, by their
-// causes.
+// causes, and how many jobs are failed since before that.
 func (s *Service) failures(ctx context.Context, out *section) error {
-	causes, jobs, looked, cut, err := s.Queue.Failures(ctx, out.now.Add(-recently))
+	causes, jobs, more, err := s.Queue.Failures(ctx, out.now.Add(-recently))
 	if err != nil {
 		return err
 	}
-	out.cut(cut, "there are more failed jobs than were read; those of the newest are shown")
-	out.cut(!cut && looked < jobs, "the causes are those of the newest %s of %s failed jobs",
-		ingest.Number(looked), ingest.Number(jobs))
+	out.cut(more, "not all jobs were looked at that failed in the last 24 hours; the causes are "+
+		"those of the newest %s", ingest.Number(jobs))
 	for _, c := range causes {
 		line := v1.StatusLine{Text: c.Example(), Attention: true, Count: int64(c.Jobs),
 			Since:   since(c.Since),
@@ -36,13 +35,40 @@ func (s *Service) failures(ctx context.Context, out *section) error {
 	if err != nil {
 		return err
 	}
+	atLeast := ""
+	if more {
+		atLeast = "at least "
+	}
 	switch {
-	case jobs+rejected == 0:
+	case jobs+rejected == 0 && !more:
 		out.Summary = "nothing failed in the last 24 hours"
 	default:
-		out.Summary = fmt.Sprintf("failed in the last 24 hours, and still so: %s, %s",
+		out.Summary = fmt.Sprintf("failed in the last 24 hours, and still so: %s%s, %s", atLeast,
 			ingest.Counted(jobs, "job"), countedBatches(rejected))
 	}
+	return s.failedBeside(ctx, out, jobs, more)
+}
+
+// mostFailed is how many failed jobs are counted, whenever they failed.
+const mostFailed = 200
+
+// failedBeside adds the jobs that failed before the recent ones: nothing but a person ends that. If
+// not all recent ones were looked at, they can be among these.
+func (s *Service) failedBeside(ctx context.Context, out *section, recent int, unread bool) error {
+	n, more, all, err := s.Queue.FailedBeside(ctx, recent, out.now.Add(-recently), mostFailed)
+	if err != nil || n == 0 {
+		return err
+	}
+	text, when := "a job that failed more than 24 hours ago", "before"
+	if unread {
+		text, when = "a job that is failed, and is not among those whose causes are told", "beside"
+	}
+	out.cut(!all && !unread, "jobs that failed more than 24 hours ago and have work files are not "+
+		"counted until the doctor has listed all jobs")
+	out.cut(more && !unread, "more than %s jobs are failed", ingest.Number(mostFailed))
+	out.add(v1.StatusLine{Text: text + "; requeue or delete it",
+		Attention: true, Count: int64(n), Command: "archivist job list --state failed"})
+	out.Summary += "; " + ingest.Counted(n, "job") + " " + when
 	return nil
 }
 

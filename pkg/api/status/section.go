@@ -83,7 +83,7 @@ const (
 	mostLines   = 20
 )
 
-// recently is how far back failures count, and how long something may wait until a person should look.
+// recently is how far back the causes of failures are told, and how long something may wait until a person should look.
 const recently = 24 * time.Hour
 
 // section is a part of the status while it is read.

@@ -31,7 +31,7 @@ func (c *Client) Report(ctx context.Context, batch string, n int) (io.ReadCloser
 }
 
 // Jobs lists the jobs of the filter's batch in the order of the manifest; without a batch, those of its collection,
-// or of all, newest first.
+// or of all, newest first; or as Sort says.
 func (c *Client) Jobs(ctx context.Context, f Filter) ([]Job, error) {
 	path := "/v1/jobs"
 	if f.Batch != "" {
@@ -136,7 +136,8 @@ const (
 )
 
 // Filter limits a list: batches by all but Batch, ARK, LocalID and Title; jobs by all but Title, those of a Batch by
-// State only; objects by Collection, and LocalID or Title and Date. An empty field does not filter.
+// State and Callback only; objects by Collection, and LocalID or Title and Date. An empty field
+// does not filter.
 type Filter struct {
 	Collection string
 	Batch      string
@@ -150,9 +151,14 @@ type Filter struct {
 	Title      string // its beginning
 	Date       string // its beginning
 	Format     string // of one of its files: a media type or an id of PRONOM
-	Sort       string // objects: ByTitle, ByDate or ByModified; "" = as the list is
-	Order      string // objects with Sort: Ascending or Descending; jobs and batches: Newest or Oldest
-	Limit      int    // most items to return
+	// Sort: objects: ByTitle, ByDate or ByModified; jobs: one of JobSorts; batches: one of
+	// BatchSorts; "" = as the list is.
+	Sort string
+	// Order: with Sort Ascending or Descending; without it, of jobs and batches, Newest or Oldest.
+	Order string
+	// Callback: jobs of a Batch: a state of one of their callbacks.
+	Callback string
+	Limit    int // most items to return
 }
 
 // get reads the resource at a path.
@@ -180,7 +186,7 @@ func (f Filter) query() []string {
 	return []string{"collection", f.Collection, "state", f.State, "submitter", f.Submitter, "localId", f.LocalID,
 		"ark", f.ARK, "message", f.Message, "after", f.After, "before", f.Before, "title",
 		f.Title, "date", f.Date,
-		"format", f.Format, "sort", f.Sort, "order", f.Order}
+		"format", f.Format, "sort", f.Sort, "order", f.Order, "callback", f.Callback}
 }
 
 // list reads the pages of a list with these names and values in its query, up to a limit; 0 = all. The result may be

@@ -120,7 +120,10 @@ type Consumer struct {
 	Rebuild string `json:"rebuild,omitempty" example:"01M3XA6Z0000000000000000BF"`
 	// The number of resets that are not finished: it does not run before.
 	Resets int `json:"resets" example:"0"`
-	// What its filter asks for in vain: no event has it.
+	// Whether its filter cannot be read, so that it handles nothing: a warning says why. How many
+	// events it has to handle is not known then.
+	Broken bool `json:"broken,omitempty" example:"false"`
+	// What its filter asks for in vain: no event has it; or why the filter cannot be read. Absent if there is nothing.
 	Warnings []string `json:"warnings,omitempty" example:"[\"filter: Bundle: no event is about one\"]"`
 	// Its place in each partition of the log. In a list it is empty.
 	Partitions []ConsumerPartition `json:"partitions"`

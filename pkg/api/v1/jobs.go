@@ -27,6 +27,9 @@ type Job struct {
 	Created string `json:"created" format:"date-time" example:"2026-11-22T09:30:00Z"`
 	// The state of the job.
 	State string `json:"state"`
+	// Since when it is in that state, or at the place where it waits. Absent for one of an earlier
+	// version that has not changed since.
+	Since string `json:"since,omitempty" format:"date-time" example:"2026-11-22T09:31:00Z"`
 	// The states that it was in, in the order in which it first entered them. Absent in lists.
 	Stages []JobStage `json:"stages,omitempty"`
 	// What the caller may do with it in this state: actions of `POST /v1/jobs/{id}/actions`. Each says by a dry run

@@ -20,6 +20,9 @@ type Notice struct {
 	// How many other recipients the mail was delivered to, whose names an earlier version has not
 	// noted. Absent if there are none.
 	Others int `json:"others,omitempty"`
+	// How many recipients of the mail it is about, whom only the profile of the collection names,
+	// and whose addresses the caller may not see. Absent if it is about one that is seen.
+	OfProfile int `json:"ofProfile,omitempty"`
 	// Why it was not delivered.
 	Problem string `json:"problem,omitempty" example:"https://hooks.example.org answered 410 Gone"`
 	// When it is tried next. Absent if that is never, or when a person requeues the job.

@@ -158,6 +158,8 @@ type ResearchMedia struct {
 	// Of an episode: ready (it has a pair that is due) or closed; of a clip: live. Of both: set-aside, deferred or
 	// withdrawn.
 	State string `json:"state" enum:"ready,closed,live,set-aside,deferred,withdrawn" example:"ready"`
+	// Whether its row is missing, so that only its key is known: archivist doctor. Absent if it is there.
+	Missing bool `json:"missing,omitempty"`
 	// Why it is set aside or deferred; or why no more work is assigned of an episode with open pairs that is closed.
 	Reason string `json:"reason,omitempty" example:"404 Not Found"`
 	// When a deferral ends.
@@ -393,8 +395,9 @@ type ResearchMatrixRow struct {
 	// The episode.
 	Episode ResearchMedia `json:"episode"`
 	// A character for each clip, at most 400. A digit: researched, with so many places; +: with
-	// ten or more; x: researched, how many places is in its results only; d: the results differ;
-	// q: another researcher is needed; w: under a lease; a dot: none of these.
+	// ten or more; x: researched, how many places is in its results only; !: researched, and its
+	// row cannot be read, which the doctor tells; d: the results differ; q: another researcher is
+	// needed; w: under a lease; a dot: none of these.
 	Pairs string `json:"pairs" example:"0030w..."`
 	// The numbers of characters, from 0, whose pairs have places that wait for a person.
 	Unreviewed []int `json:"unreviewed,omitempty" example:"[2]"`

@@ -28,5 +28,9 @@ var JobStates = []string{Pending, Held, Estimating, Provisioning, Downloading, P
 var BatchStates = []string{Pending, Held, Processing, Reporting, UpdateReporting, Completed, Failed,
 	Deleted}
 
+// CountedBatchStates are the states in which batches wait, work, or need a person, but for the
+// seconds of another report. Their batches are counted.
+var CountedBatchStates = []string{Pending, Held, Processing, Reporting, Failed}
+
 // Ended reports whether a state is final: a job or a batch leaves it only if a person acts.
 func Ended(state string) bool { return state == Completed || state == Failed || state == Deleted }

@@ -132,6 +132,9 @@ type Batch struct {
 	ID string `json:"id" example:"01M7ZBMEYHBB62YP6RY21T1GQ6"`
 	// The state of the batch.
 	State string `json:"state"`
+	// Since when it is in that state. Absent for one of an earlier version that has not changed
+	// since.
+	Since string `json:"since,omitempty" format:"date-time" example:"2026-11-22T09:31:00Z"`
 	// What the caller may do with it in this state: actions of `POST /v1/batches/{id}/actions`. Each says by a dry
 	// run what it would do. Absent if there is nothing, and in lists.
 	Actions []string `json:"actions,omitempty" example:"[\"hold\"]"`

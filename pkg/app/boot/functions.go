@@ -95,6 +95,7 @@ func (s *System) API(open OpenIndex) (h *lambda.API, err error) {
 		s.sendReports
 	s.api.Feeds = s.feeds()
 	s.api.Alarms = s.alarms()
+	s.api.Restored = s.restored()
 	if s.env(EnvRevisions) != "" {
 		s.api.Revisions, s.api.Preview = s.revisionRows(), s.previewRevision
 	}

@@ -457,20 +457,6 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestCountsKeepStopAfter: counts that are made again have the number of failed jobs after
-// which the batch is cancelled.
-func TestCountsKeepStopAfter(t *testing.T) {
-	w := settled(t)
-	w.set(batchKey(w.second), "stop_after", num(3))
-	w.drop(countKey(w.second))
-	w.repairs([]string{"batch-counts batch:" + batchOf(w.second)})
-	var counts queue.Counts
-	err := w.doctor().Queue.Table.Get(t.Context(), countKey(w.second), &counts)
-	if err != nil || counts.StopAfter != 3 {
-		t.Errorf("%+v, %v", counts, err)
-	}
-}
-
 // TestOtherInventory: the storage root has another inventory of the newest version than the recorded one, so content
 // was replaced. The doctor does not make the two agree: the row keeps its digest, a person is told to restore the
 // content, and keys that only the lost inventory may name are kept.

@@ -64,6 +64,7 @@ func Start(settings Settings) (*System, error) {
 		cancel:     cancel,
 		endpoint:   noEndpoint,
 		table:      settings.Table,
+		tables:     newTables(),
 		targets:    slices.Clone(settings.Targets),
 		buckets:    settings.Buckets,
 		queues:     &queues{all: map[string]*queue{}},
@@ -176,6 +177,7 @@ func (s *System) watch(add func([]tabletest.Change)) {
 // nothing guards the map.
 func (s *System) answer() {
 	handleTable(s.operations, s.table)
+	s.tables.handle(s.operations)
 	s.queues.handle(s.operations)
 	s.services.handle(s.operations)
 	s.rules.handle(s.operations)

@@ -40,5 +40,4 @@ func handleTable(o operations, t *tabletest.Fake) {
 	row(o, t.Scan)
 	row(o, t.BatchGetItem)
 	row(o, t.TransactWriteItems)
-	row(o, t.DescribeTable)
 }

@@ -118,7 +118,7 @@ func guarded(t *testing.T, with ...func(*Settings)) (*world, things) {
 }
 
 // queries are what routes need beside their path.
-var queries = map[string]string{"GET /v1/batches": "collection=maps",
+var queries = map[string]string{"GET /v1/batches": "collection=maps", "GET /v1/batch-counts": "collection=maps",
 	"GET /v1/jobs":    "collection=maps",
 	"GET /v1/objects": "collection=maps", "GET /v1/browse": "by=collection&collection=maps",
 	"GET /v1/uploads": "collection=maps", "GET /v1/search": "query=marker", "GET /v1/statistics": "collection=maps",

@@ -84,7 +84,10 @@ func TestStatus(t *testing.T) {
 		w.must(err)
 		w.says("holds", v1.SectionOK, "collection:maps", "the scans are wrong")
 
-		time.Sleep(25 * time.Hour) // of the bubble: failures of more than a day ago do not count
-		w.says("failures", v1.SectionOK, "nothing failed")
+		time.Sleep(25 * time.Hour) // of the bubble: they are failed still, and nobody has done anything
+		failed = w.says("failures", v1.SectionAttention, "nothing failed in the last 24 hours; 2 jobs before")
+		if len(failed.Lines) != 1 || failed.Lines[0].Count != 2 || failed.Lines[0].Command == "" {
+			t.Errorf("%+v", failed)
+		}
 	})
 }

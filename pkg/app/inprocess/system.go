@@ -87,6 +87,7 @@ type System struct {
 	points     points
 
 	table     *tabletest.Fake
+	tables    *tables
 	buckets   *buckettest.Twin
 	queues    *queues
 	functions *functions

@@ -29,6 +29,13 @@
     return false;
   };
 
+  // In a narrow window the pages stand in a row, which is scrolled to the one that is open.
+  const here = document.querySelector("nav.places [aria-current]");
+  if (here) {
+    const row = here.closest("nav"), at = here.getBoundingClientRect();
+    row.scrollLeft += at.left + at.width / 2 - row.clientWidth / 2;
+  }
+
   const stale = (text, to) => {
     const p = document.getElementById("stale");
     p.hidden = !text;

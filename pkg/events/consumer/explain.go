@@ -128,6 +128,11 @@ func (s *Store) ExplainConsumer(ctx context.Context, name string) (explain.Expla
 	p := explain.Part{Link: explain.Link{State: "up to date", Waits: explain.Nothing,
 		Why: "It has handled all events."}}
 	switch {
+	case st.Broken != "":
+		p.State, p.Waits = "broken", explain.Person
+		p.Why = "Its filter cannot be read, so that it handles nothing: " + st.Broken + "."
+		p.Do = []explain.Step{{What: "Apply a corrected definition",
+			Command: "archivist consumer apply FILE"}}
 	case st.Behind == 0 && !st.runs():
 		p = s.waiting(st.Consumer, cursor{})
 		p.State, p.Why = "up to date", "It has come to the end of the log; "+p.Why

@@ -43,6 +43,10 @@ type run struct {
 	// repeats that.
 	called bool
 
+	// placed: since the head of the partition was read, the flag was set and cleared again, so the log
+	// is longer than that.
+	placed bool
+
 	// earlier has the partitions of earlier generations of the log in which events are parked.
 	earlier []string
 }
@@ -101,7 +105,7 @@ func (n *run) move(ctx context.Context, then after,
 		case readErr != nil:
 			return again, readErr
 		case fresh.Move == tx.ID(): // it was made, and then the flag was set
-			n.cur = fresh
+			n.cur, n.placed = fresh, true
 			return then.next(), nil
 		case fresh.Holder != n.holder:
 			return again, errLost
@@ -109,7 +113,7 @@ func (n *run) move(ctx context.Context, then after,
 			return again, err
 		}
 
-		n.cur = fresh
+		n.cur, n.placed = fresh, true
 		if then == finish {
 			then = hold
 		}

@@ -40,3 +40,23 @@ func TestPark(t *testing.T) {
 	b.run("c", "maps")
 	b.want("handled, although a.1 is parked", b.handled(), "b.1 c.1 b.2")
 }
+
+// TestPlacedMeanwhile: what is placed while a run is at work is handled by it, also if the run passes the head that it
+// began with, and the flag was cleared by an earlier step: no other run comes, since the wake-up found this one.
+func TestPlacedMeanwhile(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c", func(d *consumer.Definition) { d.Window, d.Batch = 2, 2 }))
+	for range 3 {
+		b.add("maps", "a")
+	}
+	b.onCall = func() {
+		b.onCall = nil
+		b.mu.Unlock() // the handler has locked it
+		defer b.mu.Lock()
+		b.placed("c maps", b.add("maps", "a"), b.add("maps", "a"), b.add("maps", "a"), b.add("maps", "a"))
+		b.run("c", "maps") // the other has the lease
+	}
+	b.run("c", "maps")
+	b.want("handled", b.handled(), "a.1 a.2 a.3 a.4 a.5 a.6 a.7")
+	b.tick("")
+}

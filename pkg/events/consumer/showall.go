@@ -98,7 +98,7 @@ func (s *Store) statusBy(ctx context.Context, c Consumer, partitions []envelope.
 		return facts, nil
 	}
 	st, err := s.status(ctx, c, partitions, at, read)
-	st.AtLeast = missed
+	st.AtLeast = st.AtLeast || missed
 	return st, err
 }
 

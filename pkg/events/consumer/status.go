@@ -36,6 +36,9 @@ type Status struct {
 	// NextRun is that of a scheduled consumer, in milliseconds since 1970; 0: it is not known yet.
 	NextRun int64 `json:"nextRun,omitempty"`
 
+	// Broken says why its filter cannot be read, "" if it can: nothing is known of what it has still to handle.
+	Broken string `json:"broken,omitempty"`
+
 	// Stopped counts the partitions in which it does not go on.
 	Stopped int `json:"stopped,omitempty"`
 
@@ -80,7 +83,11 @@ func (s *Store) Show(ctx context.Context, name string) (Status, error) {
 		return Status{}, err
 	}
 
-	st, err := s.status(ctx, c, partitions, at, s.readAfter)
+	read, err := s.readAhead(ctx, partitions, at)
+	if err != nil {
+		return Status{}, err
+	}
+	st, err := s.status(ctx, c, partitions, at, read)
 	if err != nil {
 		return st, err
 	}
@@ -113,14 +120,33 @@ func (s *Store) readAfter(ctx context.Context, p envelope.Partition,
 	return s.Log.Read(ctx, p.Name, seq, statusRead)
 }
 
+// readAhead is readAfter, for which the next events of all partitions in which a consumer is far behind were read at
+// once.
+func (s *Store) readAhead(ctx context.Context, partitions []envelope.Partition,
+	at map[string]cursor) (eventsAfter, error) {
+	var places []envelope.Place
+	for _, p := range partitions {
+		if seq := at[p.Name].Seq; far(p, seq) {
+			places = append(places, envelope.Place{Partition: p.Name, Seq: seq + 1})
+		}
+	}
+	next, err := s.Log.At(ctx, places)
+	return func(ctx context.Context, p envelope.Partition, seq int64) ([]envelope.Event, error) {
+		if e, there := next[envelope.Place{Partition: p.Name, Seq: seq + 1}]; there {
+			return []envelope.Event{e}, nil
+		}
+		return s.readAfter(ctx, p, seq) // it is near, or in the archive
+	}, err
+}
+
 // status sums up the places of a consumer.
 func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Partition,
 	at map[string]cursor, read eventsAfter) (Status, error) {
 	now := s.Now()
 	st := Status{Consumer: c, Counted: now.UnixMilli()}
 	f, err := filter.Compile(c.Filter)
-	if err != nil {
-		return st, err
+	if err != nil { // another release wrote it: that hides no other consumer
+		st.Broken, f = err.Error(), nil
 	}
 
 	for _, p := range partitions {
@@ -145,6 +171,7 @@ func (s *Store) status(ctx context.Context, c Consumer, partitions []envelope.Pa
 		})
 
 		st.Behind += behind
+		st.AtLeast = st.AtLeast || f == nil && cur.Seq < p.Head
 		if since > 0 && (st.Since == 0 || since < st.Since) {
 			st.LagSeconds, st.Since = lagOf(since, now), since
 		}
@@ -174,10 +201,10 @@ func far(p envelope.Partition, seq int64) bool { return p.Head-seq > statusRead 
 
 // owes counts the events of a partition that a consumer has still to handle, and says when the first of them happened.
 // A cursor moves past what its filter does not select only some minutes later, so a number is no event to handle by
-// itself. More than statusRead count as they are.
+// itself. More than statusRead count as they are. Without a filter nothing is known: none.
 func (s *Store) owes(ctx context.Context, c Consumer, f *filter.Filter, p envelope.Partition,
 	cur cursor, read eventsAfter) (events, since int64, err error) {
-	if cur.Seq >= p.Head {
+	if cur.Seq >= p.Head || f == nil {
 		return 0, 0, nil
 	}
 

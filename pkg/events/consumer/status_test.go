@@ -11,6 +11,7 @@ import (
 
 	"archivist/pkg/events/consumer"
 	"archivist/pkg/events/envelope"
+	"archivist/pkg/kernel/explain"
 	"archivist/pkg/kernel/table"
 )
 
@@ -41,6 +42,24 @@ func TestBehind(t *testing.T) {
 		b.add("maps", "a")
 	}
 	want("many", 250, 0)
+}
+
+// TestFarBehind: where a consumer is far behind, no log is read by itself: the next events of all are read at once.
+func TestFarBehind(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("c"))
+	for _, in := range []string{"maps", "plans"} {
+		for range 60 {
+			b.add(in, "a")
+		}
+	}
+	b.add("near", "a")
+	b.now = b.now.Add(time.Minute)
+	b.log.reads = 0
+	st, err := b.store.Show(t.Context(), "c")
+	if err != nil || st.Behind != 121 || st.LagSeconds != 60 || b.log.reads != 1 {
+		t.Errorf("%d behind, %d s, %v; %d reads", st.Behind, st.LagSeconds, err, b.log.reads)
+	}
 }
 
 // TestLate: who asks only for consumers that are late or paused reads no events while all is well; of many partitions
@@ -85,6 +104,38 @@ func TestLate(t *testing.T) {
 	st, err := b.store.Show(t.Context(), "c")
 	if err != nil || st.Behind != 12 {
 		t.Errorf("%d behind, %v", st.Behind, err)
+	}
+}
+
+// TestBrokenFilter: a filter that cannot be read, as another release may have written it, hides no other consumer, and
+// is named.
+func TestBrokenFilter(t *testing.T) {
+	b := newBench(t)
+	b.apply(define("a"))
+	b.apply(define("b"))
+	b.add("maps", "a")
+	b.now = b.now.Add(2 * time.Hour)
+	var row struct {
+		table.Head
+		Text string `dynamo:"definition_json"`
+	}
+	if err := b.store.Table.Get(t.Context(), table.Key{PK: "CONSUMERS", SK: "a"}, &row); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(row.Text, `"*+*"`, `"Itme+*"`, 1)
+	err := b.store.Table.Rows.Update("pk", "CONSUMERS").Range("sk", "a").Set("definition_json", text).Run(t.Context())
+	if err != nil || text == row.Text {
+		t.Fatal(text, err)
+	}
+	all, _, err := b.store.ShowLate(t.Context(), time.Hour)
+	if err != nil || len(all) != 2 || !strings.Contains(all[0].Broken, "column 1") || all[1].Broken != "" ||
+		all[1].Behind != 1 || !all[0].AtLeast || all[1].AtLeast {
+		t.Errorf("%+v, %v", all, err)
+	}
+	x, err := b.store.ExplainConsumer(t.Context(), "a")
+	if err != nil || x.State != "broken" || x.Waits != explain.Person || len(x.Do) != 1 ||
+		!strings.Contains(x.Why, "column 1") {
+		t.Errorf("%+v, %v", x, err)
 	}
 }
 

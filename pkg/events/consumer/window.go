@@ -32,6 +32,7 @@ func (n *run) window(ctx context.Context) (next, error) {
 // finish handles what is picked, and moves the cursor, in one transaction with what is parked, and
 // what waits. The lease is given back when the step has come to the head of the log as it was at
 // the beginning of the run; what is placed since has set the flag, and move keeps the lease then.
+// An earlier step may have cleared that flag: then the run goes on until it reads no more events.
 func (n *run) finish(ctx context.Context, w *window) (next, error) {
 	if err := n.handle(ctx, w); err != nil {
 		return again, err
@@ -45,7 +46,7 @@ func (n *run) finish(ctx context.Context, w *window) (next, error) {
 	switch {
 	case w.stop != nil:
 		then = leave
-	case w.end.seq >= n.part.Head:
+	case w.end.seq >= n.part.Head && !n.placed:
 		then = finish
 	}
 

@@ -57,7 +57,7 @@ func (q *Queue) explainBatch(ctx context.Context, id string) (x explain.Part, er
 	explained(&x, explain.Batch, row, id, string(row.State), row.Entered)
 	problems, err := q.MailProblems(ctx, row)
 	for _, p := range problems {
-		x.Why += " The " + p.String() + "."
+		x.Why += p.Sentence()
 	}
 	return x, err
 }

@@ -68,6 +68,7 @@ type search[T any] struct {
 	left  []*listing // the lists that have not ended
 	read  int        // entries
 	ended bool       // the search, not the list
+	whole bool       // all is wanted, or nothing: see all
 }
 
 // most is the number of items of a page.
@@ -97,6 +98,10 @@ func (s *search[T]) merged(ctx context.Context) (page Page[T], err error) {
 		if err != nil {
 			return page, err
 		}
+		if s.tooMany(some) {
+			page.Cursor = s.order.cursorAt(some[len(some)-1].ListSK)
+			return page, nil
+		}
 		rows, err := s.rows(ctx, some)
 		if err != nil {
 			return page, err
@@ -112,6 +117,20 @@ func (s *search[T]) merged(ctx context.Context) (page Page[T], err error) {
 		more = len(some) > 0
 	}
 	return page, nil
+}
+
+// counted counts the entries, up to the limit. One more is looked for: that tells exactly whether
+// there are others, and then a part of a list that has as many as are read has enough of them.
+func (s *search[T]) counted(ctx context.Context) (n int, more bool, err error) {
+	lists, err := s.lists(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	most := s.most()
+	s.Limit = most + 1
+	s.open(lists, "")
+	some, _, err := s.next(ctx, s.Limit)
+	return min(len(some), most), len(some) > most || s.ended, err
 }
 
 // filled adds the rows that are wanted to a page, and reports whether it is full. some are the places of the rows.

@@ -118,3 +118,48 @@ func TestPagesWhileBatchesMove(t *testing.T) {
 		}
 	}
 }
+
+// TestCountBatches: batches of a state are counted exactly up to a limit, of a collection and of
+// all, and that there is one more is known; no list is read more than once.
+func TestCountBatches(t *testing.T) {
+	const most = 20
+	a := newArchive(t, 2, 0, nil)
+	count := func(n int, more bool, calls int64, f queue.Find) {
+		t.Helper()
+		f.Limit, f.Until = most, a.now.Add(time.Hour)
+		before := a.requests.Load()
+		got, is, err := a.q.CountBatches(t.Context(), f)
+		if took := a.requests.Load() - before; err != nil || got != n || is != more || took > calls {
+			t.Errorf("%+v: %d, more %v, %v in %d calls; expected %d, %v in %d", f, got, is, err, took, n, more, calls)
+		}
+	}
+	const pending, failed = string(ingest.BatchPending), string(ingest.BatchFailed)
+	one, other := a.names[:1], a.names[1:]
+	var last string
+	submit := func(collection string) {
+		t.Helper()
+		row, err := a.q.Submit(t.Context(), ingest.Batch{Collection: collection, Mode: "add"}, "", nil, "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = row.Batch.ID
+	}
+	count(0, false, 2+1, queue.Find{State: pending}) // a process looks once whether the lists are whole
+	for range most - 1 {
+		submit(one[0])
+	}
+	submit(other[0])
+	count(most, false, 2, queue.Find{State: pending})
+	count(most-1, false, 1, queue.Find{State: pending, Collections: one})
+	count(1, false, 1, queue.Find{State: pending, Collections: other})
+	submit(one[0])
+	count(most, true, 2, queue.Find{State: pending})
+	count(most, false, 1, queue.Find{State: pending, Collections: one})
+	submit(one[0])
+	count(most, true, 1, queue.Find{State: pending, Collections: one})
+	count(0, false, 2, queue.Find{State: failed})
+	a.did(ingest.ActCancel, last)
+	count(1, false, 2, queue.Find{State: failed})
+	count(most, false, 1, queue.Find{State: pending, Collections: one})
+	count(0, false, 1, queue.Find{State: failed, Collections: other})
+}

@@ -14,17 +14,31 @@ import (
 // following pages have it once, however it moves. A cursor that is not of this list is an
 // Invalid.
 func (q *Queue) FindJobs(ctx context.Context, f Find) (Page[Job], error) {
-	s := search[Job]{q: q, Find: f, of: namedJob, index: "jobs#", key: jobKey,
+	return q.searchJobs(f).merged(ctx)
+}
+
+// searchJobs is the search for jobs.
+func (q *Queue) searchJobs(f Find) *search[Job] {
+	return &search[Job]{q: q, Find: f, of: namedJob, index: "jobs#", key: jobKey,
 		wanted: func(j *Job) bool { return f.job(&j.Job) }}
-	return s.merged(ctx)
 }
 
 // FindBatches lists batches, as FindJobs lists jobs. They are found by no local id and no ARK:
 // their jobs are.
 func (q *Queue) FindBatches(ctx context.Context, f Find) (Page[Batch], error) {
-	s := search[Batch]{q: q, Find: f, of: namedBatch, index: "batches#", key: batchKey,
+	return q.searchBatches(f).merged(ctx)
+}
+
+// CountBatches counts what FindBatches finds by a state, up to its limit; more is true if there are others. It reads
+// no row.
+func (q *Queue) CountBatches(ctx context.Context, f Find) (n int, more bool, err error) {
+	return q.searchBatches(f).counted(ctx)
+}
+
+// searchBatches is the search for batches.
+func (q *Queue) searchBatches(f Find) *search[Batch] {
+	return &search[Batch]{q: q, Find: f, of: namedBatch, index: "batches#", key: batchKey,
 		wanted: func(b *Batch) bool { return f.batch(&b.Batch) }}
-	return s.merged(ctx)
 }
 
 // Rejected are the batches of all collections that were made since a time, and failed before they had jobs: the newest

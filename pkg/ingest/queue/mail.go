@@ -89,7 +89,7 @@ type MailProblem struct {
 	NextTry int64 // milliseconds since 1970; 0 = given up
 }
 
-// String returns the problem as a sentence.
+// String returns the problem as the end of a sentence.
 func (p MailProblem) String() string {
 	to := ""
 	if p.To != "" {
@@ -104,6 +104,9 @@ func (p MailProblem) String() string {
 	}
 	return fmt.Sprintf("%s mail%s could not be delivered: %s; %s", p.Kind, to, p.Problem, then)
 }
+
+// Sentence is the problem as it is added to what is said of its batch.
+func (p MailProblem) Sentence() string { return " The " + p.String() + "." }
 
 // MailState is what became of a mail to a recipient.
 type MailState string

@@ -116,13 +116,18 @@ type Counts struct {
 	// Weighed: the amounts are of all of its jobs. Those of a batch of an earlier version are not:
 	// they are not shown.
 	Weighed bool `dynamo:"weighed,omitempty"`
+	// Untold: of some of its jobs it is not known whether they had callbacks, so none are shown.
+	Untold bool `dynamo:"untold,omitempty"`
 }
 
-// sums are the numbers of jobs, and the amounts if they are of all jobs.
+// sums are the numbers of jobs, and the amounts that are known of all jobs.
 func (c *Counts) sums() ingest.Counts {
 	sums := c.Counts
-	if !c.Weighed {
+	switch {
+	case !c.Weighed:
 		sums.Amounts = ingest.Amounts{}
+	case c.Untold:
+		sums.Amounts = ingest.Amounts{Bytes: sums.Bytes}
 	}
 	return sums
 }

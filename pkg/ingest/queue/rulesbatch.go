@@ -95,8 +95,9 @@ func (x *exam) batchProgress(b *Batch) {
 
 // makeCounts makes the missing counts of a batch from its jobs. No job can enter or leave a
 // class meanwhile: that writes the counts. Counts that are missing are inserted, so two
-// repairs at once make them once. The jobs of a batch that has none cannot end; those of rows
-// that are not unpacked yet do not count.
+// repairs at once make them once. A job that an earlier version completed does not tell its
+// callbacks, nor that it had none: then no callbacks are shown, rather than too few. The jobs
+// of a batch that has none cannot end; those of rows that are not unpacked yet do not count.
 func (x *exam) makeCounts(b *Batch) func(context.Context) error {
 	return func(ctx context.Context) error {
 		r := recount{Jobs: map[ingest.State]int64{}}
@@ -111,7 +112,7 @@ func (x *exam) makeCounts(b *Batch) func(context.Context) error {
 		}
 		return x.Making(&b.Head, func(tx *table.Tx) {
 			tx.Insert(&Counts{Head: head(countKey(b.Batch.ID)), Counts: r.counts(), StopAfter: b.StopAfter,
-				Weighed: true})
+				Weighed: true, Untold: r.Untold})
 		})(ctx)
 	}
 }
@@ -126,6 +127,7 @@ type recount struct {
 	Jobs    map[ingest.State]int64 `json:"jobs"`    // by state
 	Stopped int64                  `json:"stopped"` // failed by a person
 	Amounts ingest.Amounts         `json:"amounts"` // of those that have ended
+	Untold  bool                   `json:"untold"`  // of a completed job nothing is known of callbacks
 	Missing []int                  `json:"missing"` // rows without a job, the first of them
 	More    int                    `json:"more"`    // the number of the others
 }
@@ -148,6 +150,7 @@ func (r *recount) next(ctx context.Context, q *Queue, b *ingest.Batch) error {
 			r.Stopped++
 		}
 		r.Amounts.Add(j.Amounts())
+		r.Untold = r.Untold || j.State == ingest.Completed && len(j.Calls) == 0
 	}
 
 	for r.After++; r.After <= last; r.After++ {

@@ -22,6 +22,11 @@ const (
 var TallyPlaces = []string{ingest.WorkPending, ingest.WorkProvisioning, ingest.WorkParked, Deferred,
 	Running, ingest.WorkHeld, ingest.WorkFailed}
 
+// QuickPlaces are those of a quick one.
+var QuickPlaces = slices.DeleteFunc(slices.Clone(TallyPlaces), func(place string) bool {
+	return place == Deferred
+})
+
 // Amount is a number of jobs, and the work space that they need or have, in bytes.
 type Amount struct {
 	Jobs  int
@@ -34,7 +39,7 @@ type Tally struct {
 	Of   map[string]map[string]Amount // by collection, then by place
 	In   map[string]map[string]Amount // by batch, then by place
 	Home map[string]string            // the collections of the batches
-	Cut  []string                     // places of which only the first 1,000 rows were counted
+	Cut  []string                     // places of which only the first rows were counted
 	// Unreadable are rows that cannot be read, and so are not counted: the doctor names them.
 	Unreadable int
 }
@@ -80,11 +85,16 @@ func (t *Tally) Largest(most int) []string {
 	return all[:min(len(all), most)]
 }
 
+// quickFiled is how many jobs whose work files are still to be removed are looked at in a quick Tally.
+const quickFiled = 2 * table.MaxGets
+
 // Tally counts jobs by collection and place, with at most sixteen queries of at most 1,000 rows,
 // and the rows of those whose work files are still to be removed, a hundred at a time: what is
 // more is said.
+// A quick one takes at most ten calls: without those that are Deferred, and with the rows of the
+// first quickFiled.
 // They are not of one moment, and the index may lag.
-func (q *Queue) Tally(ctx context.Context) (Tally, error) {
+func (q *Queue) Tally(ctx context.Context, quick bool) (Tally, error) {
 	t := Tally{Of: map[string]map[string]Amount{}, In: map[string]map[string]Amount{},
 		Home: map[string]string{}}
 	// Failed jobs with work files are among batches whose rows are removed much later.
@@ -98,6 +108,9 @@ func (q *Queue) Tally(ctx context.Context) (Tally, error) {
 		{ingest.WorkCleanUp, ingest.WorkFailed, dueRank(files)},
 	} {
 		query := table.Query{Index: "work", PK: at.query, Limit: countedMost}
+		if quick && at.query == ingest.WorkCleanUp {
+			query.Limit = quickFiled
+		}
 		if at.to != "" {
 			query.From, query.To = "0", at.to
 		}
@@ -118,7 +131,7 @@ func (q *Queue) Tally(ctx context.Context) (Tally, error) {
 		}
 		t.cutAt(more, at.place)
 	}
-	return t, q.tallyRunning(ctx, &t)
+	return t, q.tallyRunning(ctx, &t, quick)
 }
 
 // failed are the failed jobs among those whose work files are still to be removed: jobs that were
@@ -169,7 +182,7 @@ func (t *Tally) cutAt(more, place string) {
 }
 
 // tallyRunning adds the jobs that have a slot, with the space that was granted to them.
-func (q *Queue) tallyRunning(ctx context.Context, t *Tally) error {
+func (q *Queue) tallyRunning(ctx context.Context, t *Tally, quick bool) error {
 	var slots, spaces []Reservation
 	moreSlots, err := q.Table.Page(ctx, table.Query{PK: slotPK, Limit: countedMost}, &slots)
 	if err != nil {
@@ -189,6 +202,9 @@ func (q *Queue) tallyRunning(ctx context.Context, t *Tally) error {
 		}
 	}
 	t.cutAt(moreSlots+moreSpaces, Running)
+	if quick {
+		return nil
+	}
 	return q.tallyDeferred(ctx, t, slots)
 }
 

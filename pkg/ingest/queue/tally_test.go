@@ -10,6 +10,7 @@ import (
 	"archivist/pkg/ingest/queue"
 	"archivist/pkg/ingest/queue/queuetest"
 	"archivist/pkg/kernel/table"
+	"archivist/pkg/kernel/table/tabletest"
 )
 
 // TestTally: jobs are counted where they wait or run, by collection, with their space; of more than 1,000 at a place
@@ -24,7 +25,7 @@ func TestTally(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.submitJobs(ingest.Job{Collection: "maps", Priority: 5}, ingest.Job{Collection: "maps", Priority: 5})
-	tally, err := b.q.Tally(t.Context())
+	tally, err := b.q.Tally(t.Context(), false)
 	if err != nil || len(tally.Cut) > 0 || len(tally.Of[""]) > 0 || tally.Of["maps"][ingest.WorkPending].Jobs != 2 {
 		t.Fatalf("%+v, %v", tally, err)
 	}
@@ -38,7 +39,7 @@ func TestTally(t *testing.T) {
 	}
 
 	b.tick()
-	tally, err = b.q.Tally(t.Context())
+	tally, err = b.q.Tally(t.Context(), false)
 	running := queue.Amount{}
 	for _, at := range tally.Of {
 		running.Jobs += at[queue.Running].Jobs
@@ -54,7 +55,7 @@ func TestTally(t *testing.T) {
 		many[i] = ingest.Job{Collection: "songs", Priority: 5}
 	}
 	b.submitJobs(many...)
-	tally, err = b.q.Tally(t.Context())
+	tally, err = b.q.Tally(t.Context(), false)
 	if err != nil || !slices.Equal(tally.Cut, []string{ingest.WorkPending}) ||
 		tally.Of["songs"][ingest.WorkPending].Jobs != 999 { // beside one of maps
 		t.Errorf("%v, %v: %+v", tally.Cut, err, tally.Of["songs"])
@@ -70,7 +71,7 @@ func TestTallyDeferred(t *testing.T) {
 	b.tick()
 	counted := func(deferred, running int) {
 		t.Helper()
-		tally, err := b.q.Tally(t.Context())
+		tally, err := b.q.Tally(t.Context(), false)
 		of := tally.Of["maps"]
 		if err != nil || of[queue.Deferred].Jobs != deferred || of[queue.Running].Jobs != running ||
 			of[ingest.WorkParked].Jobs != 0 {
@@ -92,7 +93,7 @@ func TestTallyDeleted(t *testing.T) {
 	b.quiet()
 	failed := func() int {
 		t.Helper()
-		tally, err := b.q.Tally(t.Context())
+		tally, err := b.q.Tally(t.Context(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,8 +132,37 @@ func TestTallyUnreadable(t *testing.T) {
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	tally, err := b.q.Tally(t.Context())
+	tally, err := b.q.Tally(t.Context(), false)
 	if err != nil || tally.Unreadable != 1 {
 		t.Errorf("%+v, %v", tally, err)
 	}
+}
+
+// TestQuickTally: a quick one takes at most ten calls, whatever there is, and says of which places it has not counted
+// all. It does not count what is deferred.
+func TestQuickTally(t *testing.T) {
+	read := &readTable{Fake: tabletest.New()}
+	b := newBenchOn(t, tabletest.Table(read))
+	b.failsAll(150, true)
+	count := func(quick bool, failed, calls int, cut ...string) {
+		t.Helper()
+		read.calls = 0
+		tally, err := b.q.Tally(t.Context(), quick)
+		of := tally.Of["c"]
+		if err != nil || of[ingest.WorkFailed].Jobs != failed || !slices.Equal(tally.Cut, cut) || read.calls > calls {
+			t.Errorf("%v: %+v, cut %q, %v; %d calls", quick, of, tally.Cut, err, read.calls)
+		}
+		if _, there := of[queue.Deferred]; there != !quick {
+			t.Errorf("deferred jobs are in it: %v", there)
+		}
+	}
+	b.submitJobs(ingest.Job{Collection: "c", Priority: 5})
+	b.tick()
+	b.handle(b.last(), func(context.Context, *queue.Claim) (ingest.Result, error) {
+		return ingest.Defer(time.Hour, "the source answered 503"), nil
+	})
+	count(true, 150, 10)
+	b.failsAll(300, true)
+	count(true, 200, 10, ingest.WorkFailed)
+	count(false, 450, 21)
 }
