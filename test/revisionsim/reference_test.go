@@ -196,11 +196,13 @@ func (c *checker) awaited(ref string, n int64, s *spec, name string) string {
 	return former
 }
 
-// nearest is the instance of a task in the nearest earlier revision that has planned it, "" for none.
+// nearest is the instance of a task in the nearest earlier revision that has planned it, "" for none. A revision of a
+// back-fill can be half planned: what it has planned is waited for, since the rest follows.
 func (c *checker) nearest(ref string, n int64, name string) string {
 	for n--; n > 0; n-- {
-		id := instanceID(ref, n, name)
-		if c.instances[id] != nil && c.planned[fmt.Sprintf("%s/%d", ref, n)] {
+		id, in := instanceID(ref, n, name), fmt.Sprintf("%s/%d", ref, n)
+		half := c.revisions[in] != nil && c.revisions[in].is.State == revision.Planning
+		if c.instances[id] != nil && (c.planned[in] || half) {
 			return id
 		}
 	}
